@@ -1,0 +1,149 @@
+//! What the project claims about its speed, measured on the real binary over loopback. `cargo xtask bench` builds
+//! both and starts this; docs/performance.md tells what the numbers mean.
+
+mod list;
+mod load;
+mod server;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use crate::{
+    load::Load,
+    server::{Engine, Server},
+};
+
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How many connections ask at once.
+const CONNECTIONS: usize = 32;
+/// How long each route is asked before it is measured, and then measured.
+const WARM_UP: Duration = Duration::from_secs(1);
+const MEASURED: Duration = Duration::from_secs(5);
+/// How often the server is started to find out how long that takes.
+const STARTS: usize = 9;
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("benches: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result {
+    let program = match env::args_os().nth(1) {
+        Some(program) => PathBuf::from(program),
+        None => env::current_exe()?.with_file_name("tidemark"),
+    };
+    let postgres = env::var("TIDEMARK_TEST_POSTGRES").map_err(
+        |_| "TIDEMARK_TEST_POSTGRES must name a PostgreSQL server; `cargo xtask bench` starts one",
+    )?;
+
+    let engines = [Engine::Sqlite, Engine::Postgres(postgres)];
+    let mut figures = Vec::new();
+    for engine in &engines {
+        eprintln!("benches: measuring on {engine}");
+        figures.push(Figures::take(&program, engine)?);
+    }
+    let [sqlite, postgres] = figures.as_slice() else { return Err("an engine was not measured".into()) };
+    print(sqlite, postgres);
+    println!();
+    list::measure(&program, &engines)
+}
+
+/// All numbers of one engine.
+struct Figures {
+    first_start: Duration,
+    start: Duration,
+    idle_kib: u64,
+    busy_kib: u64,
+    root: Load,
+    organization: Load,
+}
+
+impl Figures {
+    fn take(program: &Path, engine: &Engine) -> Result<Self> {
+        let mut first_starts = Vec::new();
+        for _ in 0..STARTS {
+            let (server, elapsed) = Server::start(program, tempfile::tempdir()?, engine.fresh_database()?)?;
+            first_starts.push(elapsed);
+            server.stop()?;
+        }
+        let database = engine.fresh_database()?;
+        let (mut server, _) = Server::start(program, tempfile::tempdir()?, database.clone())?;
+        let mut starts = Vec::new();
+        for _ in 0..STARTS {
+            let elapsed;
+            (server, elapsed) = Server::start(program, server.stop()?, database.clone())?;
+            starts.push(elapsed);
+        }
+        // A server that nobody has asked anything since it was ready.
+        let idle_kib = server.memory_kib()?;
+        let token = server.sign_up()?;
+        let root = load::run(server.address, "/", "", CONNECTIONS, WARM_UP, MEASURED)?;
+        let path = "/v0/organizations/ada";
+        let organization = load::run(server.address, path, &token, CONNECTIONS, WARM_UP, MEASURED)?;
+        let busy_kib = server.memory_kib()?;
+        server.stop()?;
+        Ok(Self {
+            first_start: median(first_starts),
+            start: median(starts),
+            idle_kib,
+            busy_kib,
+            root,
+            organization,
+        })
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn print(sqlite: &Figures, postgres: &Figures) {
+    let row = |what: &str, unit: &str, value: &dyn Fn(&Figures) -> f64| {
+        let (left, right) = (value(sqlite), value(postgres));
+        println!("| {what} | {} | {} | {:.2} | {unit} |", round(left), round(right), right / left);
+    };
+    let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+    let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    println!("| | SQLite | PostgreSQL | ratio | unit |");
+    println!("|---|---:|---:|---:|---|");
+    row("`GET /`", "requests/s", &|figures| figures.root.per_second());
+    row("`GET /` median", "ms", &|figures| millis(figures.root.quantile(0.50)));
+    row("`GET /` p99", "ms", &|figures| millis(figures.root.quantile(0.99)));
+    row("`GET /v0/organizations/{organization}`", "requests/s", &|figures| figures.organization.per_second());
+    row("`GET /v0/organizations/{organization}` median", "ms", &|figures| {
+        millis(figures.organization.quantile(0.50))
+    });
+    row("`GET /v0/organizations/{organization}` p99", "ms", &|figures| {
+        millis(figures.organization.quantile(0.99))
+    });
+    row("an organization against the root", "of its requests/s", &|figures| {
+        figures.organization.per_second() / figures.root.per_second()
+    });
+    row("first start to ready, on an empty database", "ms", &|figures| millis(figures.first_start));
+    row("start to ready", "ms", &|figures| millis(figures.start));
+    row("memory when idle", "MiB", &|figures| mebibytes(figures.idle_kib));
+    row("memory after the load", "MiB", &|figures| mebibytes(figures.busy_kib));
+}
+
+/// Three figures are enough.
+fn round(value: f64) -> String {
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$}")
+}

@@ -1,0 +1,165 @@
+//! The server under test: a process of its own, with its data in a folder that goes away.
+
+use std::{
+    env, fmt, fs,
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_postgres::NoTls;
+
+use crate::Result;
+
+/// How long the server may take for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a server keeps its data.
+pub(crate) enum Engine {
+    Sqlite,
+    /// On the PostgreSQL server of this address.
+    Postgres(String),
+}
+
+impl Engine {
+    /// A new database; `None` where the server makes it itself.
+    pub(crate) fn fresh_database(&self) -> Result<Option<String>> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let Self::Postgres(url) = self else { return Ok(None) };
+        let (server, _) = url.rsplit_once('/').ok_or("TIDEMARK_TEST_POSTGRES names no database")?;
+        let name = format!("bench_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+            tokio::spawn(connection);
+            client.batch_execute(&format!("create database {name} template template0")).await
+        })?;
+        Ok(Some(format!("{server}/{name}")))
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres(_) => "PostgreSQL",
+        })
+    }
+}
+
+/// A running server.
+pub(crate) struct Server {
+    process: Child,
+    data: Option<TempDir>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts a server, and tells how long it took until it was ready.
+    pub(crate) fn start(program: &Path, data: TempDir, database: Option<String>) -> Result<(Self, Duration)> {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let mut command = Command::new(program);
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEMARK_")) {
+            command.env_remove(name);
+        }
+        command.args(["serve", "--bind", &address.to_string(), "--data-dir"]).arg(data.path());
+        if let Some(database) = database {
+            command.args(["--database", &database]);
+        }
+        // Its log costs what it costs to write, but nobody reads it.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let process = command
+            .spawn()
+            .map_err(|error| format!("{} could not be started: {error}", program.display()))?;
+        let mut server = Self { process, data: Some(data), address };
+        while !server.call("GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
+            if let Some(status) = server.process.try_wait()? {
+                return Err(format!("the server stopped at once ({status})").into());
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err("the server did not become ready".into());
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+        Ok((server, begun.elapsed()))
+    }
+
+    /// Stops the server and hands its data back.
+    pub(crate) fn stop(mut self) -> Result<TempDir> {
+        let id = self.process.id().to_string();
+        Command::new("kill").args(["-s", "TERM", &id]).status()?;
+        self.process.wait()?;
+        self.data.take().ok_or_else(|| "the data is gone".into())
+    }
+
+    /// How much of the machine's memory the server holds.
+    pub(crate) fn memory_kib(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))
+            .map_err(|_| "memory can be measured on Linux only")?;
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in the status")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// Signs Ada up and in, and answers her session token.
+    pub(crate) fn sign_up(&self) -> Result<String> {
+        let signup = json!({ "name": "Ada", "email": "ada@example.org", "i_agree": true });
+        self.call("POST", "/v0/auth/signup", "", &signup.to_string())?;
+        let outbox = self.data.as_ref().ok_or("the data is gone")?.path().join("outbox");
+        let begun = Instant::now();
+        let link = loop {
+            let mail = fs::read_dir(&outbox)?.flatten().map(|entry| entry.path());
+            let mut mail = mail.filter(|file| file.extension().is_some_and(|kind| kind == "eml"));
+            if let Some(file) = mail.next() {
+                break token(&fs::read_to_string(file)?).ok_or("there is no link in the mail")?;
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err("no mail came".into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let (_, body) = self.call("POST", "/v0/auth/confirm", "", &json!({ "token": link }).to_string())?;
+        let session: Value = serde_json::from_str(&body)?;
+        Ok(session["token"].as_str().ok_or("there is no session in the answer")?.to_owned())
+    }
+
+    /// One call on a connection of its own.
+    pub(crate) fn call(&self, method: &str, path: &str, token: &str, body: &str) -> Result<(u16, String)> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer is not HTTP")?;
+        let status = head.split(' ').nth(1).ok_or("the answer has no status")?.parse()?;
+        Ok((status, body.to_owned()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The token of the link in a mail.
+fn token(mail: &str) -> Option<String> {
+    let mail = mail.replace("=\r\n", "");
+    let token = &mail[mail.find("eyJ")?..];
+    let end =
+        token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character))?;
+    Some(token[..end].to_owned())
+}

@@ -1,0 +1,263 @@
+//! Identifiers: one UUID type per noun, and the ways to refer to a resource in a path or a body.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
+};
+use uuid::Uuid;
+
+use crate::{
+    Slug,
+    scalar::{Invalid, text},
+};
+
+const UUID_RULE: Invalid = Invalid::new("a UUID is 32 hexadecimal digits, usually in the form 8-4-4-4-12");
+
+macro_rules! uuids {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// The bare UUID.
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                Uuid::parse_str(text).map(Self).map_err(|_| UUID_RULE)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, formatter)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                ObjectBuilder::new()
+                    .schema_type(Type::String)
+                    .format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)))
+                    .description(Some(crate::scalar::description(concat!($($doc, "\n"),+))))
+                    .into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    )+};
+}
+
+uuids! {
+    /// Identifies an entry of the audit log.
+    AuditUuid,
+    /// Identifies a benchmark.
+    BenchmarkUuid,
+    /// Identifies a branch.
+    BranchUuid,
+    /// Identifies a head of a branch.
+    HeadUuid,
+    /// Identifies an invitation.
+    InvitationUuid,
+    /// Identifies a measure.
+    MeasureUuid,
+    /// Identifies a model of a threshold.
+    ModelUuid,
+    /// Identifies an organization.
+    OrganizationUuid,
+    /// Identifies a plot.
+    PlotUuid,
+    /// Identifies a project.
+    ProjectUuid,
+    /// Identifies a key of a project.
+    ProjectKeyUuid,
+    /// Identifies an installation of the server.
+    ServerUuid,
+    /// Identifies the specification of a machine.
+    SpecUuid,
+    /// Identifies a single sign-on domain of an organization.
+    SsoUuid,
+    /// Identifies a testbed.
+    TestbedUuid,
+    /// Identifies a threshold.
+    ThresholdUuid,
+    /// Identifies a legacy API token.
+    TokenUuid,
+    /// Identifies a user.
+    UserUuid,
+    /// Identifies a key of a user.
+    UserKeyUuid,
+}
+
+/// Refers to a resource by UUID or by slug.
+///
+/// Text that reads as a UUID is one: a slug never looks like that, except the one that repeats the
+/// resource's own UUID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResourceId {
+    /// The UUID of the resource.
+    Uuid(Uuid),
+    /// The slug of the resource.
+    Slug(Slug),
+}
+
+impl FromStr for ResourceId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if let Ok(uuid) = Uuid::parse_str(text) {
+            return Ok(Self::Uuid(uuid));
+        }
+        text.parse().map(Self::Slug).map_err(|_| {
+            Invalid::new(
+                "expected a UUID or a slug (1 to 64 lower-case letters and digits, joined by single dashes)",
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for ResourceId {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(uuid) => uuid.fmt(formatter),
+            Self::Slug(slug) => slug.fmt(formatter),
+        }
+    }
+}
+
+impl Serialize for ResourceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl PartialSchema for ResourceId {
+    fn schema() -> RefOr<Schema> {
+        // A UUID in its usual form fits the slug pattern.
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(64))
+            .pattern(Some(crate::slug::PATTERN))
+            .description(Some("The UUID or the slug of a resource."))
+            .into()
+    }
+}
+
+impl ToSchema for ResourceId {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ResourceId".into()
+    }
+}
+
+text! {
+    /// Refers to a resource by UUID, slug or name, tried in this order.
+    NameId, shown, |text| {
+        if text.is_empty() || text.contains('\0') {
+            return Err(Invalid::new("expected a UUID, a slug or a name; it cannot be empty"));
+        }
+        Ok(text)
+    }, |object| object.min_length(Some(1)).pattern(Some(r"^[^\u0000]+$"))
+}
+
+impl NameId {
+    /// The reference read as a UUID, if it is one.
+    pub fn uuid(&self) -> Option<Uuid> {
+        Uuid::parse_str(self.as_str()).ok()
+    }
+
+    /// The reference read as a slug, if it is one.
+    pub fn slug(&self) -> Option<Slug> {
+        self.as_str().parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "67e5504410b1426f9247bb680e5fe0c8";
+
+    #[test]
+    fn every_form_of_a_uuid_is_read_and_one_is_written() {
+        let hyphenated = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        for text in [
+            hyphenated,
+            PLAIN,
+            "67E5504410B1426F9247BB680E5FE0C8",
+            "{67e55044-10b1-426f-9247-bb680e5fe0c8}",
+            "urn:uuid:67e55044-10b1-426f-9247-bb680e5fe0c8",
+        ] {
+            let uuid: UserUuid = text.parse().unwrap();
+            assert_eq!(uuid.to_string(), hyphenated);
+            assert_eq!(serde_json::to_string(&uuid).unwrap(), format!("\"{hyphenated}\""));
+        }
+        assert_eq!("67e5".parse::<UserUuid>(), Err(UUID_RULE));
+    }
+
+    #[test]
+    fn a_resource_id_is_a_uuid_before_it_is_a_slug() {
+        assert!(matches!(PLAIN.parse(), Ok(ResourceId::Uuid(_))));
+        assert!(matches!("my-project".parse(), Ok(ResourceId::Slug(_))));
+        for text in ["", "My Project", "a--b", "-a"] {
+            assert!(text.parse::<ResourceId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_id_can_be_read_in_three_ways() {
+        let uuid: NameId = PLAIN.parse().unwrap();
+        assert!(uuid.uuid().is_some() && uuid.slug().is_none());
+        let slug: NameId = "main".parse().unwrap();
+        assert!(slug.uuid().is_none() && slug.slug().is_some());
+        let name: NameId = "feature/x y".parse().unwrap();
+        assert!(name.uuid().is_none() && name.slug().is_none());
+        assert!("".parse::<NameId>().is_err());
+        assert!("a\0".parse::<NameId>().is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! The contract: ids, names, requests and answers of the HTTP API.
+//!
+//! Everything here is data and its rules. A value that exists is valid, because every newtype is parsed
+//! where it enters. There is no I/O, no clock and no randomness in this crate.
+//!
+//! Rust names are plain (`Organization`); component names in the OpenAPI document are those of the public
+//! contract (`JsonOrganization`).
+
+mod number;
+mod patch;
+mod scalar;
+
+pub mod audit;
+pub mod auth;
+pub mod benchmark;
+pub mod branch;
+pub mod error;
+pub mod id;
+pub mod invitation;
+pub mod key;
+pub mod measure;
+pub mod member;
+pub mod name;
+pub mod organization;
+pub mod page;
+pub mod plot;
+pub mod project;
+pub mod project_member;
+pub mod right;
+pub mod server;
+pub mod slug;
+pub mod spec;
+pub mod testbed;
+pub mod threshold;
+pub mod time;
+pub mod token;
+pub mod user;
+
+pub use audit::*;
+pub use auth::*;
+pub use benchmark::*;
+pub use branch::*;
+pub use error::Error;
+pub use id::*;
+pub use invitation::*;
+pub use key::*;
+pub use measure::*;
+pub use member::*;
+pub use name::*;
+pub use organization::*;
+pub use page::*;
+pub use plot::*;
+pub use project::*;
+pub use project_member::*;
+pub use right::*;
+pub use scalar::Invalid;
+pub use server::*;
+pub use slug::Slug;
+pub use spec::*;
+pub use testbed::*;
+pub use threshold::*;
+pub use time::Timestamp;
+pub use token::*;
+pub use user::*;

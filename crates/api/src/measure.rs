@@ -1,0 +1,250 @@
+//! Measures: what is measured of a benchmark, and the ones that need no introduction.
+
+use serde::{Deserialize, Serialize};
+use tidemark_stats::Worse;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{MeasureUuid, ProjMeasuresSort, ProjectUuid, ResourceName, Search, Slug, Timestamp};
+
+/// A measure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonMeasure)]
+pub struct Measure {
+    /// Its identifier.
+    pub uuid: MeasureUuid,
+    /// The project it belongs to.
+    pub project: ProjectUuid,
+    /// Its name.
+    pub name: ResourceName,
+    /// Its slug.
+    #[serde(deserialize_with = "crate::slug::stored")]
+    pub slug: Slug,
+    /// What its numbers count.
+    pub units: ResourceName,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was last changed.
+    pub modified: Timestamp,
+    /// When it was archived; null while it is in use.
+    pub archived: Option<Timestamp>,
+}
+
+impl Measure {
+    /// The direction in which it gets worse, known of the built-in ones.
+    pub fn worse(&self) -> Worse {
+        built_in(self.slug.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
+    }
+}
+
+/// A measure to create.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonNewMeasure)]
+pub struct NewMeasure {
+    /// Its name, which no other measure of the project can have.
+    pub name: ResourceName,
+    /// Its slug; derived from the name when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<Slug>,
+    /// What its numbers count.
+    pub units: ResourceName,
+}
+
+/// What to change of a measure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonUpdateMeasure)]
+pub struct MeasurePatch {
+    /// The new name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<ResourceName>,
+    /// The new slug.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slug: Option<Slug>,
+    /// The new units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<ResourceName>,
+    /// Whether the measure is to be archived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+}
+
+/// Which measures to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct MeasureFilter {
+    /// Only those with exactly this name.
+    #[param(inline)]
+    pub name: Option<ResourceName>,
+    /// Only those with this text in the name, slug or UUID.
+    #[param(inline)]
+    pub search: Option<Search>,
+    /// The archived ones instead of the others.
+    pub archived: Option<bool>,
+    /// What to order by.
+    #[param(inline)]
+    pub sort: Option<ProjMeasuresSort>,
+}
+
+/// A measure that comes with its name, slug and units when a report is the first to mention it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Its slug.
+    pub slug: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What its numbers count.
+    pub units: &'static str,
+    /// The direction in which it gets worse.
+    pub worse: Worse,
+}
+
+/// The units of a measure that is not built in and was created by a report.
+pub const UNKNOWN_UNITS: &str = "Measure (units)";
+
+/// The built-in measure that a key in a report stands for: its slug, its name, or a bare label of Memcheck.
+pub fn built_in(key: &str) -> Option<&'static BuiltIn> {
+    let key = match key {
+        "Errors" => "Memcheck Errors",
+        "Contexts" => "Memcheck Contexts",
+        "Suppressed Errors" => "Memcheck Suppressed Errors",
+        "Suppressed Contexts" => "Memcheck Suppressed Contexts",
+        key => key,
+    };
+    BUILT_IN.iter().find(|measure| measure.slug == key || measure.name == key)
+}
+
+/// Every built-in measure.
+///
+/// A hit in a cache is a miss saved, so fewer are worse; a hit in RAM is a miss in every cache. Where more can
+/// be better as well as worse, no direction is claimed.
+pub const BUILT_IN: &[BuiltIn] = {
+    use Worse::{Down, Unknown, Up};
+    &[
+        row("latency", "Latency", "nanoseconds (ns)", Up),
+        row("throughput", "Throughput", "operations / second (ops/s)", Down),
+        row("build-time", "Build Time", "seconds (s)", Up),
+        row("file-size", "File Size", "bytes (B)", Up),
+        row("allocated", "Allocated", "bytes (B)", Up),
+        row("gen0-collects", "Gen0 Collects", "collects", Up),
+        row("gen1-collects", "Gen1 Collects", "collects", Up),
+        row("gen2-collects", "Gen2 Collects", "collects", Up),
+        row("total-operations", "Total Operations", "operations", Unknown),
+        row("instructions", "Instructions", "instructions", Up),
+        row("l1-accesses", "L1 Accesses", "accesses", Up),
+        row("l2-accesses", "L2 Accesses", "accesses", Up),
+        row("ram-accesses", "RAM Accesses", "accesses", Up),
+        row("estimated-cycles", "Estimated Cycles", "cycles", Up),
+        row("compute-jitter", "Compute Jitter", "percentage (%)", Up),
+        row("cache-jitter", "Cache Jitter", "percentage (%)", Up),
+        row("io-jitter", "I/O Jitter", "percentage (%)", Up),
+        row("cpu-steal", "CPU Steal", "percentage (%)", Up),
+        row("noise-score", "Noise Score", "decibels (dB)", Up),
+        row("l1-hits", "L1 Hits", "hits", Down),
+        row("l2-hits", "L2 Hits", "hits", Down),
+        row("ll-hits", "LL Hits", "hits", Down),
+        row("ram-hits", "RAM Hits", "hits", Up),
+        row("total-read-write", "Total read+write", "reads/writes", Up),
+        row("global-bus-events", "Ge", "events", Up),
+        row("dr", "Dr", "reads", Up),
+        row("dw", "Dw", "writes", Up),
+        row("i1mr", "I1mr", "misses (reads)", Up),
+        row("d1mr", "D1mr", "misses (reads)", Up),
+        row("ilmr", "ILmr", "misses (reads)", Up),
+        row("dlmr", "DLmr", "misses (reads)", Up),
+        row("ildmr", "ILdmr", "misses (reads)", Up),
+        row("dldmr", "DLdmr", "misses (reads)", Up),
+        row("d1mw", "D1mw", "misses (writes)", Up),
+        row("dlmw", "DLmw", "misses (writes)", Up),
+        row("dldmw", "DLdmw", "misses (writes)", Up),
+        row("i1-miss-rate", "I1 Miss Rate", "misses (%)", Up),
+        row("lli-miss-rate", "LLi Miss Rate", "misses (%)", Up),
+        row("d1-miss-rate", "D1 Miss Rate", "misses (%)", Up),
+        row("lld-miss-rate", "LLd Miss Rate", "misses (%)", Up),
+        row("ll-miss-rate", "LL Miss Rate", "misses (%)", Up),
+        row("l1-hit-rate", "L1 Hit Rate", "hits (%)", Down),
+        row("ll-hit-rate", "LL Hit Rate", "hits (%)", Down),
+        row("ram-hit-rate", "RAM Hit Rate", "hits (%)", Up),
+        row("sys-count", "SysCount", "syscalls", Up),
+        row("sys-time", "SysTime", "msec/usec/nsec", Up),
+        row("sys-cpu-time", "SysCpuTime", "nsec", Up),
+        row("bc", "Bc", "branches", Up),
+        row("bcm", "Bcm", "branches", Up),
+        row("bi", "Bi", "branches", Up),
+        row("bim", "Bim", "branches", Up),
+        row("accost1", "AcCost1", "temporal locality count", Up),
+        row("accost2", "AcCost2", "temporal locality count", Up),
+        row("sploss1", "SpLoss1", "spatial loss count", Up),
+        row("sploss2", "SpLoss2", "spatial loss count", Up),
+        row("total-bytes", "Total bytes", "bytes (B)", Up),
+        row("at-t-gmax-bytes", "At t-gmax bytes", "bytes (B)", Up),
+        row("at-t-end-bytes", "At t-end bytes", "bytes (B)", Up),
+        row("reads-bytes", "Reads bytes", "bytes (B)", Up),
+        row("writes-bytes", "Writes bytes", "bytes (B)", Up),
+        row("maximum-bytes", "Maximum bytes", "bytes (B)", Up),
+        row("total-blocks", "Total blocks", "blocks", Up),
+        row("at-t-gmax-blocks", "At t-gmax blocks", "blocks", Up),
+        row("at-t-end-blocks", "At t-end blocks", "blocks", Up),
+        row("maximum-blocks", "Maximum blocks", "blocks", Up),
+        row("total-units", "Total units", "units", Unknown),
+        row("total-events", "Total events", "events", Up),
+        row("total-lifetimes", "Total lifetimes", "lifetimes", Unknown),
+        row("memcheck-errors", "Memcheck Errors", "errors", Up),
+        row("memcheck-contexts", "Memcheck Contexts", "contexts", Up),
+        row("memcheck-suppressed-errors", "Memcheck Suppressed Errors", "suppressed errors", Up),
+        row("memcheck-suppressed-contexts", "Memcheck Suppressed Contexts", "suppressed contexts", Up),
+        row("helgrind-errors", "Helgrind Errors", "errors", Up),
+        row("helgrind-contexts", "Helgrind Contexts", "contexts", Up),
+        row("helgrind-suppressed-errors", "Helgrind Suppressed Errors", "suppressed errors", Up),
+        row("helgrind-suppressed-contexts", "Helgrind Suppressed Contexts", "suppressed contexts", Up),
+        row("drd-errors", "DRD Errors", "errors", Up),
+        row("drd-contexts", "DRD Contexts", "contexts", Up),
+        row("drd-suppressed-errors", "DRD Suppressed Errors", "suppressed errors", Up),
+        row("drd-suppressed-contexts", "DRD Suppressed Contexts", "suppressed contexts", Up),
+    ]
+};
+
+const fn row(slug: &'static str, name: &'static str, units: &'static str, worse: Worse) -> BuiltIn {
+    BuiltIn { slug, name, units, worse }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_built_in_is_a_valid_measure_and_found_by_slug_and_name() {
+        for measure in BUILT_IN {
+            assert!(measure.slug.parse::<Slug>().is_ok(), "{measure:?}");
+            assert!(measure.name.parse::<ResourceName>().is_ok(), "{measure:?}");
+            assert!(measure.units.parse::<ResourceName>().is_ok(), "{measure:?}");
+            assert_eq!(built_in(measure.slug), Some(measure));
+            assert_eq!(built_in(measure.name), Some(measure));
+        }
+        let slugs: BTreeSet<_> = BUILT_IN.iter().map(|measure| measure.slug).collect();
+        let names: BTreeSet<_> = BUILT_IN.iter().map(|measure| measure.name).collect();
+        assert_eq!((slugs.len(), names.len()), (BUILT_IN.len(), BUILT_IN.len()));
+    }
+
+    #[test]
+    fn bare_labels_are_those_of_memcheck() {
+        assert_eq!(built_in("Errors").unwrap().slug, "memcheck-errors");
+        assert_eq!(built_in("Suppressed Contexts").unwrap().slug, "memcheck-suppressed-contexts");
+        for key in ["", "LATENCY", "errors", "Latency ", "my-measure"] {
+            assert_eq!(built_in(key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn directions() {
+        for (slug, worse) in [
+            ("latency", Worse::Up),
+            ("throughput", Worse::Down),
+            ("l1-hit-rate", Worse::Down),
+            ("ram-hits", Worse::Up),
+            ("total-operations", Worse::Unknown),
+        ] {
+            assert_eq!(built_in(slug).unwrap().worse, worse, "{slug}");
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Names, addresses and other text that people and programs send, each with its rule.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::{KnownFormat, SchemaFormat};
+
+use crate::scalar::{Invalid, text};
+
+/// What stands in the place of a hidden value.
+pub const MASK: &str = "************";
+
+/// The longest name, in characters (Unicode scalar values, not bytes).
+const NAME_MAX: usize = 64;
+
+text! {
+    /// The name of a resource: 1 to 64 characters, no space at either end, no control characters.
+    ResourceName, shown, |text| {
+        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && !text.chars().any(char::is_control) {
+            return Ok(text);
+        }
+        Err(Invalid::new(
+            "a name is 1 to 64 characters, without spaces at either end and without control characters",
+        ))
+    }, |object| object.min_length(Some(1)).max_length(Some(NAME_MAX)).pattern(Some(
+        r"^[^\s\u0000-\u001f\u007f-\u009f\ufeff]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f\ufeff])?$",
+    ))
+}
+
+text! {
+    /// The name of a person: 1 to 64 letters of any script, marks, digits, spaces and `, . - '`, with no
+    /// space at either end.
+    UserName, shown, |text| {
+        let allowed = |character| character == ' ' || is_name_character(character);
+        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && text.chars().all(allowed) {
+            return Ok(text);
+        }
+        Err(Invalid::new(
+            "a user name is 1 to 64 letters, digits, spaces and any of , . - ' without spaces at either end",
+        ))
+    }, |object| object.min_length(Some(1)).max_length(Some(NAME_MAX)).pattern(Some(user_name_pattern()))
+}
+
+/// The characters of a person's name besides the space, as inclusive ranges.
+///
+/// Ranges of whole scripts rather than Unicode categories, so that the OpenAPI pattern says exactly the
+/// same. Left out are symbols, invisible fillers and marks that turn the direction of text.
+const NAME_CHARACTERS: [(char, char); 33] = [
+    ('\'', '\''),
+    (',', '.'),
+    ('0', '9'),
+    ('A', 'Z'),
+    ('a', 'z'),
+    ('\u{c0}', '\u{d6}'),
+    ('\u{d8}', '\u{f6}'),
+    ('\u{f8}', '\u{34e}'),
+    ('\u{350}', '\u{61b}'),
+    ('\u{61d}', '\u{115e}'),
+    ('\u{1161}', '\u{167f}'),
+    ('\u{1681}', '\u{17b3}'),
+    ('\u{17b6}', '\u{180a}'),
+    ('\u{1810}', '\u{1fff}'),
+    ('\u{2019}', '\u{2019}'),
+    ('\u{2c00}', '\u{2dff}'),
+    ('\u{3005}', '\u{3007}'),
+    ('\u{3041}', '\u{3163}'),
+    ('\u{3165}', '\u{d7ff}'),
+    ('\u{f900}', '\u{fdcf}'),
+    ('\u{fdf0}', '\u{fdff}'),
+    ('\u{fe20}', '\u{fe2f}'),
+    ('\u{fe70}', '\u{fefc}'),
+    ('\u{ff10}', '\u{ff19}'),
+    ('\u{ff21}', '\u{ff3a}'),
+    ('\u{ff41}', '\u{ff5a}'),
+    ('\u{ff66}', '\u{ff9f}'),
+    ('\u{ffa1}', '\u{ffdc}'),
+    ('\u{10000}', '\u{16fff}'),
+    ('\u{1b000}', '\u{1b2ff}'),
+    ('\u{1e000}', '\u{1e95f}'),
+    ('\u{20000}', '\u{2ffef}'),
+    ('\u{30000}', '\u{3ffef}'),
+];
+
+fn is_name_character(character: char) -> bool {
+    NAME_CHARACTERS.iter().any(|(first, last)| (*first..=*last).contains(&character))
+}
+
+fn user_name_pattern() -> String {
+    // The one range that a dash would be ambiguous in is spelled out.
+    let class: String = NAME_CHARACTERS
+        .iter()
+        .map(|(first, last)| match (*first, *last) {
+            (',', '.') => r",\-.".to_owned(),
+            (first, last) if first == last => pattern_character(first),
+            (first, last) => format!("{}-{}", pattern_character(first), pattern_character(last)),
+        })
+        .collect();
+    format!("^[{class}]([{class} ]*[{class}])?$")
+}
+
+/// Writes a character in the one way that all dialects of regular expressions read alike.
+fn pattern_character(character: char) -> String {
+    if !character.is_ascii() && character <= '\u{ffff}' {
+        format!("\\u{:04x}", u32::from(character))
+    } else {
+        character.to_string()
+    }
+}
+
+/// Whether text is neither empty nor surrounded by white space, which includes the byte order mark.
+fn is_trimmed(text: &str) -> bool {
+    let blank = |character: char| character.is_whitespace() || character == '\u{feff}';
+    !text.is_empty() && !text.starts_with(blank) && !text.ends_with(blank)
+}
+
+text! {
+    /// An e-mail address, in lower case: at most 64 bytes before the `@` and 254 in all.
+    Email, custom, |text| {
+        let text = text.to_lowercase();
+        let options = email_address::Options::default()
+            .with_no_minimum_sub_domains()
+            .without_domain_literal()
+            .without_display_text();
+        let valid = text.len() <= EMAIL_MAX
+            && is_trimmed(&text)
+            && !text.chars().any(char::is_control)
+            && email_address::EmailAddress::parse_with_options(&text, options)
+                .is_ok_and(|address| address.domain().bytes().all(is_domain_byte));
+        if valid { Ok(text) } else { Err(Invalid::new("an e-mail address looks like name@example.org")) }
+    }, |object| object
+        .min_length(Some(3))
+        .max_length(Some(EMAIL_MAX))
+        .format(Some(SchemaFormat::Custom("email".into())))
+}
+
+/// The longest e-mail address that SMTP can carry, in bytes.
+const EMAIL_MAX: usize = 254;
+
+fn is_domain_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')
+}
+
+impl Email {
+    /// The part after the `@`.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// The address with all but its outline hidden, for messages and logs: `a***@e***.org`.
+    pub fn masked(&self) -> String {
+        let (local, domain) = self.0.rsplit_once('@').unwrap_or_default();
+        let ending = domain.rfind('.').map_or("", |dot| &domain[dot..]);
+        let outline = |part: &str| part.chars().take(1).chain("***".chars()).collect::<String>();
+        format!("{}@{}{ending}", outline(local), outline(domain))
+    }
+}
+
+impl fmt::Debug for Email {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.masked())
+    }
+}
+
+text! {
+    /// A JSON Web Token by its shape: three parts of unpadded base64url, joined by dots. What it says and
+    /// whether it is signed is not checked here.
+    Jwt, hidden, |text| {
+        let mut parts = 0;
+        let well_formed = text.split('.').all(|part| {
+            parts += 1;
+            // One character alone in a group of four carries no whole byte.
+            !part.is_empty()
+                && part.len() % 4 != 1
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        });
+        if well_formed && parts == 3 {
+            return Ok(text);
+        }
+        Err(Invalid::new("a JSON Web Token is three parts of unpadded base64url, joined by dots"))
+    }, |object| object.pattern(Some(
+        r"^([A-Za-z0-9_\-]{4})*[A-Za-z0-9_\-]{2,4}(\.([A-Za-z0-9_\-]{4})*[A-Za-z0-9_\-]{2,4}){2}$",
+    ))
+}
+
+text! {
+    /// Text that is not empty and has no white space at either end.
+    NonEmpty, shown, |text| {
+        if is_trimmed(&text) && !text.contains('\0') {
+            return Ok(text);
+        }
+        Err(Invalid::new("the text cannot be empty or have spaces at either end"))
+    }, |object| object.min_length(Some(1)).pattern(Some(r"^[^\s\u0000\u0085\ufeff]([^\u0000]*[^\s\u0000\u0085\ufeff])?$"))
+}
+
+text! {
+    /// Text to look for; the empty text matches everything.
+    Search, shown, |text| {
+        if text.contains('\0') {
+            return Err(Invalid::new("the text to search for cannot contain the character NUL"));
+        }
+        Ok(text)
+    }, |object| object.pattern(Some(r"^[^\u0000]*$"))
+}
+
+text! {
+    /// An absolute web address, `http` or `https`, of at most 2048 ASCII characters.
+    Url, shown, |text| {
+        url::Url::parse(&text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && is_trimmed(&text) && text.is_ascii())
+            .map(String::from)
+            .filter(|url| url.len() <= URL_MAX)
+            .ok_or(Invalid::new("a URL starts with http:// or https:// and has at most 2048 ASCII characters"))
+    }, |object| object
+        .max_length(Some(URL_MAX))
+        .pattern(Some("^https?://"))
+        .format(Some(SchemaFormat::Custom("uri".into())))
+}
+
+/// The longest URL, in bytes of its normal form, which is ASCII.
+const URL_MAX: usize = 2048;
+
+/// A value that must not show: only [`Secret::expose`] gives it away.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Secret {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        if text.is_empty() { Err(Invalid::new("a secret cannot be empty")) } else { Ok(Self(text)) }
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(MASK)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(MASK)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(MASK)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.try_into().map_err(serde::de::Error::custom)
+    }
+}
+
+impl utoipa::PartialSchema for Secret {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .min_length(Some(1))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Password)))
+            .description(Some("A secret; answers show asterisks in its place."))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Secret {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Secret".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::scalar::tests::{check, schema_accepts};
+
+    #[test]
+    fn resource_names() {
+        check::<ResourceName>(
+            &["a", "a b", "é", "\u{1f680}", "a/b%_", &"\u{1f680}".repeat(64)],
+            &["", " ", " a", "a ", "a\u{a0}", "\u{feff}a", "a\0b", "a\nb", "\u{85}", &"é".repeat(65)],
+        );
+    }
+
+    #[test]
+    fn user_names() {
+        check::<UserName>(
+            &[
+                "Ada",
+                "O'Neil, Jr.",
+                "O’Neil",
+                "Jean-Luc 2",
+                "Zażółć Gęślą",
+                "e\u{301}",
+                "北京 太郎",
+                "佐々木",
+                "अनन्या",
+                "ณัฐพล",
+                "محمد",
+                "Ἀριστοτέλης",
+                &"x".repeat(64),
+            ],
+            &[
+                "",
+                " ",
+                " a",
+                "a ",
+                "a\tb",
+                "a\0",
+                "a@b",
+                "<b>",
+                "a_b",
+                "a\u{202e}b",
+                "\u{3164}",
+                "\u{1f680}",
+                "×",
+                &"x".repeat(65),
+            ],
+        );
+    }
+
+    #[test]
+    fn emails() {
+        let local = "x".repeat(64);
+        check::<Email>(
+            &["ada@example.org", "a+b@localhost", "a.b@x-y.example.org", &format!("{local}@example.org")],
+            &[
+                "",
+                "@",
+                "ada",
+                "ada@",
+                "@example.org",
+                " ada@example.org",
+                "ada@example.org ",
+                "ada@example.org\n",
+                "Ada <ada@example.org>",
+                "ada@[127.0.0.1]",
+                "ada@exämple.org",
+                "ada@example..org",
+                "a b@example.org",
+                "ada@exa\0mple.org",
+                &format!("x{local}@example.org"),
+                &format!("{local}@{}.org", vec!["y".repeat(60); 4].join(".")),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_email_is_lower_case_and_masked() {
+        let email: Email = "Ada.L@Mail.Example.ORG".parse().unwrap();
+        assert_eq!(email.as_str(), "ada.l@mail.example.org");
+        assert_eq!(email.domain(), "mail.example.org");
+        assert_eq!(email.masked(), "a***@m***.org");
+        assert_eq!(format!("{email:?}"), "a***@m***.org");
+        assert_eq!("a@localhost".parse::<Email>().unwrap().masked(), "a***@l***");
+    }
+
+    #[test]
+    fn tokens() {
+        check::<Jwt>(
+            &["aa.bb.cc", "eyJh-_0.eyJ9.c2lnbg"],
+            &[
+                "",
+                "aa.bb",
+                "aa.bb.cc.dd",
+                "aa..cc",
+                "a.bb.cc",
+                "aaaaa.bb.cc",
+                "aa=.bb.cc",
+                "aa.bb.c+",
+                "aa.bb.cc\n",
+            ],
+        );
+        assert_eq!(format!("{:?}", "aa.bb.cc".parse::<Jwt>().unwrap()), MASK);
+    }
+
+    #[test]
+    fn urls() {
+        check::<Url>(
+            &["https://example.org/", "http://localhost:3000/a?b#c"],
+            &[
+                "",
+                "example.org",
+                "/a",
+                "ftp://example.org",
+                "javascript:alert(1)",
+                "https://",
+                " https://example.org",
+            ],
+        );
+        assert_eq!("HTTPS://Example.org".parse::<Url>().unwrap().as_str(), "https://example.org/");
+        assert!(format!("https://example.org/{}", "x".repeat(2029)).parse::<Url>().is_err());
+        assert!(format!("https://example.org/{}", "x".repeat(2028)).parse::<Url>().is_ok());
+    }
+
+    #[test]
+    fn other_text() {
+        check::<NonEmpty>(&["a", "a b"], &["", " a", "a\n", "a\0b"]);
+        check::<Search>(&["", " ", "100%_"], &["\0"]);
+    }
+
+    #[test]
+    fn a_secret_shows_only_when_exposed() {
+        let secret: Secret = " hunter2 ".parse().unwrap();
+        assert_eq!(secret.expose(), " hunter2 ");
+        assert_eq!(format!("{secret} {secret:?}"), format!("{MASK} {MASK}"));
+        assert_eq!(serde_json::to_string(&secret).unwrap(), format!("\"{MASK}\""));
+        assert!("".parse::<Secret>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn type_and_schema_agree(texts in prop::collection::vec(any::<String>(), 8), character in any::<char>()) {
+            let resource_name = schema_accepts::<ResourceName>();
+            let user_name = schema_accepts::<UserName>();
+            let non_empty = schema_accepts::<NonEmpty>();
+            for text in texts.into_iter().chain([character.to_string(), format!("a{character}b")]) {
+                prop_assert_eq!(resource_name(&text), text.parse::<ResourceName>().is_ok(), "{:?}", text);
+                prop_assert_eq!(user_name(&text), text.parse::<UserName>().is_ok(), "{:?}", text);
+                prop_assert_eq!(non_empty(&text), text.parse::<NonEmpty>().is_ok(), "{:?}", text);
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! How the scalars of the wire are made: checked text and fixed words. The rules themselves stand with
+//! the types, not here.
+
+use std::fmt;
+
+use serde::de::{self, Unexpected, Visitor};
+
+/// Why a value was refused: one sentence that names the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid(&'static str);
+
+impl Invalid {
+    /// States the rule that was broken.
+    pub const fn new(rule: &'static str) -> Self {
+        Self(rule)
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// Turns the doc lines of a type into its description in the OpenAPI document.
+pub(crate) fn description(doc: &str) -> String {
+    doc.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// Defines a text newtype: `text! { /// doc  Name, debug, check, |object| constraints }`.
+///
+/// `check` takes the text as sent and gives it back in stored form. `debug` is `shown`, `hidden`, or
+/// `custom` when the type brings its own. The closure adds the same rule to the OpenAPI schema, so that
+/// whoever generates values from the document generates valid ones.
+macro_rules! text {
+    ($(#[doc = $doc:literal])+ $name:ident, $debug:ident, $check:expr, $schema:expr) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::Invalid;
+
+            fn try_from(text: String) -> Result<Self, $crate::Invalid> {
+                let check: fn(String) -> Result<String, $crate::Invalid> = $check;
+                check(text).map(Self)
+            }
+        }
+
+        $crate::scalar::text!(@debug $debug $name);
+        $crate::scalar::text!(@traits $name);
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                let add: fn(utoipa::openapi::ObjectBuilder) -> utoipa::openapi::ObjectBuilder = $schema;
+                add(utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .description(Some($crate::scalar::description(concat!($($doc, "\n"),+)))))
+                .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    };
+    (@debug shown $name:ident) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.0, formatter)
+            }
+        }
+    };
+    (@debug hidden $name:ident) => {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str($crate::name::MASK)
+            }
+        }
+    };
+    (@debug custom $name:ident) => {};
+    (@traits $name:ident) => {
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.try_into().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// Defines an integer newtype: `integer! { /// doc  Name(u32, "uint32"), 1, 64 }`, where the two numbers are
+/// the smallest and the largest value.
+macro_rules! integer {
+    ($(#[doc = $doc:literal])+ $name:ident($number:ident, $format:literal), $min:literal, $max:literal) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name($number);
+
+        impl $name {
+            const EXPECTED: &'static str = concat!("an integer from ", $min, " to ", $max);
+
+            /// The number itself.
+            pub const fn get(self) -> $number {
+                self.0
+            }
+        }
+
+        impl TryFrom<$number> for $name {
+            type Error = $crate::Invalid;
+
+            fn try_from(number: $number) -> Result<Self, $crate::Invalid> {
+                if ($min..=$max).contains(&number) {
+                    return Ok(Self(number));
+                }
+                Err($crate::Invalid::new(concat!("expected an integer from ", $min, " to ", $max)))
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(&self.0, formatter)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(&self.0, serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let read = |number| $number::try_from(number).ok().and_then(|number| Self::try_from(number).ok());
+                deserializer.deserialize_u64($crate::scalar::Integer { read, expected: Self::EXPECTED })
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::Integer)
+                    .format(Some(utoipa::openapi::SchemaFormat::Custom($format.into())))
+                    .minimum(Some::<$number>($min))
+                    .maximum(Some::<$number>($max))
+                    .description(Some($crate::scalar::description(concat!($($doc, "\n"),+))))
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    };
+}
+
+/// Reads an integer, so that whoever sends something else is told the whole range.
+pub(crate) struct Integer<R> {
+    pub(crate) read: R,
+    pub(crate) expected: &'static str,
+}
+
+impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.expected)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        let Self { read, expected } = self;
+        read(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &expected))
+    }
+
+    /// To JSON, `2.0` is as whole as `2`.
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        let Self { read, expected } = self;
+        let whole = format!("{number}").parse().ok();
+        whole.and_then(read).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &expected))
+    }
+}
+
+/// Defines an enum whose values are fixed words, on the wire and in the database.
+macro_rules! word {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$word_meta:meta])* $variant:ident = $word:tt),+ $(,)? }
+    ) => {
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema,
+        )]
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$word_meta])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word for this value.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        // Not derived: that would call null and numbers invalid JSON, and take an object for a word.
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(|_| serde::de::Error::unknown_variant(&text, &[$($word),+]))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::Invalid::new(concat!("expected one of:", $(" ", $word),+))),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+pub(crate) use {integer, text, word};
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::str::FromStr;
+
+    use utoipa::PartialSchema;
+
+    /// Whether the schema of a text type accepts a text, which it must exactly when the type does.
+    pub(crate) fn schema_accepts<T: PartialSchema>() -> impl Fn(&str) -> bool {
+        let schema = serde_json::to_value(T::schema()).unwrap();
+        let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+        move |text| validator.is_valid(&text.into())
+    }
+    /// Checks which texts a text type takes, and that its schema takes them too.
+    #[track_caller]
+    pub(crate) fn check<T: FromStr + PartialSchema>(good: &[&str], bad: &[&str]) {
+        let accepts = schema_accepts::<T>();
+        for text in good {
+            assert!(text.parse::<T>().is_ok(), "{text:?} should be taken");
+            assert!(accepts(text), "{text:?} should fit the schema");
+        }
+        for text in bad {
+            assert!(text.parse::<T>().is_err(), "{text:?} should be refused");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Thresholds and their models. What a model computes is the business of `tidemark-stats`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use tidemark_stats::{Test, Worse};
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, schema::Type},
+};
+
+use crate::{
+    Branch, Invalid, Measure, ModelUuid, NameId, ProjThresholdsSort, ProjectUuid, Testbed, ThresholdUuid,
+    Timestamp, scalar::integer,
+};
+
+/// How a model judges, as the wire has it: one of the words of [`Test`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModelTest(pub Test);
+
+impl Serialize for ModelTest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelTest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|_| {
+            de::Error::custom(format!("expected one of: {}", Test::ALL.map(Test::as_str).join(" ")))
+        })
+    }
+}
+
+impl PartialSchema for ModelTest {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(Test::ALL.map(Test::as_str)))
+            .description(Some("How a model judges."))
+            .into()
+    }
+}
+
+impl ToSchema for ModelTest {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ModelTest".into()
+    }
+}
+
+integer! {
+    /// A number of metrics.
+    SampleSize(u32, "uint32"), 1, 4_294_967_295
+}
+
+integer! {
+    /// A length of time in seconds.
+    Window(u32, "uint32"), 1, 4_294_967_295
+}
+
+/// A boundary of a model: a finite number whose meaning depends on the test.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, ToSchema)]
+#[schema(value_type = f64)]
+pub struct Boundary(f64);
+
+impl Boundary {
+    /// The number itself.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Boundary {
+    type Error = Invalid;
+
+    fn try_from(number: f64) -> Result<Self, Invalid> {
+        if number.is_finite() { Ok(Self(number)) } else { Err(Invalid::new("a boundary is a finite number")) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Boundary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer)?.try_into().map_err(de::Error::custom)
+    }
+}
+
+/// A threshold: what is to be expected of a measure on a branch and a testbed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonThreshold)]
+pub struct Threshold {
+    /// Its identifier.
+    pub uuid: ThresholdUuid,
+    /// The project it belongs to.
+    pub project: ProjectUuid,
+    /// The branch it watches.
+    pub branch: Branch,
+    /// The testbed it watches.
+    pub testbed: Testbed,
+    /// The measure it watches.
+    pub measure: Measure,
+    /// The model in force, unless another was asked for; null when it was removed.
+    pub model: Option<Model>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it was last changed.
+    pub modified: Timestamp,
+}
+
+/// A threshold as metrics show it: with the model that judged them, without what it watches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonThresholdModel)]
+pub struct ThresholdModel {
+    /// Its identifier.
+    pub uuid: ThresholdUuid,
+    /// The project it belongs to.
+    pub project: ProjectUuid,
+    /// The model that was in force.
+    pub model: Model,
+    /// When the threshold was created.
+    pub created: Timestamp,
+}
+
+/// A model of a threshold. It never changes; another takes its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonModel)]
+pub struct Model {
+    /// Its identifier.
+    pub uuid: ModelUuid,
+    /// How it judges.
+    pub test: ModelTest,
+    /// How many metrics there must be before it judges; null when any number will do.
+    pub min_sample_size: Option<SampleSize>,
+    /// How many metrics it looks at, the newest ones; null when all.
+    pub max_sample_size: Option<SampleSize>,
+    /// How many seconds it looks back; null when there is no limit.
+    pub window: Option<Window>,
+    /// The lower boundary, if there is one.
+    pub lower_boundary: Option<Boundary>,
+    /// The upper boundary, if there is one.
+    pub upper_boundary: Option<Boundary>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When another took its place or it was removed; null while it is in force.
+    pub replaced: Option<Timestamp>,
+}
+
+impl Model {
+    /// What it computes with.
+    pub fn settings(&self) -> tidemark_stats::Model {
+        tidemark_stats::Model {
+            test: self.test.0,
+            min_sample_size: self.min_sample_size.map(SampleSize::get),
+            max_sample_size: self.max_sample_size.map(SampleSize::get),
+            window: self.window.map(Window::get),
+            lower_boundary: self.lower_boundary.map(Boundary::get),
+            upper_boundary: self.upper_boundary.map(Boundary::get),
+        }
+    }
+}
+
+/// A model to put in force. What is not given sets no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Model)]
+pub struct NewModel {
+    /// How it judges.
+    pub test: ModelTest,
+    /// How many metrics there must be before it judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_sample_size: Option<SampleSize>,
+    /// How many metrics it looks at, the newest ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sample_size: Option<SampleSize>,
+    /// How many seconds it looks back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_boundary: Option<Boundary>,
+    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper_boundary: Option<Boundary>,
+}
+
+impl NewModel {
+    /// Completes the model for a measure that gets worse in a direction, and checks it.
+    pub fn complete(self, worse: Worse) -> Result<tidemark_stats::Model, tidemark_stats::Invalid> {
+        let model = tidemark_stats::Model {
+            test: self.test.0,
+            min_sample_size: self.min_sample_size.map(SampleSize::get),
+            max_sample_size: self.max_sample_size.map(SampleSize::get),
+            window: self.window.map(Window::get),
+            lower_boundary: self.lower_boundary.map(Boundary::get),
+            upper_boundary: self.upper_boundary.map(Boundary::get),
+        }
+        .with_default_boundary(worse);
+        model.check()?;
+        Ok(model)
+    }
+}
+
+/// A threshold to create.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonNewThreshold)]
+pub struct NewThreshold {
+    /// The UUID, slug or name of the branch to watch.
+    pub branch: NameId,
+    /// The UUID, slug or name of the testbed to watch.
+    pub testbed: NameId,
+    /// The UUID, slug or name of the measure to watch.
+    pub measure: NameId,
+    /// How the model judges.
+    pub test: ModelTest,
+    /// How many metrics there must be before the model judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_sample_size: Option<SampleSize>,
+    /// How many metrics the model looks at, the newest ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sample_size: Option<SampleSize>,
+    /// How many seconds the model looks back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_boundary: Option<Boundary>,
+    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper_boundary: Option<Boundary>,
+}
+
+impl NewThreshold {
+    /// The model to start with.
+    pub const fn model(&self) -> NewModel {
+        NewModel {
+            test: self.test,
+            min_sample_size: self.min_sample_size,
+            max_sample_size: self.max_sample_size,
+            window: self.window,
+            lower_boundary: self.lower_boundary,
+            upper_boundary: self.upper_boundary,
+        }
+    }
+}
+
+/// The model that a threshold is to have from now on, or none. What is not given, or null, sets no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonUpdateThreshold)]
+#[serde(deny_unknown_fields)]
+pub struct ThresholdPut {
+    /// How the model judges; null removes the model, whatever else is said.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true)]
+    pub test: Option<ModelTest>,
+    /// How many metrics there must be before the model judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_sample_size: Option<SampleSize>,
+    /// How many metrics the model looks at, the newest ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sample_size: Option<SampleSize>,
+    /// How many seconds the model looks back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_boundary: Option<Boundary>,
+    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper_boundary: Option<Boundary>,
+}
+
+impl ThresholdPut {
+    /// The model to put in force; none when it is to be removed.
+    pub fn model(&self) -> Option<NewModel> {
+        self.test.map(|test| NewModel {
+            test,
+            min_sample_size: self.min_sample_size,
+            max_sample_size: self.max_sample_size,
+            window: self.window,
+            lower_boundary: self.lower_boundary,
+            upper_boundary: self.upper_boundary,
+        })
+    }
+}
+
+/// Which thresholds to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ThresholdFilter {
+    /// Only those of this branch, by UUID, slug or name.
+    #[param(inline)]
+    pub branch: Option<NameId>,
+    /// Only those of this testbed, by UUID, slug or name.
+    #[param(inline)]
+    pub testbed: Option<NameId>,
+    /// Only those of this measure, by UUID, slug or name.
+    #[param(inline)]
+    pub measure: Option<NameId>,
+    /// Those with an archived branch, testbed or measure instead of the others.
+    pub archived: Option<bool>,
+    /// What to order by.
+    #[param(inline)]
+    pub sort: Option<ProjThresholdsSort>,
+}
+
+/// Which model of a threshold to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ModelQuery {
+    /// A model of the threshold, in force or replaced; the one in force when not given.
+    #[param(inline)]
+    pub model: Option<ModelUuid>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(json: &str) -> Result<ThresholdPut, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn null_removes_the_model_and_absence_is_refused() {
+        assert_eq!(put(r#"{"test":null}"#).unwrap().model(), None);
+        assert_eq!(put(r#"{"test":null,"window":60}"#).unwrap().model(), None);
+        assert!(put("{}").unwrap_err().starts_with("missing field `test`"));
+        for json in [r#"{"test":null,"window":0}"#, r#"{"test":null,"windows":60}"#, r#"{"window":60}"#] {
+            assert!(put(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_put() {
+        let model = put(r#"{"test":"t","max_sample_size":64,"window":null,"upper_boundary":0.99}"#)
+            .unwrap()
+            .model()
+            .unwrap();
+        assert_eq!(model.test, ModelTest(Test::TTest));
+        assert_eq!(model.max_sample_size.map(SampleSize::get), Some(64));
+        assert_eq!((model.min_sample_size, model.window, model.lower_boundary), (None, None, None));
+        assert_eq!(model.upper_boundary.map(Boundary::get), Some(0.99));
+    }
+
+    #[test]
+    fn tests_are_words() {
+        for test in Test::ALL {
+            let json = serde_json::to_string(&ModelTest(test)).unwrap();
+            assert_eq!(json, format!("\"{test}\""));
+            assert_eq!(serde_json::from_str::<ModelTest>(&json).unwrap(), ModelTest(test));
+        }
+        assert_eq!(serde_json::from_str::<ModelTest>("\"z\"").unwrap(), ModelTest(Test::ZScore));
+        let error = serde_json::from_str::<ModelTest>("\"Z\"").unwrap_err().to_string();
+        assert!(error.starts_with("expected one of: static percentage z_score t_test log_normal"), "{error}");
+    }
+
+    #[test]
+    fn boundaries_are_finite_numbers() {
+        for (json, number) in [("-5", -5.0), ("5", 5.0), ("-5.5", -5.5), ("0.95", 0.95), ("1e3", 1000.0)] {
+            assert_eq!(serde_json::from_str::<Boundary>(json).unwrap().get(), number, "{json}");
+        }
+        for json in ["1e999", "\"0.95\"", "null", "true"] {
+            assert!(serde_json::from_str::<Boundary>(json).is_err(), "{json}");
+        }
+        assert!(Boundary::try_from(f64::NAN).is_err() && Boundary::try_from(f64::INFINITY).is_err());
+    }
+
+    #[test]
+    fn sample_sizes_are_told_their_range() {
+        assert_eq!(serde_json::from_str::<SampleSize>("4294967295").unwrap().get(), u32::MAX);
+        for json in ["0", "4294967296", "-1", "1.5", "\"1\"", "null"] {
+            let error = serde_json::from_str::<SampleSize>(json).unwrap_err().to_string();
+            assert!(error.contains("expected an integer from 1 to 4294967295"), "{error}");
+        }
+        assert!(SampleSize::try_from(0).is_err());
+    }
+
+    #[test]
+    fn a_model_is_completed_and_checked() {
+        let model = |json: &str| serde_json::from_str::<NewModel>(json).unwrap();
+        let completed = model(r#"{"test":"t_test"}"#).complete(Worse::Up).unwrap();
+        assert_eq!((completed.lower_boundary, completed.upper_boundary), (None, Some(0.95)));
+        let completed = model(r#"{"test":"static","lower_boundary":-5}"#).complete(Worse::Up).unwrap();
+        assert_eq!((completed.lower_boundary, completed.upper_boundary), (Some(-5.0), None));
+        for json in [
+            r#"{"test":"percentage"}"#,
+            r#"{"test":"static","upper_boundary":1,"window":60}"#,
+            r#"{"test":"t_test","upper_boundary":1}"#,
+            r#"{"test":"iqr","upper_boundary":1,"min_sample_size":1}"#,
+        ] {
+            assert!(model(json).complete(Worse::Unknown).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Moments in time. What time it is now is the server's clock to say, not this crate's.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
+};
+
+use crate::Invalid;
+
+/// A moment in UTC with millisecond precision, kept as microseconds since 1970.
+///
+/// On the wire it is RFC 3339 with exactly three fractional digits and `Z`. The range is that of the four
+/// digits of a year; what would lie outside stops at its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+const MILLI: i64 = 1_000;
+const SECOND: i64 = 1_000_000;
+
+impl Timestamp {
+    /// The first moment of the year 0.
+    pub const MIN: Self = Self(-62_167_219_200 * SECOND);
+    /// The latest moment that has a four-digit year in every time zone: `9999-12-30T22:00:00.000Z`.
+    pub const MAX: Self = Self(253_402_207_200 * SECOND);
+
+    /// The moment so many microseconds after 1970 began, cut to milliseconds.
+    pub const fn from_micros(micros: i64) -> Self {
+        let micros = micros.div_euclid(MILLI).saturating_mul(MILLI);
+        if micros < Self::MIN.0 {
+            Self::MIN
+        } else if micros > Self::MAX.0 {
+            Self::MAX
+        } else {
+            Self(micros)
+        }
+    }
+
+    /// Microseconds since 1970 began.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since 1970 began, rounded down.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(SECOND)
+    }
+
+    /// The moment so many seconds later, or earlier if negative.
+    #[must_use]
+    pub const fn plus_seconds(self, seconds: i64) -> Self {
+        Self::from_micros(self.0.saturating_add(seconds.saturating_mul(SECOND)))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        text.parse::<jiff::Timestamp>()
+            .ok()
+            .map(jiff::Timestamp::as_microsecond)
+            .filter(|micros| *micros >= Self::MIN.0)
+            .map(Self::from_micros)
+            .ok_or(Invalid::new("a date and time looks like 2026-01-31T12:00:00Z (RFC 3339)"))
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Every value within the range converts; see `from_micros`.
+        let moment = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
+        write!(formatter, "{moment:.3}")
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A date and time (RFC 3339); answers are in UTC with milliseconds."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "DateTime".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn always_milliseconds_and_z() {
+        assert_eq!(Timestamp::from_micros(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_micros(1_999).to_string(), "1970-01-01T00:00:00.001Z");
+        assert_eq!(Timestamp::from_micros(-1).to_string(), "1969-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn any_offset_is_read() {
+        let expected = Timestamp::from_micros(1_790_000_000_500_000);
+        for text in ["2026-09-21T14:13:20.5Z", "2026-09-21T16:13:20.500999+02:00", "2026-09-21t14:13:20.5z"] {
+            assert_eq!(time(text), expected, "{text}");
+        }
+        for text in [
+            "",
+            "now",
+            "2026-09-21",
+            "2026-09-21T14:13:20",
+            "2026-02-30T00:00:00Z",
+            "-000001-01-01T00:00:00Z",
+        ] {
+            assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ends_hold() {
+        assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MAX.to_string(), "9999-12-30T22:00:00.000Z");
+        assert_eq!(Timestamp::from_micros(i64::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::from_micros(i64::MIN), Timestamp::MIN);
+        assert_eq!(Timestamp::MAX.plus_seconds(1), Timestamp::MAX);
+        assert_eq!(Timestamp::MIN.plus_seconds(i64::MIN), Timestamp::MIN);
+        assert_eq!(time(&Timestamp::MAX.to_string()), Timestamp::MAX);
+        assert_eq!(time(&Timestamp::MIN.to_string()), Timestamp::MIN);
+    }
+
+    #[test]
+    fn seconds_round_down() {
+        assert_eq!(Timestamp::from_micros(-1).seconds(), -1);
+        assert_eq!(time("1970-01-01T00:00:01.999Z").seconds(), 1);
+        assert_eq!(time("1970-01-01T00:00:00Z").plus_seconds(4_294_967_295).seconds(), 4_294_967_295);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(micros in any::<i64>(), near in -4_000_000_000_000_000_i64..=4_000_000_000_000_000) {
+            for micros in [micros, near] {
+                let moment = Timestamp::from_micros(micros);
+                prop_assert_eq!(moment.to_string().parse(), Ok(moment));
+                prop_assert_eq!(moment.micros() % 1_000, 0);
+                let json = serde_json::to_string(&moment).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), moment);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What every request shares: the database, the clock, the keys, the limits, and the work behind the scenes.
+
+use std::{ops::Deref, sync::Arc};
+
+use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp};
+use tidemark_store::{Db, Entropy, Fresh, server};
+use uuid::Uuid;
+
+use crate::{
+    auth::jwt::{Audience, Membership, Signer},
+    background::Background,
+    clock::{Clock, SystemEntropy},
+    config::Config,
+    http::error::{Error, Result},
+    limits::Limits,
+    mail::{Mailer, Tokens, Transport},
+    metrics::Metrics,
+};
+
+/// A handle on the running service; clones share it.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// The parts of the service.
+pub struct Parts {
+    /// The effective configuration.
+    pub config: Config,
+    /// The database.
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Signs and verifies tokens.
+    pub signer: Arc<Signer>,
+    /// Rate limits.
+    pub limits: Limits,
+    /// Work done after the answer.
+    pub background: Background,
+    /// What Prometheus sees.
+    pub metrics: Metrics,
+    /// Who this server is.
+    pub server: Server,
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl App {
+    /// Opens the database and starts the work behind the scenes.
+    pub async fn open(config: Config) -> Result<Self> {
+        Self::open_with(config, Clock::System, Arc::new(SystemEntropy)).await
+    }
+
+    /// The same with a clock and randomness of one's own.
+    pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        let db = Db::open(&config.location()).await?;
+        let source: Arc<dyn Fn() -> Fresh + Send + Sync> = {
+            let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
+            Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))
+        };
+        let fresh = source();
+        let mut server = db.write(move |tx| server::identity(tx, &fresh)).await?;
+        server.version = Some(env!("CARGO_PKG_VERSION").into());
+        let secret = config.secret().map_err(internal)?;
+        let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
+        let limits = Limits::new(config.limits(), &db);
+        let transport = match &config.smtp {
+            Some(smtp) => Transport::smtp(smtp).map_err(internal)?,
+            None => Transport::files(&config.data_dir).map_err(internal)?,
+        };
+        let console = config.console.url.as_ref().parse().map_err(internal)?;
+        let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
+        let background = Background::start(db.clone(), mailer, source);
+        let metrics = Metrics::default();
+        Ok(Self(Arc::new(Parts { config, db, clock, entropy, signer, limits, background, metrics, server })))
+    }
+
+    /// The time and randomness for one operation.
+    pub fn fresh(&self) -> Fresh {
+        Fresh::new(self.clock.now(), Arc::clone(&self.entropy))
+    }
+
+    /// Stops the work behind the scenes and closes the database.
+    pub async fn close(&self) {
+        self.background.stop().await;
+        self.db.close().await;
+    }
+}
+
+fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Internal(error.into())
+}
+
+impl Tokens for Signer {
+    fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt {
+        self.sign(Audience::Auth, uuid, email, None, created, expires)
+    }
+
+    fn invitation(
+        &self,
+        uuid: InvitationUuid,
+        email: &Email,
+        organization: OrganizationUuid,
+        role: OrganizationRole,
+        created: Timestamp,
+        expires: Timestamp,
+    ) -> Jwt {
+        let membership = Membership { uuid: organization, role };
+        self.sign(Audience::Invite, uuid.uuid(), email, Some(membership), created, expires)
+    }
+}

@@ -1,0 +1,133 @@
+//! The tokens this server signs: HS256, with the claims of the contract and an id of our own (`jti`), so that each
+//! can be used once or ended.
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use tidemark_api::{Email, Jwt, OrganizationRole, OrganizationUuid, Timestamp};
+use uuid::Uuid;
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// A mailed sign-in link.
+    Auth,
+    /// A session.
+    Client,
+    /// A deprecated API token; read, never written.
+    ApiKey,
+    /// An invitation into an organization.
+    Invite,
+}
+
+/// What a token says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    /// What it is for.
+    pub aud: Audience,
+    /// When it runs out, in seconds.
+    pub exp: i64,
+    /// When it was signed, in seconds.
+    pub iat: i64,
+    /// Who signed it.
+    pub iss: String,
+    /// The address of the user it speaks of.
+    pub sub: Email,
+    /// The organization of an invitation.
+    #[serde(default)]
+    pub org: Option<Membership>,
+    /// Always null here; the contract's other tokens use it.
+    #[serde(default)]
+    pub state: Option<()>,
+    /// Always null here; the contract's registry tokens use it.
+    #[serde(default)]
+    pub oci: Option<()>,
+    /// The row that this token stands for. Tokens of older servers have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jti: Option<Uuid>,
+}
+
+/// What an invitation offers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Membership {
+    /// The organization.
+    pub uuid: OrganizationUuid,
+    /// The role in it.
+    pub role: OrganizationRole,
+}
+
+/// Signs and verifies.
+pub struct Signer {
+    encoding: EncodingKey,
+    decoding: DecodingKey,
+    issuer: String,
+}
+
+impl Signer {
+    /// A signer with the server's secret.
+    pub fn new(secret: &[u8], issuer: String) -> Self {
+        Self {
+            encoding: EncodingKey::from_secret(secret),
+            decoding: DecodingKey::from_secret(secret),
+            issuer,
+        }
+    }
+
+    /// Signs the token of one row; the same row always gives the same token.
+    pub fn sign(
+        &self,
+        aud: Audience,
+        jti: Uuid,
+        sub: &Email,
+        org: Option<Membership>,
+        created: Timestamp,
+        expires: Timestamp,
+    ) -> Jwt {
+        let claims = Claims {
+            aud,
+            exp: expires.seconds(),
+            iat: created.seconds(),
+            iss: self.issuer.clone(),
+            sub: sub.clone(),
+            org,
+            state: None,
+            oci: None,
+            jti: Some(jti),
+        };
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
+            .expect("plain claims serialize and HMAC cannot fail")
+            .parse()
+            .expect("a signed token has the form of one")
+    }
+
+    /// What a token says, if this server signed it for one of these purposes and it has not run out.
+    pub fn verify(&self, token: &str, audiences: &[Audience], now: Timestamp) -> Option<Claims> {
+        let mut validation = Validation::new(Algorithm::HS256);
+        // Audience and time are checked below: against our own enum, and by the clock of the server.
+        validation.validate_aud = false;
+        validation.validate_exp = false;
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_required_spec_claims(&["exp", "iss", "sub", "aud"]);
+        let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation).ok()?.claims;
+        (audiences.contains(&claims.aud) && claims.exp >= now.seconds()).then_some(claims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_good_for_its_purpose_until_it_runs_out() {
+        let signer = Signer::new(b"a secret of some length", "http://localhost/".into());
+        let now = Timestamp::from_micros(1_790_000_000_000_000);
+        let email: Email = "ada@example.org".parse().unwrap();
+        let token = signer.sign(Audience::Auth, Uuid::nil(), &email, None, now, now.plus_seconds(60));
+        let verify = |audience, at| signer.verify(token.as_ref(), &[audience], at);
+        assert_eq!(verify(Audience::Auth, now).unwrap().sub, email);
+        assert!(verify(Audience::Client, now).is_none());
+        assert!(verify(Audience::Auth, now.plus_seconds(61)).is_none());
+        let other = Signer::new(b"another secret altogether", "http://localhost/".into());
+        assert!(other.verify(token.as_ref(), &[Audience::Auth], now).is_none());
+    }
+}

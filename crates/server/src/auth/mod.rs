@@ -1,0 +1,5 @@
+//! Who is calling: credentials, the tokens this server signs, and keys.
+
+pub mod caller;
+pub mod jwt;
+pub mod key;

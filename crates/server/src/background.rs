@@ -1,0 +1,250 @@
+//! Work done after the answer: what the outbox promises, and the hourly clearing of what has run out.
+//!
+//! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due
+//! again if that one dies. What a kind of work does is told in its own module.
+
+use std::{sync::Arc, time::Duration};
+
+use tidemark_api::Timestamp;
+use tidemark_store::{self as store, Db, Fresh, outbox, rate_window, session, sign_in};
+use tokio::{
+    sync::{Mutex, Notify, Semaphore, watch},
+    task::{JoinHandle, JoinSet},
+    time::{Instant, sleep, timeout},
+};
+
+use crate::mail::{self, Mailer, Undelivered};
+
+/// How many rows are claimed at once.
+const BATCH: u32 = 16;
+/// How many of them are worked on at once.
+const HANDS: usize = 4;
+/// How long a claim holds, in seconds.
+const LEASE: i64 = 60;
+/// How long one attempt may take. Nothing is begun that could outlive its claim.
+const ATTEMPT: Duration = Duration::from_secs(35);
+/// How long a stopping worker waits for what it has begun.
+const GRACE: Duration = Duration::from_secs(5);
+/// The longest sleep where other servers may write to the same outbox.
+const SHARED_POLL: Duration = Duration::from_secs(5);
+/// The longest sleep otherwise: the clock may be set, and a machine may have slept.
+const OWN_POLL: Duration = Duration::from_secs(60);
+/// The first delay after a failure, in seconds; each further one is twice as long.
+const FIRST_DELAY: i64 = 10;
+/// The longest delay, in seconds.
+const LONGEST_DELAY: i64 = 3600;
+/// How long work is retried, in seconds.
+const PATIENCE: i64 = 3 * 24 * 3600;
+/// Seconds between two clearings.
+const CLEARING: i64 = 3600;
+
+/// Where the worker gets the time and randomness from.
+pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
+
+/// The running worker. Dropping it stops the work, too, without waiting for its end.
+pub struct Background {
+    poke: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Background {
+    /// Starts the worker.
+    pub fn start(db: Db, mailer: Mailer, fresh: FreshSource) -> Self {
+        let poke = Arc::new(Notify::new());
+        let (stop, stopped) = watch::channel(false);
+        let worker = Worker { db, mailer, fresh };
+        let task = tokio::spawn(run(worker, Arc::clone(&poke), stopped));
+        Self { poke, stop, task: Mutex::new(Some(task)) }
+    }
+
+    /// Tells the worker that there is new work.
+    pub fn poke(&self) {
+        self.poke.notify_one();
+    }
+
+    /// Stops the worker and waits for its end: it takes on nothing new, and what is under way gets a few seconds.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        let Some(task) = self.task.lock().await.take() else { return };
+        if let Err(error) = task.await {
+            tracing::error!(%error, "the background worker ended badly");
+        }
+    }
+}
+
+async fn run(worker: Worker, poke: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
+    let longest = if worker.db.is_shared() { SHARED_POLL } else { OWN_POLL };
+    let mut cleared = None;
+    loop {
+        let pause = tokio::select! {
+            pause = worker.round(&mut cleared) => pause,
+            () = async { told(&mut stopped).await; sleep(GRACE).await; } => break,
+        };
+        let pause = pause.unwrap_or_else(|error| {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, "the outbox cannot be worked on; will try again");
+            SHARED_POLL
+        });
+        tokio::select! {
+            biased;
+            () = told(&mut stopped) => break,
+            () = sleep(pause.min(longest)) => {}
+            () = poke.notified() => {}
+        }
+    }
+}
+
+/// Ends once the worker has been told to stop, however long ago.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    // An error means that nobody holds the other end any more, which also says stop.
+    drop(stopped.wait_for(|stop| *stop).await);
+}
+
+#[derive(Clone)]
+struct Worker {
+    db: Db,
+    mailer: Mailer,
+    fresh: FreshSource,
+}
+
+impl Worker {
+    /// Does what is due and answers how long there is nothing to do.
+    async fn round(&self, cleared: &mut Option<Timestamp>) -> store::Result<Duration> {
+        let now = (self.fresh)().now;
+        if cleared.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
+            self.clear(now).await?;
+            *cleared = Some(now);
+        }
+        // Looking first keeps an idle server from writing.
+        let due = self.db.read(outbox::next_due).await?;
+        match due {
+            Some(due) if due <= now => {
+                let claimed = self.work_off(now).await?;
+                // Due but not to be had: another server is at it.
+                Ok(if claimed == 0 { SHARED_POLL } else { Duration::ZERO })
+            }
+            Some(due) => {
+                let micros = due.micros().saturating_sub(now.micros());
+                Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
+            }
+            None => Ok(Duration::MAX),
+        }
+    }
+
+    async fn clear(&self, now: Timestamp) -> store::Result<()> {
+        self.db
+            .write(move |tx| {
+                sign_in::purge(tx, now)?;
+                session::purge(tx, now)?;
+                rate_window::purge(tx, now)?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Claims a batch, works on it, and answers how many items it had.
+    async fn work_off(&self, now: Timestamp) -> store::Result<usize> {
+        let lease = now.plus_seconds(LEASE);
+        let begun = Instant::now();
+        let items = self.db.write(move |tx| outbox::claim(tx, BATCH, now, lease)).await?;
+        let claimed = items.len();
+        let hands = Arc::new(Semaphore::new(HANDS));
+        // Tasks of their own, so that a panic costs one item one attempt.
+        let mut tasks = JoinSet::new();
+        for item in items {
+            let (worker, hands) = (self.clone(), Arc::clone(&hands));
+            tasks.spawn(async move {
+                let Ok(_hand) = hands.acquire().await else { return };
+                let left = Duration::from_secs(LEASE.unsigned_abs()).saturating_sub(begun.elapsed());
+                if left > ATTEMPT {
+                    worker.settle(&item).await;
+                }
+            });
+        }
+        while let Some(result) = tasks.join_next().await {
+            if let Err(error) = result {
+                tracing::error!(%error, "an item of the outbox could not be worked on; it will be tried again");
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Tries one item and records what came of it.
+    async fn settle(&self, item: &outbox::Item) {
+        let outcome = timeout(ATTEMPT, self.perform(item)).await.unwrap_or_else(|_| {
+            Err(Undelivered::Later(format!("it took longer than {} seconds", ATTEMPT.as_secs())))
+        });
+        let fresh = (self.fresh)();
+        let (id, attempts, kind) = (item.id, item.attempts, item.kind.as_str());
+        let too_old = item.created.plus_seconds(PATIENCE) <= fresh.now;
+        let recorded = match outcome {
+            Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
+            Err(Undelivered::Later(reason)) if !too_old => {
+                tracing::warn!(
+                    item = id,
+                    kind,
+                    attempts,
+                    reason,
+                    "outbox work failed; it will be tried again"
+                );
+                let due = fresh.now.plus_seconds(delay(attempts, &fresh));
+                self.db.write(move |tx| outbox::postpone(tx, id, due, &reason)).await
+            }
+            Err(Undelivered::Later(reason) | Undelivered::Never(reason)) => {
+                tracing::error!(
+                    item = id,
+                    kind,
+                    attempts,
+                    reason,
+                    "outbox work failed for good; it is dropped"
+                );
+                self.db.write(move |tx| outbox::done(tx, id)).await
+            }
+        };
+        if let Err(error) = recorded {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(
+                item = id,
+                error,
+                "the outcome of outbox work was not recorded; it will be repeated"
+            );
+        }
+    }
+
+    async fn perform(&self, item: &outbox::Item) -> Result<(), Undelivered> {
+        match item.kind.as_str() {
+            mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
+            // A newer release may share the database; it will take the item.
+            _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
+        }
+    }
+}
+
+/// Seconds until the next attempt: doubling, with up to a quarter more so that failures do not march in step.
+fn delay(attempts: i64, fresh: &Fresh) -> i64 {
+    let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(16);
+    let base = FIRST_DELAY.saturating_mul(1 << doublings).min(LONGEST_DELAY);
+    // The last byte of a new id is random.
+    let [.., random] = fresh.uuid().into_bytes();
+    (base + base * i64::from(random) / 1024).min(LONGEST_DELAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SeededEntropy;
+
+    #[test]
+    fn delays_double_up_to_an_hour_and_never_march_in_step() {
+        let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(SeededEntropy::new(1)));
+        for (attempts, least) in [(1, 10), (2, 20), (3, 40), (9, 2560), (10, 3600), (1000, 3600)] {
+            for _ in 0..100 {
+                let delay = delay(attempts, &fresh);
+                assert!((least..=(least * 5 / 4).min(3600)).contains(&delay), "{attempts}: {delay}");
+            }
+        }
+        let delays: std::collections::HashSet<_> = (0..100).map(|_| delay(5, &fresh)).collect();
+        assert!(delays.len() > 10, "{delays:?}");
+    }
+}

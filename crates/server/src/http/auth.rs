@@ -1,0 +1,337 @@
+//! `/v0/auth`: signing up and in by mailed links, and accepting invitations.
+//!
+//! Known and unknown addresses get the same answers: whether an account exists is told only in the mail.
+
+use axum::{Json, extract::State};
+use tidemark_api::{
+    Accept, AuthAck, AuthUser, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole,
+    OrganizationUuid, ResourceId, ResourceName, Signup, Timestamp,
+};
+use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, session, sign_in, user};
+
+use super::{
+    access::{Origin, Signed},
+    answer::Accepted,
+    body::Body,
+    error::{Error, Result},
+    organization::take_over,
+};
+use crate::{
+    App,
+    auth::{
+        caller::{SignedIn, Via},
+        jwt::Audience,
+    },
+    limits::Rule,
+    mail::{self, Link, Message},
+};
+
+/// How long a mailed link is good for.
+pub(super) const LINK_SECONDS: i64 = 30 * 60;
+/// How long a session lasts.
+const SESSION_SECONDS: i64 = 30 * 86_400;
+
+/// Sign up: an account and an organization of your own, and a link to confirm the address.
+#[utoipa::path(post, path = "/v0/auth/signup", operation_id = "auth_signup_post", tag = "auth",
+    request_body = Signup, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn signup(
+    State(app): State<App>,
+    origin: Origin,
+    Body(new): Body<Signup>,
+) -> Result<Accepted<AuthAck>> {
+    if !new.i_agree {
+        return Err(Error::Forbidden(
+            "Signing up needs your agreement to the terms: set `i_agree` to true.".into(),
+        ));
+    }
+    let fresh = app.fresh();
+    count_attempt(&app, &origin, &new.email, fresh.now).await?;
+    let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
+    let ack = AuthAck { email: new.email.clone() };
+    app.db.write(move |tx| sign_up(tx, &fresh, &origin, &new, invited)).await?;
+    app.background.poke();
+    Ok(Accepted(ack))
+}
+
+fn sign_up(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    new: &Signup,
+    invited: Option<InvitationUuid>,
+) -> Result<()> {
+    if let Some(invited) = invited {
+        pending(tx, invited, fresh.now)?;
+    }
+    if let Some(claim) = new.claim {
+        let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
+        if found.organization.claimed.is_some() {
+            return Err(Error::Conflict(
+                "The organization is claimed already; ask one of its leaders for an invitation.".into(),
+            ));
+        }
+    }
+    // Of several who sign up with one address at once, all but the first must find the account there.
+    tx.lock(Lock::Server)?;
+    let expires = fresh.now.plus_seconds(LINK_SECONDS);
+    if let Some(known) = user::by_email(tx, &new.email)? {
+        if !known.user.locked {
+            let link = sign_in::create(tx, fresh, known.id, &new.email, invited, new.claim, expires)?;
+            let message = Message::SignUpAgain { name: known.user.name, link: Link::new(&link, new.plan) };
+            mail::enqueue(tx, fresh.now, &new.email, &message)?;
+        }
+        return Ok(());
+    }
+    let found = user::create(tx, fresh, &new.name, new.slug.as_ref(), &new.email)?;
+    origin.audit(tx, fresh, "user.create", found.user.slug.as_str(), None, &[])?;
+    if invited.is_none() {
+        personal_organization(tx, fresh, origin, &found)?;
+    }
+    let link = sign_in::create(tx, fresh, found.id, &new.email, invited, new.claim, expires)?;
+    let message = Message::SignUp { name: found.user.name.clone(), link: Link::new(&link, new.plan) };
+    mail::enqueue(tx, fresh.now, &new.email, &message)?;
+    if !found.user.admin {
+        let notice = Message::NewUser {
+            name: found.user.name.clone(),
+            email: found.user.email.clone(),
+            invited: invited.is_some(),
+        };
+        for admin in user::admins(tx)? {
+            mail::enqueue(tx, fresh.now, &admin.email, &notice)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sign in: mails a link to the address, if it has an account.
+#[utoipa::path(post, path = "/v0/auth/login", operation_id = "auth_login_post", tag = "auth",
+    request_body = Login, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn login(
+    State(app): State<App>,
+    origin: Origin,
+    Body(login): Body<Login>,
+) -> Result<Accepted<AuthAck>> {
+    let fresh = app.fresh();
+    count_attempt(&app, &origin, &login.email, fresh.now).await?;
+    let invited = invited(&app, login.invite.as_ref(), &login.email, fresh.now)?;
+    let ack = AuthAck { email: login.email.clone() };
+    let write = move |tx: &mut Tx<'_>| {
+        if let Some(invited) = invited {
+            pending(tx, invited, fresh.now)?;
+        }
+        let Some(known) = settled(tx, &login.email)?.filter(|known| !known.user.locked) else {
+            return Ok(());
+        };
+        let expires = fresh.now.plus_seconds(LINK_SECONDS);
+        let link = sign_in::create(tx, &fresh, known.id, &login.email, invited, None, expires)?;
+        let message = Message::LogIn { name: known.user.name, link: Link::new(&link, login.plan) };
+        mail::enqueue(tx, fresh.now, &login.email, &message)?;
+        Ok::<_, Error>(())
+    };
+    app.db.write(write).await?;
+    app.background.poke();
+    Ok(Accepted(ack))
+}
+
+/// The account of an address, at rest: one that is just moving to another address must not get a link to this one.
+fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::Found>> {
+    let Some(found) = user::by_email(tx, email)? else { return Ok(None) };
+    tx.lock(Lock::User(found.id.get()))?;
+    Ok(user::by_email(tx, email)?.filter(|again| again.id == found.id))
+}
+
+/// Exchange the token of a mailed link, once, for a session.
+#[utoipa::path(post, path = "/v0/auth/confirm", operation_id = "auth_confirm_post", tag = "auth",
+    request_body = Confirm, responses((status = 200, body = AuthUser)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn confirm(
+    State(app): State<App>,
+    origin: Origin,
+    Body(confirm): Body<Confirm>,
+) -> Result<Json<AuthUser>> {
+    let (now, address) = (app.clock.now(), origin.key());
+    let opened = open_session(&app, origin, &confirm.token).await;
+    if matches!(opened, Err(Error::Unauthorized(_))) {
+        // Only failures count: whoever holds a good link gets in, however busy the address is.
+        app.limits.check(Rule::PublicAttempts, &address, now).await?;
+    }
+    opened.map(Json)
+}
+
+async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
+    let fresh = app.fresh();
+    let stale = || {
+        Error::Unauthorized(
+            "The link is not valid: it was used, has run out or is incomplete; ask for another.".into(),
+        )
+    };
+    let claims = app.signer.verify(token.as_ref(), &[Audience::Auth], fresh.now).ok_or_else(stale)?;
+    let jti = claims.jti.ok_or_else(stale)?;
+    let expires = fresh.now.plus_seconds(SESSION_SECONDS);
+    let now = fresh.now;
+    let write = move |tx: &mut Tx<'_>| {
+        let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
+        let session = confirm_link(tx, &fresh, &origin, &link, expires)?;
+        Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
+    };
+    let (user, session) = app.db.write(write).await?;
+    app.background.poke();
+    let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
+    Ok(AuthUser { user, token, creation: now, expiration: expires })
+}
+
+/// Everything that waited for the proof of the address happens now.
+fn confirm_link(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    link: &sign_in::SignIn,
+    expires: Timestamp,
+) -> Result<uuid::Uuid> {
+    tx.lock(Lock::User(link.user.get()))?;
+    let found = user::by_id(tx, link.user)?;
+    if found.user.locked {
+        return Err(Error::Forbidden(
+            "This account is locked; an administrator of the server can unlock it.".into(),
+        ));
+    }
+    // The link proves who is calling.
+    let by = SignedIn { found: found.clone(), via: Via::Session };
+    let origin = &Origin { actor: by.actor(), address: origin.address };
+    let slug = found.user.slug.as_str();
+    if link.email != found.user.email {
+        // Whoever signs up with that address right now waits, and then finds the account.
+        tx.lock(Lock::Server)?;
+        user::set_email(tx, found.id, &link.email, fresh.now)?;
+        let notice = Message::EmailChanged { name: found.user.name.clone(), email: link.email.clone() };
+        mail::enqueue(tx, fresh.now, &found.user.email, &notice)?;
+        let (from, to) = (found.user.email.masked(), link.email.masked());
+        origin.audit(tx, fresh, "user.email", slug, None, &[("from", &from), ("to", &to)])?;
+    }
+    user::confirm(tx, found.id, fresh.now)?;
+    if let Some(invited) = link.invitation {
+        // Somebody who was invited twice, or whose invitation was revoked meanwhile, still signs in.
+        match join(tx, fresh, origin, &found, invited) {
+            Ok(()) | Err(Error::Unauthorized(_) | Error::Conflict(_) | Error::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(claim) = link.claim
+        && let Ok(claimed) = organization::find(tx, &ResourceId::Uuid(claim.uuid()))
+        && member::role(tx, claimed.id, found.id)?.is_none()
+        // Somebody else may have been faster; that does not stand in the way of signing in.
+        && organization::claim(tx, claimed.id, fresh.now)?
+    {
+        member::add(tx, claimed.id, found.id, OrganizationRole::Leader, fresh.now)?;
+        let target = claimed.organization.slug.as_str();
+        origin.audit(tx, fresh, "organization.claim", target, Some(claimed.id), &[])?;
+    }
+    if !member::has_any(tx, found.id)? {
+        personal_organization(tx, fresh, origin, &found)?;
+    }
+    let session = session::open(tx, fresh, found.id, expires)?;
+    origin.audit(tx, fresh, "session.open", slug, None, &[])?;
+    Ok(session)
+}
+
+/// Accept an invitation.
+#[utoipa::path(post, path = "/v0/auth/accept", operation_id = "auth_accept_post", tag = "auth",
+    request_body = Accept, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn accept(
+    State(app): State<App>,
+    signed: Signed,
+    Body(accept): Body<Accept>,
+) -> Result<Accepted<AuthAck>> {
+    let found = signed.by.found;
+    if found.confirmed.is_none() {
+        return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
+    }
+    let fresh = app.fresh();
+    let ack = AuthAck { email: found.user.email.clone() };
+    let invited = invited(&app, Some(&accept.invite), &found.user.email, fresh.now)?;
+    let write = move |tx: &mut Tx<'_>| match invited {
+        Some(invited) => join(tx, &fresh, &signed.origin, &found, invited),
+        None => Ok(()),
+    };
+    app.db.write(write).await?;
+    Ok(Accepted(ack))
+}
+
+/// Takes up an invitation: once, while it is good, for a user who is not a member yet.
+fn join(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    found: &user::Found,
+    invited: InvitationUuid,
+) -> Result<()> {
+    let offered = pending(tx, invited, fresh.now)?;
+    tx.lock(Lock::Organization(offered.organization.get()))?;
+    if member::role(tx, offered.organization, found.id)?.is_some() {
+        return Err(Error::Conflict("You are a member of the organization already.".into()));
+    }
+    if !invitation::accept(tx, invited, fresh.now)? {
+        return Err(bad_invitation());
+    }
+    let role = offered.invitation.role;
+    if role == OrganizationRole::Leader {
+        // An organization that nobody owns is owned from its first leader on.
+        organization::claim(tx, offered.organization, fresh.now)?;
+    }
+    member::add(tx, offered.organization, found.id, role, fresh.now)?;
+    let slug = found.user.slug.as_str();
+    origin.audit(tx, fresh, "member.add", slug, Some(offered.organization), &[("role", role.as_str())])
+}
+
+fn bad_invitation() -> Error {
+    Error::Unauthorized(
+        "The invitation is not valid: it was used, revoked, has run out or is for another address; ask for another."
+            .into(),
+    )
+}
+
+/// The invitation in a token, if it is for this address.
+fn invited(app: &App, invite: Option<&Jwt>, email: &Email, now: Timestamp) -> Result<Option<InvitationUuid>> {
+    let Some(invite) = invite else { return Ok(None) };
+    app.signer
+        .verify(invite.as_ref(), &[Audience::Invite], now)
+        .filter(|claims| claims.sub == *email)
+        .and_then(|claims| claims.jti)
+        .map(|jti| Some(jti.into()))
+        .ok_or_else(bad_invitation)
+}
+
+/// The invitation, if it can still be taken up.
+fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) -> Result<invitation::Found> {
+    match invitation::find(tx, invited, now) {
+        Ok(found) if found.invitation.status == tidemark_api::InvitationStatus::Pending => Ok(found),
+        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The organization every user starts with: it has the user's id and name, and the user's slug if that is free.
+fn personal_organization(tx: &mut Tx<'_>, fresh: &Fresh, origin: &Origin, found: &user::Found) -> Result<()> {
+    let name: ResourceName = found
+        .user
+        .name
+        .as_str()
+        .parse()
+        .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
+    let uuid = OrganizationUuid::from(found.user.uuid.uuid());
+    organization::release(tx, fresh, uuid)?;
+    // Somebody who handed the first one over gets another with an id of its own.
+    let taken = organization::exists(tx, uuid)?;
+    let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
+    take_over(tx, fresh, created.id, found.id)?;
+    let slug = created.organization.slug.as_str();
+    origin.audit(tx, fresh, "organization.create", slug, Some(created.id), &[])
+}
+
+/// Counts an attempt by the address it comes from, and by that and the account it is for: a stranger cannot shut
+/// somebody else out.
+async fn count_attempt(app: &App, origin: &Origin, email: &Email, now: Timestamp) -> Result<()> {
+    let address = origin.key();
+    let person = format!("{address} {email}");
+    let rules = [(Rule::PublicAttempts, address.as_str()), (Rule::UserAttempts, person.as_str())];
+    Ok(app.limits.check_all(&rules, now).await?)
+}

@@ -1,0 +1,199 @@
+//! What an operation can end in, and the one place that knows status codes.
+
+use std::error;
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use tidemark_store as store;
+
+use crate::limits;
+
+/// The result of every handler.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation did not happen. The texts are for people: what, why, and what to do.
+#[derive(Debug)]
+pub enum Error {
+    /// The request makes no sense.
+    Invalid(String),
+    /// A credential is needed, or the one given is not good.
+    Unauthorized(String),
+    /// The caller is known and may not do this.
+    Forbidden(String),
+    /// There is no such thing, or the caller may not know of it.
+    NotFound(String),
+    /// There is no such method on this path.
+    Method,
+    /// It contradicts the present state.
+    Conflict(String),
+    /// The body is larger than the server takes.
+    TooLarge,
+    /// The body is not JSON.
+    MediaType,
+    /// Too often; try again after so many seconds.
+    Limited(String, u64),
+    /// Not now; try again.
+    Busy(Option<Box<dyn error::Error + Send + Sync>>),
+    /// This server is not set up for it.
+    Unavailable(String),
+    /// A fault of ours.
+    Internal(Box<dyn error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Something of this kind was not found, or may not be seen.
+    pub fn not_found(noun: &str) -> Self {
+        Self::NotFound(format!("There is no such {noun}, or you may not see it."))
+    }
+
+    fn status(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid"),
+            Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+            Self::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+            Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            Self::Unavailable(_) => (StatusCode::NOT_IMPLEMENTED, "unavailable"),
+            Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+
+    fn message(self) -> String {
+        match self {
+            Self::Invalid(message)
+            | Self::Unauthorized(message)
+            | Self::Forbidden(message)
+            | Self::NotFound(message)
+            | Self::Conflict(message)
+            | Self::Unavailable(message)
+            | Self::Limited(message, _) => message,
+            Self::Method => {
+                "This path does not take that method; the allow header lists those it takes.".into()
+            }
+            Self::TooLarge => {
+                "The body is larger than this server takes; send less at once, or ask its operator to raise \
+                 server.request_body_max_bytes."
+                    .into()
+            }
+            Self::MediaType => {
+                "The body must be JSON: send the header Content-Type: application/json.".into()
+            }
+            Self::Busy(_) => "The server is busy; please try again in a moment.".into(),
+            Self::Internal(_) => {
+                "Something went wrong on our side; the request id helps the operator to find it in the log."
+                    .into()
+            }
+        }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::NotFound(noun) => Self::not_found(noun),
+            store::Error::Conflict(index) => Self::Conflict(conflict(&index).into()),
+            store::Error::Busy(source) => Self::Busy(Some(source)),
+            store::Error::Engine(source) => Self::Internal(source),
+        }
+    }
+}
+
+impl From<limits::Error> for Error {
+    fn from(error: limits::Error) -> Self {
+        match error {
+            limits::Error::Limited(limited) => {
+                Self::Limited(format!("There were {limited}."), limited.retry_after_seconds)
+            }
+            limits::Error::Store(error) => error.into(),
+        }
+    }
+}
+
+/// What a broken uniqueness rule means to the caller.
+fn conflict(index: &str) -> &'static str {
+    match index {
+        "account_slug" => "Another user has this slug; choose another.",
+        "account_email" => "This address belongs to an account already.",
+        "organization_slug" => "Another organization has this slug; choose another.",
+        "member_organization_id_account_id" => "This user is a member of the organization already.",
+        "project_slug" => "Another project has this slug; choose another.",
+        "project_organization_id_name" => {
+            "The organization has a project of this name already; choose another."
+        }
+        "branch_project_id_name" => "The project has a branch of this name already; choose another.",
+        "branch_project_id_slug" => "The project has a branch with this slug already; choose another.",
+        "testbed_project_id_name" => "The project has a testbed of this name already; choose another.",
+        "testbed_project_id_slug" => "The project has a testbed with this slug already; choose another.",
+        "benchmark_project_id_name" => "The project has a benchmark of this name already; choose another.",
+        "benchmark_project_id_slug" => "The project has a benchmark with this slug already; choose another.",
+        "measure_project_id_name" => "The project has a measure of this name already; choose another.",
+        "measure_project_id_slug" => "The project has a measure with this slug already; choose another.",
+        "threshold_branch_id_testbed_id_measure_id" => {
+            "There is a threshold for this branch, testbed and measure already; change that one."
+        }
+        "project_member_project_id_account_id" => {
+            "This user has a role in the project already; change that one."
+        }
+        store::IN_USE => {
+            "It is still used by reports or thresholds; remove those first, or archive it instead."
+        }
+        _ => "Something with the same name exists already; choose another.",
+    }
+}
+
+/// The failure of a response, until the frame writes it into the body.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let (status, code) = self.status();
+        match &self {
+            Self::Internal(source) => log(source.as_ref(), true),
+            Self::Busy(Some(source)) => log(source.as_ref(), false),
+            _ => {}
+        }
+        let mut response = status.into_response();
+        let headers = response.headers_mut();
+        match &self {
+            Self::Unauthorized(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::Limited(_, seconds) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+            }
+            Self::Busy(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response.extensions_mut().insert(Problem { code, message: self.message() });
+        response
+    }
+}
+
+/// Writes the whole chain of causes, once. The request id comes from the span around the request.
+fn log(source: &(dyn error::Error + 'static), ours: bool) {
+    let mut chain = source.to_string();
+    let mut next = source.source();
+    while let Some(cause) = next {
+        chain.push_str(": ");
+        chain.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    if ours {
+        tracing::error!(cause = chain, "a request failed");
+    } else {
+        tracing::warn!(cause = chain, "a request was put off");
+    }
+}

@@ -1,0 +1,123 @@
+//! The HTTP API: the table of routes and the layers around them. One file a noun.
+
+pub mod access;
+pub mod answer;
+mod audit;
+mod auth;
+mod benchmark;
+pub(crate) mod body;
+mod branch;
+pub mod error;
+mod frame;
+mod health;
+mod invitation;
+mod key;
+mod measure;
+mod member;
+mod openapi;
+mod organization;
+mod plot;
+mod project;
+mod project_key;
+mod project_member;
+mod quota;
+mod server;
+mod testbed;
+mod threshold;
+mod token;
+mod user;
+
+use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use tower_http::{CompressionLevel, compression::CompressionLayer};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::App;
+
+/// The whole API.
+pub fn router(app: App) -> Router {
+    let (routes, _) = table().split_for_parts();
+    let routes = if app.config.server.metrics_address.is_none() {
+        routes.merge(health::metrics_route())
+    } else {
+        routes
+    };
+    framed(app, routes.merge(health::routes()))
+}
+
+/// Puts the frame around routes.
+fn framed(app: App, routes: Router<App>) -> Router {
+    let routes = routes
+        .method_not_allowed_fallback(|| async { error::Error::Method })
+        .layer(from_fn_with_state(app.clone(), frame::route))
+        .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
+        .with_state(app.clone());
+    // Everything is the fallback of an outer router: its layers run before the path is matched.
+    Router::new()
+        .fallback_service(routes)
+        .layer(from_fn_with_state(app, frame::frame))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
+}
+
+/// Only the metrics, for an address of their own.
+pub fn metrics_router(app: App) -> Router {
+    health::metrics_route().with_state(app)
+}
+
+/// The description of the whole API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    openapi::describe(table().into_openapi())
+}
+
+/// Every operation of the contract, and ours.
+fn table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(server::root, server::receive_at_root))
+        .routes(routes!(server::version))
+        .routes(routes!(server::spec))
+        .routes(routes!(server::config))
+        .routes(routes!(server::console))
+        .routes(routes!(server::stats, server::receive))
+        .routes(routes!(server::seen))
+        .routes(routes!(server::backup))
+        .routes(routes!(audit::of_server))
+        .routes(routes!(auth::signup))
+        .routes(routes!(auth::login))
+        .routes(routes!(auth::confirm))
+        .routes(routes!(auth::accept))
+        .routes(routes!(organization::list, organization::create))
+        .routes(routes!(organization::view, organization::update, organization::delete))
+        .routes(routes!(organization::allowed))
+        .routes(routes!(organization::claim))
+        .routes(routes!(audit::of_organization))
+        .routes(routes!(member::list, member::invite))
+        .routes(routes!(member::view, member::update, member::remove))
+        .routes(routes!(invitation::list))
+        .routes(routes!(invitation::view, invitation::revoke))
+        .routes(routes!(project::list_of_organization, project::create))
+        .routes(routes!(project::list))
+        .routes(routes!(project::view, project::update, project::delete))
+        .routes(routes!(project::allowed))
+        .routes(routes!(project_key::list, project_key::create))
+        .routes(routes!(project_key::view, project_key::update, project_key::revoke))
+        .routes(routes!(project_member::list, project_member::add))
+        .routes(routes!(project_member::view, project_member::update, project_member::remove))
+        .routes(routes!(branch::list, branch::create))
+        .routes(routes!(branch::view, branch::update, branch::delete))
+        .routes(routes!(testbed::list, testbed::create))
+        .routes(routes!(testbed::view, testbed::update, testbed::delete))
+        .routes(routes!(benchmark::list, benchmark::create))
+        .routes(routes!(benchmark::view, benchmark::update, benchmark::delete))
+        .routes(routes!(measure::list, measure::create))
+        .routes(routes!(measure::view, measure::update, measure::delete))
+        .routes(routes!(threshold::list, threshold::create))
+        .routes(routes!(threshold::view, threshold::put, threshold::delete))
+        .routes(routes!(threshold::models))
+        .routes(routes!(plot::list, plot::create))
+        .routes(routes!(plot::view, plot::update, plot::delete))
+        .routes(routes!(user::list))
+        .routes(routes!(user::view, user::update))
+        .routes(routes!(key::list, key::create))
+        .routes(routes!(key::view, key::update, key::revoke))
+        .routes(routes!(token::list, token::create))
+        .routes(routes!(token::view, token::update, token::revoke))
+}

@@ -1,0 +1,274 @@
+//! `/v0/organizations`
+
+use axum::{
+    Json,
+    extract::{FromRequestParts as _, State},
+    http::request::Parts,
+};
+use serde::Deserialize;
+use tidemark_api::{
+    Allowed, NewClaim, NewOrganization, Organization as Wire, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, OrganizationRole, Page, ResourceId,
+};
+use tidemark_store::{self as store, Fresh, Lock, OrganizationId, Tx, UserId, member, organization};
+use utoipa::IntoParams;
+
+use super::{
+    access::{self, Delete, Edit, Organization, Signed, View},
+    answer::{Created, Deleted, Paged},
+    body::{Body, Path, Query, segment},
+    error::{Error, Result},
+};
+use crate::{App, limits::Rule};
+
+/// An organization in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OrganizationPath {
+    /// The slug or UUID of an organization.
+    pub(super) organization: ResourceId,
+}
+
+/// List the organizations you belong to; an administrator sees all.
+#[utoipa::path(get, path = "/v0/organizations", operation_id = "organizations_get", tag = "organizations",
+    params(OrganizationFilter, Page), responses((status = 200, body = Vec<Wire>)),
+    extensions(("x-right" = json!("user"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    signed: Signed,
+    Query(filter): Query<OrganizationFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Wire>> {
+    let (user, admin) = (signed.by.found.id, signed.by.found.user.admin);
+    let (mut rows, total) =
+        app.db.read(move |tx| organization::list(tx, (!admin).then_some(user), &filter, &page)).await?;
+    if !admin {
+        // A list does not tell in which of them the caller may manage.
+        rows.iter_mut().for_each(|organization| organization.license = None);
+    }
+    Ok(Paged((rows, total)))
+}
+
+/// Create an organization and lead it.
+#[utoipa::path(post, path = "/v0/organizations", operation_id = "organization_post", tag = "organizations",
+    request_body = NewOrganization, responses((status = 201, body = Wire)),
+    extensions(("x-right" = json!("user"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    signed: Signed,
+    Body(new): Body<NewOrganization>,
+) -> Result<Created<Wire>> {
+    let fresh = app.fresh();
+    app.limits.check(Rule::UserOrganizations, &signed.by.found.user.uuid.to_string(), fresh.now).await?;
+    let write = move |tx: &mut Tx<'_>| {
+        let mut found = organization::create(tx, &fresh, None, &new.name, new.slug.as_ref())?;
+        take_over(tx, &fresh, found.id, signed.by.found.id)?;
+        found.organization.claimed = Some(fresh.now);
+        let slug = found.organization.slug.as_str();
+        signed.origin.audit(tx, &fresh, "organization.create", slug, Some(found.id), &[])?;
+        Ok::<_, Error>(found.organization)
+    };
+    Ok(Created(app.db.write(write).await?))
+}
+
+/// Makes a user the first leader of an organization that nobody owns; `false` when somebody does.
+pub(super) fn take_over(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<bool> {
+    let free = organization::claim(tx, organization, fresh.now)?;
+    if free && member::role(tx, organization, user)?.is_some() {
+        member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
+    } else if free {
+        member::add(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
+    }
+    Ok(free)
+}
+
+/// View an organization.
+#[utoipa::path(get, path = "/v0/organizations/{organization}", operation_id = "organization_get",
+    tag = "organizations", params(OrganizationPath), responses((status = 200, body = Wire)),
+    extensions(("x-right" = json!("organization:view"))))]
+pub(super) async fn view(organization: Organization<View>) -> Json<Wire> {
+    Json(organization.organization)
+}
+
+/// Change the name, the slug or the license of an organization.
+#[utoipa::path(patch, path = "/v0/organizations/{organization}", operation_id = "organization_patch",
+    tag = "organizations", params(OrganizationPath), request_body = OrganizationPatch,
+    responses((status = 200, body = Wire)), extensions(("x-right" = json!("organization:edit"))))]
+pub(super) async fn update(
+    State(app): State<App>,
+    organization: Organization<Edit>,
+    Body(patch): Body<OrganizationPatch>,
+) -> Result<Json<Wire>> {
+    if patch.license.is_some() {
+        organization.require(OrganizationPermission::Manage)?;
+    }
+    if let Some(Some(_)) = &patch.license {
+        return Err(Error::Invalid(
+            "This server has no license key configured and needs no license: every feature works without one."
+                .into(),
+        ));
+    }
+    let fresh = app.fresh();
+    let manages = organization.allows(OrganizationPermission::Manage);
+    let write = move |tx: &mut Tx<'_>| {
+        let before = &organization.organization;
+        let change = organization::Change { name: patch.name, slug: patch.slug, license: patch.license };
+        let mut after = organization::update(tx, organization.id, &change, fresh.now)?.organization;
+        let mut detail = Vec::new();
+        for (key, changed, value) in [
+            ("name", after.name != before.name, after.name.as_str()),
+            ("slug", after.slug != before.slug, after.slug.as_str()),
+            ("license", change.license.is_some() && before.license.is_some(), "removed"),
+        ] {
+            if changed {
+                detail.push((key, value));
+            }
+        }
+        if !detail.is_empty() {
+            let target = before.slug.as_str();
+            organization.origin.audit(
+                tx,
+                &fresh,
+                "organization.update",
+                target,
+                Some(organization.id),
+                &detail,
+            )?;
+        }
+        if !manages {
+            after.license = None;
+        }
+        Ok::<_, Error>(after)
+    };
+    Ok(Json(app.db.write(write).await?))
+}
+
+/// How an organization is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DeleteQuery {
+    /// Remove it for good instead of hiding it; only for administrators of the server.
+    hard: Option<bool>,
+}
+
+/// Delete an organization and its projects.
+#[utoipa::path(delete, path = "/v0/organizations/{organization}", operation_id = "organization_delete",
+    tag = "organizations", params(OrganizationPath, DeleteQuery), responses((status = 204)),
+    extensions(("x-right" = json!("organization:delete"))))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    Query(query): Query<DeleteQuery>,
+    mut parts: Parts,
+) -> Result<Deleted> {
+    let fresh = app.fresh();
+    if query.hard.unwrap_or(false) {
+        let signed = Signed::from_request_parts(&mut parts, &app).await?;
+        if !signed.by.found.user.admin {
+            return Err(Error::Forbidden(
+                "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
+                    .into(),
+            ));
+        }
+        let wanted: ResourceId = segment(&mut parts, "organization").await?;
+        let write = move |tx: &mut Tx<'_>| {
+            let found = organization::find_any(tx, &wanted)?;
+            let (slug, uuid) = (found.organization.slug.as_str(), found.organization.uuid.to_string());
+            // The entry outlives the organization, which it then no longer points to.
+            let detail = [("organization", uuid.as_str())];
+            signed.origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
+            Ok::<_, Error>(organization::destroy(tx, found.id)?)
+        };
+        app.db.write(write).await?;
+    } else {
+        let organization = Organization::<Delete>::from_request_parts(&mut parts, &app).await?;
+        let write = move |tx: &mut Tx<'_>| {
+            let slug = organization.organization.slug.as_str();
+            organization.origin.audit(tx, &fresh, "organization.delete", slug, Some(organization.id), &[])?;
+            Ok::<_, Error>(organization::delete(tx, organization.id, fresh.now)?)
+        };
+        app.db.write(write).await?;
+    }
+    Ok(Deleted)
+}
+
+/// An organization and a permission in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AllowedPath {
+    /// The slug or UUID of an organization.
+    organization: ResourceId,
+    /// The permission to ask for.
+    #[param(inline)]
+    permission: OrganizationPermission,
+}
+
+/// Ask whether you have a permission; an organization you may not see answers no.
+#[utoipa::path(get, path = "/v0/organizations/{organization}/allowed/{permission}",
+    operation_id = "organization_allowed_get", tag = "organizations", params(AllowedPath),
+    responses((status = 200, body = Allowed)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn allowed(
+    State(app): State<App>,
+    signed: Signed,
+    Path(path): Path<AllowedPath>,
+) -> Result<Json<Allowed>> {
+    let user = signed.by.found.id;
+    let role = app
+        .db
+        .read(move |tx| match organization::find(tx, &path.organization) {
+            Ok(found) => Ok(Some(member::role(tx, found.id, user)?)),
+            Err(store::Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await?;
+    let allowed = role.is_some_and(|role| access::allowed(&signed.by, role, path.permission));
+    Ok(Json(Allowed { allowed }))
+}
+
+/// Claim an organization that nobody owns.
+#[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "organization_claim_post",
+    tag = "organizations", params(OrganizationPath), request_body = NewClaim,
+    responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn claim(
+    State(app): State<App>,
+    signed: Signed,
+    Path(path): Path<OrganizationPath>,
+    _body: Body<NewClaim>,
+) -> Result<Created<Wire>> {
+    if signed.by.found.confirmed.is_none() {
+        return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
+    }
+    let fresh = app.fresh();
+    let write = move |tx: &mut Tx<'_>| {
+        let mut found = match organization::find(tx, &path.organization) {
+            Err(store::Error::NotFound(_)) => return Err(nothing_to_claim()),
+            found => found?,
+        };
+        tx.lock(Lock::Organization(found.id.get()))?;
+        if !take_over(tx, &fresh, found.id, signed.by.found.id)? {
+            let role = member::role(tx, found.id, signed.by.found.id)?;
+            return Err(if access::allowed(&signed.by, role, OrganizationPermission::View) {
+                Error::Conflict("The organization is claimed already.".into())
+            } else {
+                nothing_to_claim()
+            });
+        }
+        found.organization.claimed = Some(fresh.now);
+        let slug = found.organization.slug.as_str();
+        signed.origin.audit(tx, &fresh, "organization.claim", slug, Some(found.id), &[])?;
+        Ok(found.organization)
+    };
+    Ok(Created(app.db.write(write).await?))
+}
+
+/// An organization that somebody owns is hidden from others: it must look like none at all.
+fn nothing_to_claim() -> Error {
+    Error::NotFound(
+        "There is no such organization, or somebody owns it already; ask one of its leaders for an invitation."
+            .into(),
+    )
+}

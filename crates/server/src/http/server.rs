@@ -1,0 +1,161 @@
+//! `/` and `/v0/server`: the server itself.
+
+use std::sync::LazyLock;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::State,
+    http::{HeaderName, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use tidemark_api::{
+    ApiVersion, Backup, BackupCreated, Compression, Console, ServerStats, ServerUuid, UuidAnswer,
+};
+use tidemark_store::{Tx, organization, server, user};
+use utoipa::IntoParams;
+
+use super::{
+    access::{Admin, Origin},
+    answer::{Accepted, Created},
+    body::{Body, Path},
+    error::{Error, Result},
+};
+use crate::{App, backup, limits::Rule};
+
+/// The version of the contract that this server speaks; clients compare theirs with it.
+const CONTRACT_VERSION: &str = "0.6.13";
+const X_SERVER_VERSION: HeaderName = HeaderName::from_static("x-server-version");
+
+/// See that the server is there.
+#[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
+    responses((status = 200, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn root() -> Json<()> {
+    Json(())
+}
+
+/// Receive the statistics of another server.
+#[utoipa::path(post, path = "/", operation_id = "root_server_stats_post", tag = "server",
+    request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn receive_at_root(
+    state: State<App>,
+    origin: Origin,
+    body: Body<ServerStats>,
+) -> Result<Accepted<()>> {
+    receive(state, origin, body).await
+}
+
+/// Receive the statistics of another server; only the newest of each is kept.
+#[utoipa::path(post, path = "/v0/server/stats", operation_id = "server_stats_post", tag = "server",
+    request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn receive(
+    State(app): State<App>,
+    origin: Origin,
+    Body(stats): Body<ServerStats>,
+) -> Result<Accepted<()>> {
+    let now = app.clock.now();
+    app.limits.check(Rule::PublicAttempts, &format!("stats {}", origin.key()), now).await?;
+    let document = serde_json::to_string(&stats).map_err(|error| Error::Internal(error.into()))?;
+    app.db.write(move |tx| server::record_report(tx, stats.server.uuid, &document, now)).await?;
+    Ok(Accepted(()))
+}
+
+/// View the version of the contract; the header x-server-version holds the server's own.
+#[utoipa::path(get, path = "/v0/server/version", operation_id = "server_version_get", tag = "server",
+    responses((status = 200, body = ApiVersion)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn version() -> Response {
+    let own = HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
+    ([(X_SERVER_VERSION, own)], Json(ApiVersion { version: CONTRACT_VERSION.into() })).into_response()
+}
+
+/// View this description of the API.
+#[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
+    responses((status = 200, body = serde_json::Value)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn spec() -> Result<Response> {
+    /// It never changes while the server runs.
+    static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
+        LazyLock::new(|| serde_json::to_vec(&super::openapi()).map(Bytes::from));
+    let document = DOCUMENT.as_ref().map_err(|error| Error::Internal(error.into()))?;
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, kind)], document.clone()).into_response())
+}
+
+/// View the effective configuration, its secrets masked.
+#[utoipa::path(get, path = "/v0/server/config", operation_id = "server_config_get", tag = "server",
+    responses((status = 200, body = serde_json::Value)), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn config(State(app): State<App>, _: Admin) -> Json<serde_json::Value> {
+    Json(app.config.masked())
+}
+
+/// View where the web console is.
+#[utoipa::path(get, path = "/v0/server/config/console", operation_id = "server_config_console_get", tag = "server",
+    responses((status = 200, body = Console)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn console(State(app): State<App>, origin: Origin) -> Result<Json<Console>> {
+    app.limits.check(Rule::PublicRequests, &origin.key(), app.clock.now()).await?;
+    Ok(Json(Console { url: app.config.console.url.clone() }))
+}
+
+/// View the statistics of this server.
+#[utoipa::path(get, path = "/v0/server/stats", operation_id = "server_stats_get", tag = "server",
+    responses((status = 200, body = ServerStats)), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn stats(State(app): State<App>, _: Admin) -> Result<Json<ServerStats>> {
+    let (now, server) = (app.clock.now(), app.server.clone());
+    let read = move |tx: &mut Tx<'_>| {
+        let mut stats = ServerStats::new(server, now);
+        stats.organizations = Some(organization::all(tx)?);
+        stats.admins = Some(user::admins(tx)?);
+        stats.users = Some(server::user_cohort(tx, now)?);
+        stats.projects = Some(server::project_cohort(tx, now)?);
+        Ok::<_, Error>(stats)
+    };
+    Ok(Json(app.db.read(read).await?))
+}
+
+/// Another server in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ServerPath {
+    /// The UUID of a server.
+    #[param(inline)]
+    server: ServerUuid,
+}
+
+/// Tell that a server started; kept for existing clients, nothing is recorded.
+#[utoipa::path(get, path = "/v0/server/stats/{server}", operation_id = "server_startup_stats_get", tag = "server",
+    params(ServerPath), responses((status = 200, body = UuidAnswer)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn seen(Path(path): Path<ServerPath>) -> Json<UuidAnswer> {
+    Json(UuidAnswer { uuid: path.server.uuid() })
+}
+
+/// Back the database up while the server goes on.
+#[utoipa::path(post, path = "/v0/server/backup", operation_id = "server_backup_post", tag = "server",
+    request_body = Backup, responses((status = 201, body = BackupCreated)), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn backup(
+    State(app): State<App>,
+    admin: Admin,
+    Body(wanted): Body<Backup>,
+) -> Result<Created<BackupCreated>> {
+    if wanted.data_store.is_some() {
+        return Err(Error::Invalid(
+            "This server has no data store configured; leave `data_store` out to keep the backup on its disk.".into(),
+        ));
+    }
+    let compression = match (wanted.compress, wanted.compression) {
+        (Some(false), _) | (None, None) => None,
+        (_, chosen) => Some(chosen.unwrap_or(Compression::Gzip)),
+    };
+    let fresh = app.fresh();
+    let created = fresh.now;
+    // On a task of its own: a client that goes away does not leave half a backup behind.
+    let backup = async move {
+        let file = backup::create(&app, fresh.now, compression).await?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if wanted.remove.unwrap_or(false) {
+            tokio::fs::remove_file(&file).await.map_err(|error| Error::Internal(error.into()))?;
+        }
+        app.db.write(move |tx| admin.origin.audit(tx, &fresh, "server.backup", &name, None, &[])).await
+    };
+    tokio::spawn(backup).await.map_err(|error| Error::Internal(error.into()))??;
+    Ok(Created(BackupCreated { created }))
+}

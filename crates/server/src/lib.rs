@@ -1,0 +1,17 @@
+//! The Tidemark server: the HTTP API over the store, and the work behind it.
+//!
+//! [`App`] holds what every request needs; [`http::router`] is the whole API. Nothing here opens a port: the binary
+//! does that, and tests call the router directly.
+
+mod app;
+pub mod auth;
+pub mod background;
+mod backup;
+pub mod clock;
+pub mod config;
+pub mod http;
+pub mod limits;
+pub mod mail;
+mod metrics;
+
+pub use app::{App, Parts};

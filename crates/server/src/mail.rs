@@ -1,0 +1,148 @@
+//! Mail: promised in the transaction that causes it, composed and sent by `background.rs`.
+//!
+//! The outbox holds who and what, never a token: tokens are signed anew when a message is composed. How a message
+//! reads is told in `message.rs` and `letter.rs`, how it leaves the house in `transport.rs`.
+
+mod letter;
+mod message;
+mod transport;
+
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use lettre::message::{
+    Body, Mailbox, MultiPart,
+    header::{ContentTransferEncoding, HeaderName, HeaderValue},
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Timestamp};
+use tidemark_store::{self as store, Tx, outbox};
+use url::Url;
+use uuid::Uuid;
+
+use self::letter::Letter;
+pub use self::{
+    message::{Invitation, Link, Message},
+    transport::{Transport, Undelivered},
+};
+
+/// The word for mail in the outbox.
+pub const KIND: &str = "mail";
+
+/// Signs the tokens that messages carry.
+pub trait Tokens: Send + Sync {
+    /// The token of a sign-in link.
+    fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt;
+
+    /// The token of an invitation.
+    fn invitation(
+        &self,
+        uuid: InvitationUuid,
+        email: &Email,
+        organization: OrganizationUuid,
+        role: OrganizationRole,
+        created: Timestamp,
+        expires: Timestamp,
+    ) -> Jwt;
+}
+
+/// What the outbox remembers of one mail.
+#[derive(Deserialize, Serialize)]
+struct Envelope {
+    to: Email,
+    message: Message,
+}
+
+/// Promises a mail in the transaction of its cause.
+pub fn enqueue(tx: &mut Tx<'_>, now: Timestamp, to: &Email, message: &Message) -> store::Result<()> {
+    let envelope = Envelope { to: to.clone(), message: message.clone() };
+    let payload = serde_json::to_string(&envelope).map_err(|error| store::Error::Engine(error.into()))?;
+    outbox::add(tx, KIND, &payload, now)
+}
+
+/// Writes a mail as it goes out: the same words as plain text and as HTML.
+///
+/// Everything but the boundary between the parts follows from the arguments, so a second attempt is the same mail to
+/// whoever receives it.
+fn compose(
+    letter: &Letter,
+    from: &Mailbox,
+    to: &Email,
+    id: &str,
+    date: Timestamp,
+    eight_bit: bool,
+) -> Result<lettre::Message, lettre::error::Error> {
+    let since_1970 = Duration::from_micros(u64::try_from(date.micros()).unwrap_or_default());
+    // Keeps vacation responders from answering.
+    let automatic =
+        HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
+    lettre::Message::builder()
+        .from(from.clone())
+        .to(Mailbox::new(None, transport::address(to)))
+        .subject(letter.subject.as_str())
+        .message_id(Some(format!("<{id}@{}>", from.email.domain())))
+        .date(UNIX_EPOCH + since_1970)
+        .raw_header(automatic)
+        .multipart(MultiPart::alternative_plain_html(as_it_is(letter.text(), eight_bit), letter.html()))
+}
+
+/// The longest line that mail can carry, without its end.
+const LONGEST_LINE: usize = 998;
+
+/// Text that needs no decoding where that can be, so that a link can be copied from a file.
+fn as_it_is(text: String, eight_bit: bool) -> Body {
+    let fits = text.lines().all(|line| line.len() <= LONGEST_LINE);
+    let encoding = match text.is_ascii() {
+        true if fits => ContentTransferEncoding::SevenBit,
+        false if fits && eight_bit => ContentTransferEncoding::EightBit,
+        _ => return Body::new(text),
+    };
+    Body::dangerous_pre_encoded(text.replace('\n', "\r\n").into_bytes(), encoding)
+}
+
+/// Takes mail from the outbox to its reader.
+#[derive(Clone)]
+pub struct Mailer {
+    from: Mailbox,
+    console: Url,
+    tokens: Arc<dyn Tokens>,
+    transport: Transport,
+}
+
+impl Mailer {
+    /// A mailer whose links lead to the console at the given address.
+    pub fn new(transport: Transport, console: Url, tokens: Arc<dyn Tokens>) -> Self {
+        Self { from: transport.sender(), console, tokens, transport }
+    }
+
+    /// Sends one mail of the outbox. Sending it twice gives the reader one mail with one id.
+    pub async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
+        let Envelope { to, message } = serde_json::from_str(&item.payload).map_err(|error| {
+            Undelivered::Never(format!("the stored mail cannot be read by this release: {error}"))
+        })?;
+        if message.expires().is_some_and(|expires| expires <= now) {
+            return Err(Undelivered::Never("its link ran out before it could be sent".to_owned()));
+        }
+        let letter = message.letter(&to, &self.console, self.tokens.as_ref());
+        let eight_bit = self.transport.is_eight_bit();
+        let mail = compose(&letter, &self.from, &to, &message_id(item), item.created, eight_bit)
+            .map_err(|error| Undelivered::Never(format!("the mail cannot be written: {error}")))?;
+        self.transport.send(item, &to, &letter, mail).await
+    }
+}
+
+/// The same for every attempt, different for every mail, and telling nothing about either.
+fn message_id(item: &outbox::Item) -> String {
+    let digest = Sha256::new()
+        .chain_update(item.id.to_le_bytes())
+        .chain_update(item.created.micros().to_le_bytes())
+        .chain_update(&item.payload)
+        .finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

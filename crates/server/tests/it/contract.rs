@@ -1,0 +1,162 @@
+//! Holds every answer against openapi.json.
+
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, Mutex},
+};
+
+use serde_json::{Value, json};
+
+static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(tidemark_server::http::openapi()).unwrap());
+
+static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(read_operations);
+
+static VALIDATORS: LazyLock<Mutex<HashMap<String, jsonschema::Validator>>> = LazyLock::new(Mutex::default);
+
+/// One operation of the API.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) id: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) right: String,
+    pub(crate) description: Value,
+}
+
+/// All operations.
+pub(crate) fn operations() -> &'static [Operation] {
+    &OPERATIONS
+}
+
+fn read_operations() -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, item) in DOCUMENT["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let text = |key: &str| operation[key].as_str().unwrap_or_default().to_owned();
+            operations.push(Operation {
+                id: text("operationId"),
+                method: method.to_uppercase(),
+                path: path.clone(),
+                right: text("x-right"),
+                description: operation.clone(),
+            });
+        }
+    }
+    operations
+}
+
+/// The smallest body that the description of an operation allows; none where it takes none.
+pub(crate) fn body(operation: &Operation) -> Option<Value> {
+    operation.description.pointer("/requestBody/content/application~1json/schema").map(sample)
+}
+
+/// The smallest value that a schema allows.
+fn sample(schema: &Value) -> Value {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return sample(resolve(reference));
+    }
+    if let Some(first) = schema.pointer("/enum/0").or_else(|| schema.get("const")) {
+        return first.clone();
+    }
+    if let Some(first) = ["/oneOf/0", "/anyOf/0", "/allOf/0"].iter().find_map(|place| schema.pointer(place)) {
+        return sample(first);
+    }
+    match schema["type"].as_str().or_else(|| schema["type"][0].as_str()) {
+        Some("object") => {
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            required.map(|name| (name.to_owned(), sample(&schema["properties"][name]))).collect()
+        }
+        Some("array") => json!([]),
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(0)),
+        Some("string") => TEXTS
+            .iter()
+            .map(|text| json!(text))
+            .find(|text| problems(schema, text).is_empty())
+            .unwrap_or_else(|| panic!("add to `TEXTS` one that fits {schema}")),
+        _ => panic!("say in `sample` what fits {schema}"),
+    }
+}
+
+/// Texts to try where a schema asks for one.
+const TEXTS: &[&str] = &[
+    "name",
+    "name@example.org",
+    "00000000-0000-4000-8000-000000000000",
+    "2026-01-01T00:00:00Z",
+    "AAAA.AAAA.AAAA",
+    "https://example.org/",
+];
+
+fn resolve(reference: &str) -> &'static Value {
+    DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap()
+}
+
+/// Where a value is not what a schema allows.
+fn problems(schema: &Value, value: &Value) -> Vec<String> {
+    let mut validators = VALIDATORS.lock().unwrap();
+    let validator = validators.entry(schema.to_string()).or_insert_with(|| {
+        let whole = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
+        jsonschema::draft202012::options().should_validate_formats(true).build(&whole).unwrap()
+    });
+    validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).collect()
+}
+
+/// Panics when an answer is not what the description promises. Paths outside of it are not looked at.
+pub(crate) fn check(method: &str, path: &str, status: u16, body: Option<&Value>) {
+    let path = path.split('?').next().unwrap_or_default();
+    let Some(operation) =
+        operations().iter().find(|operation| operation.method == method && matches(&operation.path, path))
+    else {
+        return;
+    };
+    let responses = &operation.description["responses"];
+    let key = status.to_string();
+    let range = format!("{}XX", status / 100);
+    let response = [key, range]
+        .iter()
+        .find_map(|key| responses.get(key))
+        .unwrap_or_else(|| panic!("{method} {path} answered {status}, which is not described"));
+    let response = match response["$ref"].as_str() {
+        Some(reference) => resolve(reference),
+        None => response,
+    };
+    let schema = response.pointer("/content/application~1json/schema");
+    let (Some(schema), Some(body)) = (schema, body) else {
+        assert!(
+            schema.is_none() && body.is_none(),
+            "{method} {path} {status}: body {body:?}, schema {schema:?}"
+        );
+        return;
+    };
+    let errors = problems(schema, body);
+    assert!(errors.is_empty(), "{method} {path} {status} is not as described: {errors:?}\n{body:#}");
+}
+
+fn matches(template: &str, path: &str) -> bool {
+    let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+    template.len() == path.len()
+        && template
+            .iter()
+            .zip(path)
+            .all(|(template, segment)| template.starts_with('{') || *template == segment)
+}
+
+#[test]
+fn every_operation_is_described_in_full() {
+    let operations = operations();
+    assert!(operations.len() > 30);
+    for operation in operations {
+        assert!(!operation.id.is_empty() && !operation.right.is_empty(), "{operation:?}");
+        assert!(operation.description["summary"].is_string(), "{} has no summary", operation.id);
+        assert!(operation.description["responses"]["4XX"].is_object(), "{} has no errors", operation.id);
+    }
+}
+
+#[test]
+fn the_document_on_disk_is_current() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.json");
+    let disk: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert!(disk == *DOCUMENT, "openapi.json is stale: run `cargo xtask openapi`");
+}

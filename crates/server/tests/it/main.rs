@@ -1,0 +1,67 @@
+//! The tests of the server: each speaks HTTP to the whole app, in process, on both engines, and every answer is held
+//! against the description of the API.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod accept;
+mod audit;
+mod auth;
+mod benchmark;
+mod branch;
+mod caller;
+mod contract;
+mod dimension;
+mod ensure;
+mod frame;
+mod invitation;
+mod key;
+mod lab;
+mod limits;
+mod log;
+mod mail;
+mod measure;
+mod member;
+mod message;
+mod organization;
+mod plan;
+mod plot;
+mod project;
+mod project_key;
+mod project_member;
+mod quota;
+mod rights;
+mod server;
+mod server_routes;
+mod statements;
+mod testbed;
+mod threshold;
+mod token;
+mod user;
+
+pub(crate) use lab::Lab;
+pub(crate) use server::{Answer, Engine, Person, TestServer};
+
+/// Defines a test that runs on SQLite and on PostgreSQL, with the default settings or with `TestServer = "…"`.
+macro_rules! both {
+    ($($(#[$meta:meta])* async fn $name:ident($server:ident: TestServer $(= $settings:expr)?) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            const SETTINGS: &[&str] = &[$($settings)?];
+
+            $(#[$meta])*
+            async fn run($server: $crate::TestServer) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                run($crate::TestServer::start_with($crate::Engine::Sqlite, &SETTINGS.concat()).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                run($crate::TestServer::start_with($crate::Engine::Postgres, &SETTINGS.concat()).await).await;
+            }
+        }
+    )*};
+}
+pub(crate) use both;

@@ -1,0 +1,250 @@
+//! Who may do what: every operation of the API is called by everybody, and the answer is held against what its
+//! `x-right` promises.
+//!
+//! A new operation is covered by itself: its path and body are made from the description. Where they cannot be, the
+//! test fails and says what to add.
+
+mod stage;
+
+use axum::http::{Method, StatusCode, header};
+use tidemark_api::{OrganizationPermission, OrganizationRole, ProjectPermission, ProjectRole, Visibility};
+use uuid::Uuid;
+
+use self::stage::{Cast, Stage};
+use crate::{
+    Answer, TestServer, both,
+    contract::{self, Operation},
+};
+
+/// Who calls. The organization in the path is led by the leader, who is also the user in the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Nobody,
+    Invalid,
+    Locked,
+    Stranger,
+    Member,
+    Leader,
+    Admin,
+    LeaderKey,
+    StrangerKey,
+    ProjectKey,
+    /// The key of a project that is not in the path.
+    OtherKey,
+    Viewer,
+    Developer,
+    Maintainer,
+}
+
+impl Caller {
+    const ALL: [Self; 14] = [
+        Self::Nobody,
+        Self::Invalid,
+        Self::Locked,
+        Self::Stranger,
+        Self::Member,
+        Self::Leader,
+        Self::Admin,
+        Self::LeaderKey,
+        Self::StrangerKey,
+        Self::ProjectKey,
+        Self::OtherKey,
+        Self::Viewer,
+        Self::Developer,
+        Self::Maintainer,
+    ];
+
+    /// Outside of projects a role in a project is nothing, and every project's key is the same.
+    fn is_told_apart(self, operation: &Operation) -> bool {
+        operation.path.contains("{project}")
+            || !matches!(self, Self::OtherKey | Self::Viewer | Self::Developer | Self::Maintainer)
+    }
+}
+
+/// What an answer says about rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Done,
+    NeedsCredential,
+    Forbidden,
+    Hidden,
+}
+
+impl Verdict {
+    fn of(answer: &Answer) -> Option<Self> {
+        match answer.status {
+            StatusCode::UNAUTHORIZED if answer.headers.get(header::WWW_AUTHENTICATE)? == "Bearer" => {
+                Some(Self::NeedsCredential)
+            }
+            StatusCode::FORBIDDEN => Some(Self::Forbidden),
+            StatusCode::NOT_FOUND => Some(Self::Hidden),
+            status if status.is_success() => Some(Self::Done),
+            _ => None,
+        }
+    }
+}
+
+/// What a right promises to whom.
+fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
+    use Caller::{Admin, Invalid, Leader, LeaderKey, Locked, Member, Nobody, OtherKey, ProjectKey};
+    if let Some(rest) = right.strip_prefix("project:") {
+        let (word, by_user) = match rest.split_once(':') {
+            Some((word, "by_user")) => (word, true),
+            _ => (rest, false),
+        };
+        return promised_in_project(permission(right, word), by_user, visibility, caller);
+    }
+    match (right, caller) {
+        ("public", _) => Verdict::Done,
+        (_, Nobody | Invalid) => Verdict::NeedsCredential,
+        ("never", _) | (_, Locked) => Verdict::Forbidden,
+        ("user", ProjectKey | OtherKey) | ("self:by_session", LeaderKey) => Verdict::Forbidden,
+        ("user", _) | ("admin", Admin) => Verdict::Done,
+        ("admin", _) => Verdict::Forbidden,
+        ("self" | "self:by_session", Leader | LeaderKey | Admin) => Verdict::Done,
+        ("self" | "self:by_session", _) => Verdict::Hidden,
+        _ => {
+            let word = right.strip_prefix("organization:").unwrap_or(right);
+            let permission: OrganizationPermission = permission(right, word);
+            match caller {
+                Leader | LeaderKey | Admin => Verdict::Done,
+                Member if OrganizationRole::Member.grants(permission) => Verdict::Done,
+                Member => Verdict::Forbidden,
+                _ => Verdict::Hidden,
+            }
+        }
+    }
+}
+
+fn permission<P: std::str::FromStr>(right: &str, word: &str) -> P {
+    word.parse().unwrap_or_else(|_| panic!("say in `promised` what the new right `{right}` promises to whom"))
+}
+
+/// What a permission in a project promises to whom. The project of the path belongs to the organization.
+fn promised_in_project(
+    permission: ProjectPermission,
+    by_user: bool,
+    visibility: Visibility,
+    caller: Caller,
+) -> Verdict {
+    use ProjectPermission::{Create, Edit, View};
+    let public = visibility == Visibility::Public;
+    let granted = |permission| match caller {
+        Caller::Leader | Caller::LeaderKey | Caller::Admin | Caller::Maintainer => true,
+        Caller::Member | Caller::Viewer => ProjectRole::Viewer.grants(permission),
+        Caller::Developer => ProjectRole::Developer.grants(permission),
+        Caller::ProjectKey => matches!(permission, View | Create | Edit),
+        Caller::Nobody
+        | Caller::Invalid
+        | Caller::Locked
+        | Caller::Stranger
+        | Caller::StrangerKey
+        | Caller::OtherKey => false,
+    };
+    match caller {
+        _ if !public && !granted(View) => Verdict::Hidden,
+        Caller::ProjectKey if by_user => Verdict::Forbidden,
+        _ if granted(permission) || (public && permission == View) => Verdict::Done,
+        Caller::Nobody | Caller::Invalid => Verdict::NeedsCredential,
+        _ => Verdict::Forbidden,
+    }
+}
+
+/// Calls an operation and says what is wrong with the answer, if anything.
+async fn try_out(
+    server: &TestServer,
+    cast: &Cast,
+    stage: &Stage,
+    (operation, visibility): (&Operation, Visibility),
+    caller: Caller,
+) -> Result<(), String> {
+    let method: Method = operation.method.parse().unwrap();
+    let path = stage.path(operation, cast);
+    let credential = stage.credential(cast, caller);
+    let body = stage.body(operation, cast);
+    let wanted = promised(&operation.right, visibility, caller);
+    let before = changes(server).await;
+    let answer = server.call(method.clone(), &path, &credential, body.clone()).await;
+    if Verdict::of(&answer) != Some(wanted) {
+        return Err(format!("{wanted:?} was promised, {} came: {}", answer.status, answer.body));
+    }
+    if wanted == Verdict::Done {
+        return Ok(());
+    }
+    if changes(server).await != before {
+        return Err("the refused call has changed something".into());
+    }
+    if wanted == Verdict::Hidden {
+        let project = stage.project.uuid;
+        let known = [stage.organization.to_string(), project.to_string(), cast.leader.uuid.clone()];
+        let nowhere = Uuid::from_u128(1).to_string();
+        let path = known.iter().fold(path, |path, id| path.replace(id, &nowhere));
+        let missing = server.call(method, &path, &credential, body).await;
+        if (missing.status, &missing.body["message"]) != (answer.status, &answer.body["message"]) {
+            return Err(format!(
+                "what is hidden ({}) differs from what is not there ({})",
+                answer.body, missing.body
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A number that every change moves: the audit log has a row for each, except for those of the content of projects.
+async fn changes(server: &TestServer) -> i64 {
+    let mut terms = vec!["(select count(*) from audit)".to_owned()];
+    for table in ["branch", "testbed", "benchmark", "measure", "threshold", "plot"] {
+        terms.push(format!(
+            "(select coalesce(cast(sum(id + modified % 1000000007) as bigint), 0) from {table})"
+        ));
+    }
+    let sql = format!("select {}", terms.join(" + "));
+    server.app.db.read(move |tx| tx.value(&sql, &[])).await.unwrap()
+}
+
+both! {
+    async fn every_operation_keeps_its_promise_to_everybody(server: TestServer) {
+        let cast = Cast::enter(&server).await;
+        let private = Stage::set(&server, &cast, Caller::Stranger, Visibility::Private).await;
+        let public = Stage::set(&server, &cast, Caller::Stranger, Visibility::Public).await;
+        let mut broken = Vec::new();
+        for operation in contract::operations() {
+            let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
+            let places = if operation.path.contains("{project}") { 2 } else { 1 };
+            for (visibility, shared) in stages.into_iter().take(places) {
+                // Limits are tested elsewhere: a minute passes, and everybody has an address of their own.
+                server.pass(60);
+                for (number, caller) in (1..).zip(Caller::ALL) {
+                    if !caller.is_told_apart(operation) {
+                        continue;
+                    }
+                    server.call_from([198, 51, 100, number]);
+                    let harmless = operation.method == "GET"
+                        || promised(&operation.right, visibility, caller) != Verdict::Done;
+                    let own = match harmless {
+                        true => None,
+                        false => Some(Stage::set(&server, &cast, caller, visibility).await),
+                    };
+                    let stage = own.as_ref().unwrap_or(shared);
+                    let what = (operation, visibility);
+                    if let Err(problem) = try_out(&server, &cast, stage, what, caller).await {
+                        broken.push(format!("{} ({visibility}) as {caller:?}: {problem}", operation.id));
+                    }
+                }
+            }
+        }
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    async fn a_project_key_dies_with_its_organization(server: TestServer) {
+        let cast = Cast::enter(&server).await;
+        for query in ["", "?hard=true"] {
+            let stage = Stage::set(&server, &cast, Caller::ProjectKey, Visibility::Private).await;
+            let key = &stage.project.key;
+            server.get("/v0/organizations", key).await.expect(403);
+            let path = format!("/v0/organizations/{}{query}", stage.organization);
+            server.delete(&path, &cast.admin.token).await.expect(204);
+            server.get("/v0/organizations", key).await.expect(401);
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What the calls of the rights test are about, and who makes them.
+
+use serde_json::{Value, json};
+use tidemark_api::{
+    DEFAULT_MAX_VERSIONS, Email, NewModel, OrganizationRole, ProjectRole, ResourceId, Visibility,
+};
+use tidemark_server::auth::{
+    jwt::Audience,
+    key::{Kind, generate, hash},
+};
+use tidemark_store::{
+    Fresh, ProjectId, Tx, UserId, benchmark, branch, head, invitation, key, measure, member, organization,
+    plot, project, project_member, sign_in, testbed, threshold, token, user,
+};
+use uuid::Uuid;
+
+use super::Caller;
+use crate::{
+    Person, TestServer,
+    contract::{self, Operation},
+};
+
+/// The people of the play.
+#[derive(Clone)]
+pub(super) struct Cast {
+    pub(super) admin: Person,
+    pub(super) leader: Person,
+    member: Person,
+    /// A member of the organization and a viewer of the projects, the user in paths about members.
+    bystander: Person,
+    stranger: Person,
+    locked: Person,
+    viewer: Person,
+    developer: Person,
+    maintainer: Person,
+    /// The key of a project of the administrator's.
+    other_key: String,
+}
+
+impl Cast {
+    pub(super) async fn enter(server: &TestServer) -> Self {
+        let admin = server.person("Admin").await;
+        let locked = server.person("Locked").await;
+        server.patch("/v0/users/locked", &admin.token, json!({ "locked": true })).await.expect(200);
+        let other = json!({ "name": "Other" });
+        server.post("/v0/organizations/admin/projects", &admin.token, other).await.expect(201);
+        let key = server.post("/v0/projects/other/keys", &admin.token, json!({ "name": "key" })).await;
+        Self {
+            admin,
+            locked,
+            other_key: key.expect(201).text("/key"),
+            leader: server.person("Leader").await,
+            member: server.person("Member").await,
+            bystander: server.person("Bystander").await,
+            stranger: server.person("Stranger").await,
+            viewer: server.person("Viewer").await,
+            developer: server.person("Developer").await,
+            maintainer: server.person("Maintainer").await,
+        }
+    }
+
+    /// Whose credential a caller uses; those without a person count as the stranger.
+    fn person(&self, caller: Caller) -> &Person {
+        match caller {
+            Caller::Admin => &self.admin,
+            Caller::Leader | Caller::LeaderKey => &self.leader,
+            Caller::Member => &self.member,
+            Caller::Locked => &self.locked,
+            Caller::Viewer => &self.viewer,
+            Caller::Developer => &self.developer,
+            Caller::Maintainer => &self.maintainer,
+            Caller::Nobody
+            | Caller::Invalid
+            | Caller::Stranger
+            | Caller::StrangerKey
+            | Caller::ProjectKey
+            | Caller::OtherKey => &self.stranger,
+        }
+    }
+}
+
+/// What the calls are about. A call that changes something gets a stage of its own.
+#[derive(Clone)]
+pub(super) struct Stage {
+    pub(super) organization: Uuid,
+    unclaimed: Uuid,
+    invitation: Uuid,
+    key: Uuid,
+    token: Uuid,
+    leader_key: String,
+    stranger_key: String,
+    pub(super) project: Project,
+    /// Lets the caller join the unclaimed organization.
+    invite: String,
+    /// Signs the stranger in.
+    link: String,
+}
+
+/// A project of the organization. The dimensions that nothing uses are all called `free`.
+#[derive(Clone)]
+pub(super) struct Project {
+    pub(super) uuid: Uuid,
+    pub(super) key: String,
+    key_uuid: Uuid,
+    threshold: Uuid,
+    plot: Uuid,
+    /// The dimensions of the plot, as a body names them.
+    dimensions: Value,
+}
+
+impl Stage {
+    pub(super) async fn set(
+        server: &TestServer,
+        cast: &Cast,
+        caller: Caller,
+        visibility: Visibility,
+    ) -> Self {
+        let (app, cast) = (server.app.clone(), cast.clone());
+        let build = move |tx: &mut Tx<'_>| {
+            let fresh = app.fresh();
+            let expires = fresh.now.plus_seconds(86_400);
+            let [leader, member, bystander, stranger] =
+                [&cast.leader, &cast.member, &cast.bystander, &cast.stranger].map(|person| id(tx, person));
+
+            let claimed = organization::create(tx, &fresh, None, &"Acme".parse().unwrap(), None)?;
+            organization::claim(tx, claimed.id, fresh.now)?;
+            member::add(tx, claimed.id, leader, OrganizationRole::Leader, fresh.now)?;
+            member::add(tx, claimed.id, member, OrganizationRole::Member, fresh.now)?;
+            member::add(tx, claimed.id, bystander, OrganizationRole::Member, fresh.now)?;
+            let unclaimed = organization::create(tx, &fresh, None, &"Nobody's".parse().unwrap(), None)?;
+
+            let invite = |tx: &mut Tx<'_>, into: &organization::Found, email: &Email| {
+                let role = OrganizationRole::Member;
+                let found = invitation::create(tx, &fresh, into.id, email, role, leader, expires).unwrap();
+                let uuid = found.invitation.uuid.uuid();
+                (uuid, app.signer.sign(Audience::Invite, uuid, email, None, fresh.now, expires))
+            };
+            let (invitation, _) = invite(tx, &claimed, &"guest@example.org".parse().unwrap());
+            let (_, invite) = invite(tx, &unclaimed, &cast.person(caller).email.parse().unwrap());
+
+            let name = "key".parse().unwrap();
+            let prefix = &app.config.security.key_prefix;
+            let [leader_key, stranger_key, project_key] = [Kind::User, Kind::User, Kind::Project]
+                .map(|kind| generate(&fresh, prefix, kind).as_str().to_owned());
+            let hashes = [&leader_key, &stranger_key].map(|key| hash(key));
+            let [leaders, strangers] = hashes.each_ref().map(|hash| key::New { name: &name, hash, expires });
+            let own = key::create_for_user(tx, &fresh, leader, leaders)?;
+            key::create_for_user(tx, &fresh, stranger, strangers)?;
+            let project = Project::set(tx, &fresh, &cast, &claimed, visibility, project_key);
+            let digest = hash(&fresh.uuid().to_string());
+            token::record(tx, &fresh, leader, &name, &digest, fresh.now, expires)?;
+
+            let email: Email = cast.stranger.email.parse().unwrap();
+            let link = sign_in::create(tx, &fresh, stranger, &email, None, None, expires)?;
+            let link = app.signer.sign(Audience::Auth, link.uuid, &email, None, fresh.now, expires);
+            Ok::<_, tidemark_store::Error>(Self {
+                organization: claimed.organization.uuid.uuid(),
+                unclaimed: unclaimed.organization.uuid.uuid(),
+                invitation,
+                key: own.uuid.uuid(),
+                token: tx.value("select uuid from user_token where hash = $1", &[&digest])?,
+                leader_key,
+                stranger_key,
+                project,
+                invite: invite.to_string(),
+                link: link.to_string(),
+            })
+        };
+        server.app.db.write(build).await.unwrap()
+    }
+
+    /// What stands in the path for `{name}`.
+    fn parameter(&self, operation: &Operation, cast: &Cast, name: &str) -> String {
+        let in_project = operation.path.contains("{project}");
+        match name {
+            "organization" if operation.id == "organization_claim_post" => self.unclaimed.to_string(),
+            "organization" => self.organization.to_string(),
+            "user" if in_project || operation.path.contains("{organization}") => cast.bystander.uuid.clone(),
+            "user" => cast.leader.uuid.clone(),
+            "invitation" => self.invitation.to_string(),
+            "key" if in_project => self.project.key_uuid.to_string(),
+            "key" => self.key.to_string(),
+            "token" => self.token.to_string(),
+            "permission" => "view".into(),
+            "server" => Uuid::nil().to_string(),
+            "project" => self.project.uuid.to_string(),
+            "branch" | "testbed" | "benchmark" | "measure" => "free".into(),
+            "threshold" => self.project.threshold.to_string(),
+            "plot" => self.project.plot.to_string(),
+            _ => panic!("{}: say in `Stage::parameter` what stands for {{{name}}}", operation.id),
+        }
+    }
+
+    pub(super) fn path(&self, operation: &Operation, cast: &Cast) -> String {
+        let segments = operation.path.split('/').map(|segment| {
+            match segment.strip_prefix('{').and_then(|segment| segment.strip_suffix('}')) {
+                Some(name) => self.parameter(operation, cast, name),
+                None => segment.to_owned(),
+            }
+        });
+        segments.collect::<Vec<_>>().join("/")
+    }
+
+    /// The smallest body the description allows, except where it must hold something of this stage.
+    pub(super) fn body(&self, operation: &Operation, cast: &Cast) -> Option<Value> {
+        match operation.id.as_str() {
+            "auth_accept_post" => Some(json!({ "invite": self.invite })),
+            "auth_confirm_post" => Some(json!({ "token": self.link })),
+            "proj_member_post" => Some(json!({ "user": cast.stranger.uuid, "role": "viewer" })),
+            "proj_threshold_post" => {
+                let free = "free";
+                Some(json!({ "branch": free, "testbed": free, "measure": free, "test": "t_test" }))
+            }
+            "proj_threshold_put" => Some(json!({ "test": null })),
+            "proj_plot_post" => {
+                let mut body = contract::body(operation)?;
+                let dimensions = self.project.dimensions.as_object()?.clone();
+                body.as_object_mut()?.extend(dimensions);
+                Some(body)
+            }
+            _ => contract::body(operation),
+        }
+    }
+
+    pub(super) fn credential(&self, cast: &Cast, caller: Caller) -> String {
+        match caller {
+            Caller::Nobody => String::new(),
+            Caller::Invalid => format!("{}x", cast.leader.token),
+            Caller::LeaderKey => self.leader_key.clone(),
+            Caller::StrangerKey => self.stranger_key.clone(),
+            Caller::ProjectKey => self.project.key.clone(),
+            Caller::OtherKey => cast.other_key.clone(),
+            Caller::Locked
+            | Caller::Stranger
+            | Caller::Member
+            | Caller::Leader
+            | Caller::Admin
+            | Caller::Viewer
+            | Caller::Developer
+            | Caller::Maintainer => cast.person(caller).token.clone(),
+        }
+    }
+}
+
+impl Project {
+    fn set(
+        tx: &mut Tx<'_>,
+        fresh: &Fresh,
+        cast: &Cast,
+        organization: &organization::Found,
+        visibility: Visibility,
+        key: String,
+    ) -> Self {
+        let name = visibility.as_str().parse().unwrap();
+        let found = project::create(tx, fresh, organization.id, &name, None, None, visibility).unwrap();
+        for (person, role) in [
+            (&cast.bystander, ProjectRole::Viewer),
+            (&cast.viewer, ProjectRole::Viewer),
+            (&cast.developer, ProjectRole::Developer),
+            (&cast.maintainer, ProjectRole::Maintainer),
+        ] {
+            let user = id(tx, person);
+            project_member::add(tx, found.id, user, role, fresh.now).unwrap();
+        }
+        let leader = id(tx, &cast.leader);
+        let (hash, expires) = (hash(&key), fresh.now.plus_seconds(86_400));
+        let new = key::New { name: &name, hash: &hash, expires };
+        let key_uuid = key::create_for_project(tx, fresh, found.id, leader, new).unwrap().uuid.uuid();
+
+        Dimensions::set(tx, fresh, found.id, "free");
+        let used = Dimensions::set(tx, fresh, found.id, "used");
+        let model: NewModel = serde_json::from_value(json!({ "test": "t_test" })).unwrap();
+        let model = model.complete(measure::view(tx, used.measure).unwrap().worse()).unwrap();
+        let threshold =
+            threshold::create(tx, fresh, found.id, used.branch, used.testbed, used.measure, &model).unwrap();
+        let dimensions = plot::Dimensions {
+            branches: vec![branch::view(tx, used.branch).unwrap().uuid],
+            testbeds: vec![testbed::view(tx, used.testbed).unwrap().uuid],
+            benchmarks: vec![benchmark::view(tx, used.benchmark).unwrap().uuid],
+            measures: vec![measure::view(tx, used.measure).unwrap().uuid],
+        };
+        let settings = plot::Settings {
+            title: None,
+            lower_value: false,
+            upper_value: false,
+            lower_boundary: false,
+            upper_boundary: true,
+            x_axis: tidemark_api::XAxis::DateTime,
+            y_axis: tidemark_api::YAxis::Auto,
+            window: 60.try_into().unwrap(),
+        };
+        let plot = plot::create(tx, fresh, found.id, 0, &settings, &dimensions).unwrap();
+        Self {
+            uuid: found.project.uuid.uuid(),
+            key,
+            key_uuid,
+            threshold: threshold.threshold.uuid.uuid(),
+            plot: plot.plot.uuid.uuid(),
+            dimensions: json!({
+                "branches": dimensions.branches, "testbeds": dimensions.testbeds,
+                "benchmarks": dimensions.benchmarks, "measures": dimensions.measures,
+            }),
+        }
+    }
+}
+
+/// One of each dimension.
+struct Dimensions {
+    branch: tidemark_store::BranchId,
+    testbed: tidemark_store::TestbedId,
+    benchmark: tidemark_store::BenchmarkId,
+    measure: tidemark_store::MeasureId,
+}
+
+impl Dimensions {
+    fn set(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, name: &str) -> Self {
+        let resource = name.parse().unwrap();
+        let set = Self {
+            branch: branch::create(tx, fresh, project, &name.parse().unwrap(), None).unwrap(),
+            testbed: testbed::create(tx, fresh, project, &resource, None, None).unwrap(),
+            benchmark: benchmark::create(tx, fresh, project, &name.parse().unwrap(), None).unwrap(),
+            measure: measure::create(tx, fresh, project, &resource, None, &resource).unwrap(),
+        };
+        head::create(tx, fresh, set.branch, None, DEFAULT_MAX_VERSIONS).unwrap();
+        set
+    }
+}
+
+fn id(tx: &mut Tx<'_>, person: &Person) -> UserId {
+    user::find(tx, &ResourceId::Uuid(person.uuid.parse().unwrap())).unwrap().id
+}

@@ -1,0 +1,452 @@
+//! A whole server for one test: a database of its own, a clock that stands still, and a client.
+
+use std::{
+    collections::HashMap,
+    fs,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::ConnectInfo,
+    http::{HeaderMap, Method, Request, Response, StatusCode, header},
+};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidemark_server::{
+    App,
+    clock::{Clock, SeededEntropy},
+    config::{Config, Flags},
+    http,
+};
+use tidemark_store::{Tx, organization};
+use tokio_postgres::NoTls;
+use tower::ServiceExt;
+
+use crate::contract;
+
+/// 2026-01-01T00:00:00Z.
+const START: i64 = 1_767_225_600_000_000;
+
+/// Which database a test runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// A running server without a port.
+pub(crate) struct TestServer {
+    pub(crate) app: App,
+    pub(crate) engine: Engine,
+    router: Router,
+    clock: Arc<AtomicI64>,
+    folder: TempDir,
+    peer: Mutex<SocketAddr>,
+    seen: Mutex<HashMap<String, usize>>,
+    database: Option<String>,
+}
+
+/// A person with an account and a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(crate) uuid: String,
+    pub(crate) slug: String,
+    pub(crate) email: String,
+    pub(crate) token: String,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl TestServer {
+    /// Starts a server with the default configuration.
+    pub(crate) async fn start(engine: Engine) -> Self {
+        Self::start_with(engine, "").await
+    }
+
+    /// Starts a server with settings of its own, written as in `tidemark.toml`.
+    pub(crate) async fn start_with(engine: Engine, settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tidemark.toml");
+        fs::write(&file, settings).unwrap();
+        let database = match engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(create_database().await),
+        };
+        let flags = Flags {
+            data_dir: Some(folder.path().to_owned()),
+            database: database.clone(),
+            ..Flags::default()
+        };
+        let config = Config::load(Some(&file), [], &flags).unwrap();
+        let clock = Arc::new(AtomicI64::new(START));
+        let app = App::open_with(config, Clock::Manual(Arc::clone(&clock)), Arc::new(SeededEntropy::new(1)))
+            .await
+            .unwrap();
+        Self {
+            router: http::router(app.clone()),
+            app,
+            engine,
+            clock,
+            folder,
+            peer: Mutex::new(SocketAddr::from(([192, 0, 2, 1], 40_000))),
+            seen: Mutex::default(),
+            database,
+        }
+    }
+
+    /// Another server on the same database; `None` where the engine is not shared.
+    pub(crate) async fn second(&self) -> Option<App> {
+        let database = self.database.clone()?;
+        let flags = Flags {
+            data_dir: Some(self.folder.path().to_owned()),
+            database: Some(database),
+            ..Flags::default()
+        };
+        let config = Config::load(Some(&self.folder.path().join("tidemark.toml")), [], &flags).unwrap();
+        let clock = Clock::Manual(Arc::clone(&self.clock));
+        Some(App::open_with(config, clock, Arc::new(SeededEntropy::new(2))).await.unwrap())
+    }
+
+    /// Where the server keeps its files.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, seconds: i64) {
+        self.clock.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
+    }
+
+    /// Calls from another address from now on.
+    pub(crate) fn call_from(&self, address: [u8; 4]) {
+        *self.peer.lock().unwrap() = SocketAddr::from((address, 40_000));
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: &str) -> Answer {
+        self.call(Method::GET, path, token, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.call(Method::POST, path, token, Some(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.call(Method::PATCH, path, token, Some(body)).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
+        self.call(Method::PUT, path, token, Some(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str, token: &str) -> Answer {
+        self.call(Method::DELETE, path, token, None).await
+    }
+
+    /// One call; an empty token means none.
+    pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        if !token.is_empty() {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let body = match body {
+            Some(body) => {
+                request = request.header(header::CONTENT_TYPE, "application/json");
+                Body::from(body.to_string())
+            }
+            None => Body::empty(),
+        };
+        self.send(request.body(body).unwrap()).await
+    }
+
+    /// Any request. The answer is held against the description of the API.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
+        request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
+        let (method, path) = (request.method().to_string(), request.uri().to_string());
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+        let body = match (bytes.is_empty(), json) {
+            (true, _) => None,
+            (false, true) => Some(serde_json::from_slice(&bytes).unwrap()),
+            (false, false) => Some(Value::String(String::from_utf8_lossy(&bytes).into_owned())),
+        };
+        if method != "HEAD" {
+            contract::check(&method, &path, status.as_u16(), body.as_ref());
+        }
+        assert_eq!(headers["access-control-allow-origin"], "*", "{method} {path} has no CORS headers");
+        Answer { status, headers, body: body.unwrap_or(Value::Null) }
+    }
+
+    /// Any request, with the answer as it goes over the wire.
+    pub(crate) async fn raw(&self, mut request: Request<Body>) -> Response<Bytes> {
+        request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
+        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
+        Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
+    }
+
+    /// Signs somebody up and in; the first person of a server administers it.
+    pub(crate) async fn person(&self, name: &str) -> Person {
+        let email = format!("{}@example.org", name.to_lowercase().replace(' ', "."));
+        let signup = json!({ "name": name, "email": email, "i_agree": true });
+        self.post("/v0/auth/signup", "", signup).await.expect(202);
+        self.confirm(&email).await
+    }
+
+    /// Uses the newest link mailed to an address.
+    pub(crate) async fn confirm(&self, email: &str) -> Person {
+        let token = self.mailed_token(email).await;
+        let answer = self.post("/v0/auth/confirm", "", json!({ "token": token })).await.expect(200);
+        let text = |pointer: &str| answer.body.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        Person {
+            uuid: text("/user/uuid"),
+            slug: text("/user/slug"),
+            email: text("/user/email"),
+            token: text("/token"),
+        }
+    }
+
+    /// Creates an organization and answers its slug.
+    pub(crate) async fn organization(&self, leader: &Person, name: &str) -> String {
+        let answer = self.post("/v0/organizations", &leader.token, json!({ "name": name })).await;
+        answer.expect(201).text("/slug")
+    }
+
+    /// Creates a project in somebody's own organization and answers its path.
+    pub(crate) async fn project(&self, owner: &Person, body: Value) -> String {
+        let path = format!("/v0/organizations/{}/projects", owner.slug);
+        let project = self.post(&path, &owner.token, body).await.expect(201);
+        format!("/v0/projects/{}", project.text("/slug"))
+    }
+
+    /// Creates a dimension of a project, named by the plural in its path, and answers its UUID.
+    pub(crate) async fn dimension(&self, owner: &Person, project: &str, kind: &str, name: &str) -> String {
+        let mut body = json!({ "name": name });
+        if kind == "measures" {
+            body["units"] = json!("units");
+        }
+        self.post(&format!("{project}/{kind}"), &owner.token, body).await.expect(201).text("/uuid")
+    }
+
+    /// Creates a key of a project.
+    pub(crate) async fn project_key(&self, owner: &Person, project: &str) -> String {
+        let body = json!({ "name": "ci" });
+        self.post(&format!("{project}/keys"), &owner.token, body).await.expect(201).text("/key")
+    }
+
+    /// Creates an organization that nobody owns, and answers its slug.
+    pub(crate) async fn unclaimed(&self, name: &str) -> String {
+        let (fresh, name) = (self.app.fresh(), name.parse().unwrap());
+        let create = move |tx: &mut Tx<'_>| organization::create(tx, &fresh, None, &name, None);
+        self.app.db.write(create).await.unwrap().organization.slug.to_string()
+    }
+
+    /// Invites somebody and answers the token that was mailed.
+    pub(crate) async fn invite(
+        &self,
+        organization: &str,
+        leader: &Person,
+        email: &str,
+        role: &str,
+    ) -> String {
+        let path = format!("/v0/organizations/{organization}/members");
+        self.post(&path, &leader.token, json!({ "email": email, "role": role })).await.expect(202);
+        self.mailed_token(email).await
+    }
+
+    /// Makes a person a member: invited by a leader, accepted by the person.
+    pub(crate) async fn join(&self, organization: &str, leader: &Person, person: &Person, role: &str) {
+        let invite = self.invite(organization, leader, &person.email, role).await;
+        self.post("/v0/auth/accept", &person.token, json!({ "invite": invite })).await.expect(202);
+    }
+
+    /// The token in the newest mail to an address; the mail is taken away.
+    pub(crate) async fn mailed_token(&self, email: &str) -> String {
+        let mail = self.wait_for_mail(email, "eyJ").await;
+        let start = mail.find("eyJ").unwrap();
+        mail[start..]
+            .chars()
+            .take_while(|character| character.is_ascii_alphanumeric() || "._-".contains(*character))
+            .collect()
+    }
+
+    /// Waits for a mail to an address and takes it away, its lines unfolded.
+    pub(crate) async fn mail(&self, email: &str) -> String {
+        self.wait_for_mail(email, "").await
+    }
+
+    /// The same for a mail that contains something.
+    async fn wait_for_mail(&self, email: &str, content: &str) -> String {
+        for _ in 0..1_000 {
+            if let Some(mail) = self.take_mail_with(email, content) {
+                return mail;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no mail came to {email}");
+    }
+
+    /// The newest mail to an address that is there already, if any.
+    pub(crate) fn take_mail(&self, email: &str) -> Option<String> {
+        self.take_mail_with(email, "")
+    }
+
+    fn take_mail_with(&self, email: &str, content: &str) -> Option<String> {
+        let mut files: Vec<_> = fs::read_dir(self.folder.path().join("outbox"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "eml"))
+            .collect();
+        files.sort();
+        for file in files.into_iter().rev() {
+            let mail = fs::read_to_string(&file).unwrap();
+            // Only the body is coded this way.
+            let (headers, body) = mail.split_once("\r\n\r\n").unwrap();
+            let body = body.replace("=\r\n", "").replace("=3D", "=");
+            let mail = format!("{headers}\r\n\r\n{body}");
+            let to = mail.lines().find(|line| line.starts_with("To:")).unwrap_or_default();
+            if to.contains(email) && mail.contains(content) {
+                fs::remove_file(file).unwrap();
+                return Some(mail);
+            }
+        }
+        None
+    }
+
+    /// Waits until every promised mail has left, and insists that none of it is for this address.
+    pub(crate) async fn no_mail(&self, email: &str) {
+        while self.app.db.read(tidemark_store::outbox::depth).await.unwrap() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(self.take_mail(email).is_none(), "there is a mail to {email}");
+    }
+
+    /// A token with claims of one's own, signed with the server's secret.
+    pub(crate) fn sign(&self, claims: &Value) -> String {
+        let secret = self.app.config.secret().unwrap();
+        let key = jsonwebtoken::EncodingKey::from_secret(secret.expose().as_bytes());
+        jsonwebtoken::encode(&jsonwebtoken::Header::default(), claims, &key).unwrap()
+    }
+
+    /// A deprecated API token as older servers made them: good for a day, and without an id.
+    pub(crate) fn legacy_token(&self, email: &str) -> String {
+        let now = self.app.clock.now().seconds();
+        self.sign(&json!({
+            "aud": "api_key", "exp": now + 86_400, "iat": now, "iss": self.app.config.security.issuer, "sub": email,
+            "org": null, "state": null, "oci": null,
+        }))
+    }
+
+    /// The answer as a text for a snapshot: status, telling headers and body, with every UUID replaced by its number
+    /// in order of appearance, and tokens masked.
+    pub(crate) fn show(&self, answer: &Answer) -> String {
+        let mut text = format!("{}\n", answer.status.as_u16());
+        for name in ["x-total-count", "www-authenticate", "retry-after", "allow", "x-server-version"] {
+            if let Some(value) = answer.headers.get(name) {
+                text.push_str(&format!("{name}: {}\n", value.to_str().unwrap()));
+            }
+        }
+        if !answer.body.is_null() {
+            text.push_str(&format!("{:#}\n", answer.body));
+        }
+        self.redact(&text)
+    }
+
+    /// A text with every UUID replaced by its number in order of appearance, and tokens masked.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let mut seen = self.seen.lock().unwrap();
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            if let Some(uuid) = rest.get(..36).filter(|uuid| uuid::Uuid::parse_str(uuid).is_ok()) {
+                let next = seen.len() + 1;
+                let number = *seen.entry(uuid.to_owned()).or_insert(next);
+                out.push_str(&format!("<uuid {number}>"));
+                rest = &rest[36..];
+            } else if rest.starts_with("eyJ") {
+                let end = rest.find('"').unwrap_or(rest.len());
+                out.push_str("<token>");
+                rest = &rest[end..];
+            } else if let Some(key) = rest.strip_prefix("svc_") {
+                let end = key.find('"').unwrap_or(key.len());
+                out.push_str("<key>");
+                rest = &key[end..];
+            } else {
+                out.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        // A request id is new each time.
+        out.lines()
+            .map(
+                |line| {
+                    if line.contains("\"request_id\"") { "  \"request_id\": \"<request>\"," } else { line }
+                },
+            )
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+impl Answer {
+    /// Insists on a status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{:#}", self.body);
+        self
+    }
+
+    /// Status and message of a failure in one line, to put many of them into one snapshot.
+    pub(crate) fn line(&self) -> String {
+        let challenge = self.headers.get(header::WWW_AUTHENTICATE).map_or("", |_| " (Bearer)");
+        let message = self.body["message"].as_str().unwrap_or_default();
+        format!("{}{challenge} {message}", self.status.as_u16()).trim_end().to_owned()
+    }
+
+    /// The strings under a key of every item of a list.
+    pub(crate) fn each(&self, key: &str) -> Vec<String> {
+        let items = self.body.as_array().unwrap_or_else(|| panic!("no list: {:#}", self.body));
+        items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How many there are in all.
+    pub(crate) fn total(&self) -> i64 {
+        self.headers["x-total-count"].to_str().unwrap().parse().unwrap()
+    }
+
+    /// A string in the body.
+    #[track_caller]
+    pub(crate) fn text(&self, pointer: &str) -> String {
+        self.body
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_else(|| panic!("no {pointer}"))
+            .to_owned()
+    }
+}
+
+/// A fresh database, copied from an empty one: `TIDEMARK_TEST_POSTGRES` names the server.
+pub(crate) async fn create_database() -> String {
+    let url = std::env::var("TIDEMARK_TEST_POSTGRES")
+        .expect("TIDEMARK_TEST_POSTGRES names a PostgreSQL server; `cargo xtask test` starts one");
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let name = format!("test_{}", uuid::Uuid::new_v4().simple());
+    client.batch_execute(&format!("create database {name} template template0")).await.unwrap();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    format!("{server}/{name}")
+}

@@ -1,0 +1,260 @@
+//! `/` and `/v0/server`.
+
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tidemark_store::{Db, Location, restore};
+use tokio::task::JoinSet;
+
+use crate::{Engine, TestServer, both, server::create_database};
+
+const SECRETS: &str = "[security]\nsecret_key = \"signing-secret-in-the-file\"\n\
+     [smtp]\nhostname = \"mail.example.org\"\nusername = \"mailer\"\nsecret = \"mail-password\"\n\
+     from_email = \"sender@example.org\"\n";
+
+both! {
+    async fn the_root_answers_nothing(server: TestServer) {
+        let answer = server.get("/", "").await;
+        assert_snapshot!("server_root", server.show(&answer));
+        assert_eq!(answer.body, Value::Null);
+    }
+
+    async fn the_version_is_the_contract_s(server: TestServer) {
+        let answer = server.get("/v0/server/version", "").await;
+        assert_snapshot!("server_version", server.show(&answer));
+    }
+
+    async fn the_description_is_the_one_in_the_repository(server: TestServer) {
+        let answer = server.get("/v0/server/spec", "").await.expect(200);
+        assert!(answer.body["openapi"].as_str().unwrap().starts_with("3.1."));
+        let described: Value = serde_json::to_value(tidemark_server::http::openapi()).unwrap();
+        assert!(answer.body == described);
+    }
+
+    async fn the_console_has_an_address(server: TestServer) {
+        let answer = server.get("/v0/server/config/console", "").await;
+        assert_snapshot!("server_console", server.show(&answer));
+        // A credential that is no longer good does not stand in the way.
+        server.get("/v0/server/config/console", "svc_user_gone").await.expect(200);
+    }
+
+    async fn the_configuration_is_shown_without_its_secrets(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let grace = server.person("Grace").await;
+        server.get("/v0/server/config", "").await.expect(401);
+        server.get("/v0/server/config", &grace.token).await.expect(403);
+        let answer = server.get("/v0/server/config", &ada.token).await.expect(200);
+        let kept = fs::read_to_string(server.folder().join("secret")).unwrap();
+        assert!(!answer.body.to_string().contains(kept.trim()));
+        assert_eq!(answer.text("/security/secret_key"), "************");
+        let mut shown = server.show(&answer).replace(server.folder().to_str().unwrap(), "<data>");
+        if server.engine == Engine::Postgres {
+            let url = answer.text("/database/url");
+            shown = shown.replace(&format!("{url:?}"), "null");
+        }
+        assert_snapshot!("server_config", shown);
+    }
+
+    async fn configured_secrets_are_masked(server: TestServer) {
+        // Without a mail server nobody could sign in; the answer of one that has one is looked at directly.
+        let secretive = TestServer::start_with(server.engine, SECRETS).await;
+        let shown = secretive.app.config.masked();
+        assert_eq!(shown["smtp"]["secret"], "************");
+        assert_eq!(shown["security"]["secret_key"], "************");
+        let shown = format!("{shown} {:?}", secretive.app.config);
+        assert!(!shown.contains("signing-secret") && !shown.contains("mail-password"), "{shown}");
+    }
+
+    async fn statistics_are_given_to_administrators(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.pass(10 * 86_400);
+        let grace = server.person("Grace").await;
+        server.get("/v0/server/stats", "").await.expect(401);
+        server.get("/v0/server/stats", &grace.token).await.expect(403);
+        let answer = server.get("/v0/server/stats", &ada.token).await;
+        assert_snapshot!("server_stats", server.show(&answer));
+    }
+
+    async fn statistics_of_others_are_received(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let stats = server.get("/v0/server/stats", &ada.token).await.expect(200).body;
+        let answer = server.post("/v0/server/stats", "", stats.clone()).await;
+        assert_snapshot!("server_stats_received", server.show(&answer));
+        server.post("/", "", stats.clone()).await.expect(202);
+        let mut other = stats;
+        other["server"]["uuid"] = json!("0190a3c0-0000-7000-8000-000000000001");
+        server.post("/", "", other).await.expect(202);
+        let kept = server.app.db.read(|tx| tx.value::<i64>("select count(*) from server_report", &[]));
+        assert_eq!(kept.await.unwrap(), 2, "the newest of each server is kept");
+        server.post("/v0/server/stats", "", json!({})).await.expect(400);
+
+        let uuid = "0190a3c0-0000-7000-8000-000000000001";
+        let seen = server.get(&format!("/v0/server/stats/{uuid}?startup=true&stats=false"), "").await.expect(200);
+        assert_eq!(seen.body, json!({ "uuid": uuid }));
+        server.get("/v0/server/stats/somebody", "").await.expect(400);
+    }
+
+    async fn received_statistics_are_limited(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let stats: Value = server.get("/v0/server/stats", &ada.token).await.expect(200).body;
+        for _ in 0..32 {
+            server.post("/v0/server/stats", "", stats.clone()).await.expect(202);
+        }
+        server.post("/", "", stats).await.expect(429);
+        server.person("Grace").await;
+    }
+
+    async fn a_backup_is_for_administrators(server: TestServer) {
+        server.person("Ada").await;
+        let grace = server.person("Grace").await;
+        server.post("/v0/server/backup", "", json!({})).await.expect(401);
+        server.post("/v0/server/backup", &grace.token, json!({})).await.expect(403);
+        assert!(backups(&server).is_empty());
+    }
+
+    async fn a_backup_is_written_as_asked(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let answer = server.post("/v0/server/backup", &ada.token, json!({})).await;
+        assert_snapshot!("server_backup", server.show(&answer));
+        let wanted = [
+            json!({ "compress": true }),
+            json!({ "compress": false, "compression": "zstd" }),
+            json!({ "compress": true, "compression": "zstd" }),
+            json!({ "compression": "gzip" }),
+            json!({ "compression": "zstd", "rm": false }),
+        ];
+        for body in wanted {
+            server.post("/v0/server/backup", &ada.token, body).await.expect(201);
+        }
+        let files = backups(&server);
+        let ending = |ending: &str| files.iter().filter(|file| file.to_str().unwrap().ends_with(ending)).count();
+        let plain = if server.engine == Engine::Sqlite { "db" } else { "dump" };
+        assert_eq!(files.len(), 6, "{files:?}");
+        let packed = (ending(&format!(".{plain}.gz")), ending(&format!(".{plain}.zst")), ending(&format!(".{plain}")));
+        assert_eq!(packed, (2, 2, 2), "{files:?}");
+        for file in files {
+            let start: &[u8] = if server.engine == Engine::Sqlite { b"SQLite format 3\0" } else { b"PGDMP" };
+            assert!(unpack(&file).starts_with(start), "{file:?} is not a backup");
+        }
+        let log = server.get("/v0/server/audit?per_page=1", &ada.token).await;
+        assert_eq!(log.text("/0/action"), "server.backup");
+    }
+
+    async fn a_backup_can_be_refused_or_removed(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let answer = server.post("/v0/server/backup", &ada.token, json!({ "data_store": "aws_s3" })).await;
+        assert_snapshot!("server_backup_data_store", server.show(&answer));
+        server.post("/v0/server/backup", &ada.token, json!({ "data_store": "floppy" })).await.expect(400);
+        for remove in ["remove", "rm"] {
+            server.post("/v0/server/backup", &ada.token, json!({ remove: true })).await.expect(201);
+        }
+        assert!(backups(&server).is_empty());
+    }
+
+    async fn a_backup_under_load_brings_back_what_was_acknowledged(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let server = Arc::new(server);
+        let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let mut writers = JoinSet::new();
+        for writer in 0..4 {
+            let (server, token) = (Arc::clone(&server), ada.token.clone());
+            let (stop, acknowledged) = (Arc::clone(&stop), Arc::clone(&acknowledged));
+            writers.spawn(async move {
+                for count in 0.. {
+                    let name = json!({ "name": format!("Load {writer} {count}") });
+                    let made = server.post("/v0/organizations", &token, name).await.expect(201);
+                    acknowledged.lock().unwrap().push(made.text("/slug"));
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        while acknowledged.lock().unwrap().len() < 20 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let before = acknowledged.lock().unwrap().clone();
+        server.post("/v0/server/backup", &ada.token, json!({ "compression": "zstd" })).await.expect(201);
+        stop.store(true, Ordering::Relaxed);
+        while let Some(writer) = writers.join_next().await {
+            writer.unwrap();
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let restored = bring_back(&server, folder.path()).await;
+        let made = acknowledged.lock().unwrap().clone();
+        let read = restored.read(move |tx| {
+            let slugs = tx.all("select slug from organization", &[], |row| row.get::<String>(0))?;
+            let orphans = tx.value::<i64>(
+                "select count(*) from organization where id not in (select organization_id from member)",
+                &[],
+            )?;
+            let deeds = tx.value::<i64>("select count(*) from audit where action = 'organization.create'", &[])?;
+            Ok::<_, tidemark_store::Error>((slugs, orphans, deeds))
+        });
+        let (slugs, orphans, deeds) = read.await.unwrap();
+        restored.close().await;
+        for slug in before {
+            assert!(slugs.contains(&slug), "{slug} was acknowledged before the backup and is not in it");
+        }
+        let strangers: Vec<_> = slugs.iter().filter(|slug| !made.contains(slug) && **slug != ada.slug).collect();
+        assert!(strangers.is_empty(), "{strangers:?}");
+        assert_eq!((orphans, deeds), (0, i64::try_from(slugs.len()).unwrap()), "half a change is in the backup");
+    }
+}
+
+/// The files in the folder of backups, unfinished ones included.
+fn backups(server: &TestServer) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(server.folder().join("backups")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn unpack(file: &Path) -> Vec<u8> {
+    let bytes = fs::read(file).unwrap();
+    let mut plain = Vec::new();
+    match file.extension().unwrap().to_str().unwrap() {
+        "gz" => flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap(),
+        "zst" => zstd::Decoder::new(bytes.as_slice()).unwrap().read_to_end(&mut plain).unwrap(),
+        _ => return bytes,
+    };
+    plain
+}
+
+/// Brings the only backup back into a database of its own.
+async fn bring_back(server: &TestServer, folder: &Path) -> Db {
+    let [backup] = backups(server).try_into().expect("one backup");
+    let copy = folder.join("copy");
+    fs::write(&copy, unpack(&backup)).unwrap();
+    let location = match server.engine {
+        Engine::Sqlite => {
+            let file = folder.join("tidemark.db");
+            restore::check(&copy).unwrap();
+            restore::replace(&restore::claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
+            Location::Sqlite { file, busy_timeout: Duration::ZERO, cache_kib: 1024 }
+        }
+        Engine::Postgres => {
+            let url = create_database().await;
+            let run = Command::new("pg_restore")
+                .arg("--exit-on-error")
+                .arg("--dbname")
+                .arg(&url)
+                .arg(&copy)
+                .output();
+            let output = run.expect("pg_restore is on the search path");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Location::Postgres { url, connections: 1 }
+        }
+    };
+    Db::open(&location).await.unwrap()
+}

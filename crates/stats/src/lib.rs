@@ -1,0 +1,188 @@
+//! The mathematics of thresholds: earlier values in, limits for the next value out.
+//!
+//! Which values make up a sample, and what happens when a value crosses a limit, is decided elsewhere. There
+//! is no I/O, no clock and no wire format here, and there are no dependencies, so that every number can be
+//! checked by hand. `docs/statistics.md` explains the models in prose.
+
+mod delta_iqr;
+mod iqr;
+mod limits;
+mod log_normal;
+mod model;
+mod moments;
+mod normal;
+mod percentage;
+mod quartile;
+#[cfg(test)]
+mod reference;
+mod r#static;
+mod student;
+mod t_test;
+mod z_score;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use limits::{Limits, Prepared, Side, judge, limits};
+pub use model::{Invalid, Model, Worse};
+
+/// The boundary of a statistical model that was given none.
+pub const DEFAULT_BOUNDARY: f64 = 0.95;
+
+/// How the limits for a new value follow from the values before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Test {
+    /// Fixed limits, whatever came before.
+    Static,
+    /// A share of the mean.
+    Percentage,
+    /// A quantile of the normal distribution with the sample's mean and standard deviation.
+    ZScore,
+    /// A prediction limit for one more normal value, by Student's t distribution.
+    TTest,
+    /// A quantile of the log-normal distribution fitted to the sample.
+    LogNormal,
+    /// A multiple of the interquartile range around the median.
+    Iqr,
+    /// A multiple of the interquartile range of relative changes around the median.
+    DeltaIqr,
+}
+
+/// What is fixed about a test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// The word for the test in requests, answers and storage.
+    pub name: &'static str,
+    /// A second word that is understood, but never written.
+    pub alias: Option<&'static str>,
+    /// The least that a sample size may be set to; none when the test looks at no sample, so that neither
+    /// sample sizes nor a window may be set.
+    pub smallest_sample: Option<u32>,
+    /// The numbers that make sense as a boundary.
+    pub boundary: Range,
+    /// The boundary taken when none is given; none when one must be given.
+    pub default_boundary: Option<f64>,
+}
+
+/// A set of numbers that a boundary may come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Every finite number: the boundary is the limit itself.
+    Finite,
+    /// Zero and everything finite above it: the boundary is a factor.
+    Factor,
+    /// From one half to just below one: the boundary is a one-sided probability.
+    Probability,
+}
+
+/// One row for each test, in the order of [`Test::ALL`].
+#[rustfmt::skip]
+const FACTS: [Facts; 7] = [
+    facts("static",     None,      None,    Range::Finite,      None),
+    facts("percentage", None,      Some(1), Range::Factor,      None),
+    facts("z_score",    Some("z"), Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
+    facts("t_test",     Some("t"), Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
+    facts("log_normal", None,      Some(2), Range::Probability, Some(DEFAULT_BOUNDARY)),
+    facts("iqr",        None,      Some(2), Range::Factor,      None),
+    facts("delta_iqr",  None,      Some(2), Range::Factor,      None),
+];
+
+const fn facts(
+    name: &'static str,
+    alias: Option<&'static str>,
+    smallest_sample: Option<u32>,
+    boundary: Range,
+    default_boundary: Option<f64>,
+) -> Facts {
+    Facts { name, alias, smallest_sample, boundary, default_boundary }
+}
+
+impl Test {
+    /// Every test, from the simplest to the most demanding.
+    pub const ALL: [Self; 7] = [
+        Self::Static,
+        Self::Percentage,
+        Self::ZScore,
+        Self::TTest,
+        Self::LogNormal,
+        Self::Iqr,
+        Self::DeltaIqr,
+    ];
+
+    /// The row of this test in the table of facts.
+    pub const fn facts(self) -> &'static Facts {
+        &FACTS[self as usize]
+    }
+
+    /// The word for the test in requests, answers and storage.
+    pub const fn as_str(self) -> &'static str {
+        self.facts().name
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Test {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|test| test.as_str() == text || test.facts().alias == Some(text))
+            .ok_or_else(|| {
+                Invalid::new(format!("`test` must be one of {}.", Self::ALL.map(Self::as_str).join(", ")))
+            })
+    }
+}
+
+impl Range {
+    /// Whether the number is in the range.
+    pub fn contains(self, number: f64) -> bool {
+        number.is_finite()
+            && match self {
+                Self::Finite => true,
+                Self::Factor => number >= 0.0,
+                Self::Probability => (0.5..1.0).contains(&number),
+            }
+    }
+}
+
+/// Completes the sentence "it must be …".
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Finite => "a finite number",
+            Self::Factor => "a finite number that is at least 0",
+            Self::Probability => "at least 0.5 and less than 1",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_test_has_its_word() {
+        let words = ["static", "percentage", "z_score", "t_test", "log_normal", "iqr", "delta_iqr"];
+        assert_eq!(Test::ALL.map(Test::as_str), words);
+        for test in Test::ALL {
+            assert_eq!(test.to_string().parse(), Ok(test));
+        }
+        assert_eq!("z".parse(), Ok(Test::ZScore));
+        assert_eq!("t".parse(), Ok(Test::TTest));
+    }
+
+    #[test]
+    fn an_unknown_word_is_told_the_known_ones() {
+        let refused = "median".parse::<Test>().unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`test` must be one of static, percentage, z_score, t_test, log_normal, iqr, delta_iqr."
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! What a threshold asks for, and whether that makes sense. The arithmetic is not here.
+
+use std::fmt;
+
+use crate::Test;
+
+/// A test and its settings.
+///
+/// A setting that is absent sets no limit. Nothing is checked on construction: a model can be read from
+/// storage as it is, and [`Model::check`] says whether it may get there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    /// How limits are computed.
+    pub test: Test,
+    /// With fewer values than this there are no limits.
+    pub min_sample_size: Option<u32>,
+    /// Values older than the newest this many are left out.
+    pub max_sample_size: Option<u32>,
+    /// Values older than this many seconds are left out.
+    pub window: Option<u32>,
+    /// How far down a value may go, in the terms of the test.
+    pub lower_boundary: Option<f64>,
+    /// How far up a value may go, in the terms of the test.
+    pub upper_boundary: Option<f64>,
+}
+
+/// The direction in which a measure gets worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Worse {
+    /// More is worse, as with latency.
+    Up,
+    /// Less is worse, as with throughput.
+    Down,
+    /// Nobody has said.
+    Unknown,
+}
+
+/// Why a model or the name of a test was refused: one sentence for whoever sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(String);
+
+impl Invalid {
+    pub(crate) fn new(sentence: String) -> Self {
+        Self(sentence)
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Model {
+    /// A model with neither boundaries nor sampling settings.
+    pub const fn new(test: Test) -> Self {
+        Self {
+            test,
+            min_sample_size: None,
+            max_sample_size: None,
+            window: None,
+            lower_boundary: None,
+            upper_boundary: None,
+        }
+    }
+
+    /// Gives a statistical model without boundaries the default one, where the measure gets worse.
+    ///
+    /// A model that has a boundary, or whose test has no default, stays as it is.
+    #[must_use]
+    pub fn with_default_boundary(self, worse: Worse) -> Self {
+        if self.lower_boundary.is_some() || self.upper_boundary.is_some() {
+            return self;
+        }
+        let boundary = self.test.facts().default_boundary;
+        Self {
+            lower_boundary: boundary.filter(|_| worse != Worse::Up),
+            upper_boundary: boundary.filter(|_| worse != Worse::Down),
+            ..self
+        }
+    }
+
+    /// Finds the first setting that does not fit the test.
+    ///
+    /// At least one boundary has to be there, so [`Model::with_default_boundary`] comes first.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.check_sample()?;
+        self.check_boundaries()
+    }
+
+    fn check_sample(&self) -> Result<(), Invalid> {
+        let test = self.test;
+        let sizes = [("min_sample_size", self.min_sample_size), ("max_sample_size", self.max_sample_size)];
+        let Some(smallest) = test.facts().smallest_sample else {
+            for (field, setting) in sizes.into_iter().chain([("window", self.window)]) {
+                if let Some(value) = setting {
+                    return refuse(format!(
+                        "`{field}` is {value}, but the test {test} looks at no earlier values: leave it out."
+                    ));
+                }
+            }
+            return Ok(());
+        };
+        for (field, size) in sizes {
+            if let Some(size) = size.filter(|&size| size < smallest) {
+                return refuse(format!(
+                    "`{field}` is {size}, but for the test {test} it must be at least {smallest}."
+                ));
+            }
+        }
+        if let (Some(min), Some(max)) = (self.min_sample_size, self.max_sample_size)
+            && min > max
+        {
+            return refuse(format!(
+                "`min_sample_size` is {min}, but it must not be greater than `max_sample_size`, which is {max}."
+            ));
+        }
+        if self.window == Some(0) {
+            return refuse("`window` is 0, but it must be at least 1 second.".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_boundaries(&self) -> Result<(), Invalid> {
+        let test = self.test;
+        let range = test.facts().boundary;
+        for (field, boundary) in
+            [("lower_boundary", self.lower_boundary), ("upper_boundary", self.upper_boundary)]
+        {
+            if let Some(value) = boundary.filter(|&value| !range.contains(value)) {
+                return refuse(format!("`{field}` is {value}, but for the test {test} it must be {range}."));
+            }
+        }
+        match (self.lower_boundary, self.upper_boundary) {
+            (None, None) => refuse(format!(
+                "`lower_boundary` and `upper_boundary` are both missing, but the test {test} needs at least one."
+            )),
+            (Some(lower), Some(upper)) if test == Test::Static && lower > upper => refuse(format!(
+                "`lower_boundary` is {lower}, but it must not be greater than `upper_boundary`, which is {upper}."
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refuse(sentence: String) -> Result<(), Invalid> {
+    Err(Invalid::new(sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounded(test: Test, lower_boundary: Option<f64>, upper_boundary: Option<f64>) -> Model {
+        Model { lower_boundary, upper_boundary, ..Model::new(test) }
+    }
+
+    fn sentence(model: Model) -> String {
+        model.check().unwrap_err().to_string()
+    }
+
+    /// A boundary that every test accepts.
+    const FITS_ALL: Option<f64> = Some(0.5);
+
+    #[test]
+    fn each_test_takes_its_boundaries() {
+        let accepted: [(Test, &[f64]); 7] = [
+            (Test::Static, &[-1e300, -5.0, 0.0, 0.5, 1e300]),
+            (Test::Percentage, &[0.0, 0.1, 1.0, 250.0]),
+            (Test::ZScore, &[0.5, 0.95, 1.0 - f64::EPSILON / 2.0]),
+            (Test::TTest, &[0.5, 0.95, 1.0 - f64::EPSILON / 2.0]),
+            (Test::LogNormal, &[0.5, 0.95, 1.0 - f64::EPSILON / 2.0]),
+            (Test::Iqr, &[0.0, 1.5, 100.0]),
+            (Test::DeltaIqr, &[0.0, 1.5, 100.0]),
+        ];
+        for (test, boundaries) in accepted {
+            for &boundary in boundaries {
+                for (lower, upper) in
+                    [(Some(boundary), None), (None, Some(boundary)), (Some(boundary), Some(boundary))]
+                {
+                    assert_eq!(bounded(test, lower, upper).check(), Ok(()), "{test} {boundary}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_test_refuses_boundaries_outside_its_range() {
+        let refused: [(Test, &[f64]); 7] = [
+            (Test::Static, &[]),
+            (Test::Percentage, &[-0.1, -f64::MIN_POSITIVE]),
+            (Test::ZScore, &[-0.5, 0.0, 0.49, 1.0, 95.0]),
+            (Test::TTest, &[-0.5, 0.0, 0.49, 1.0, 95.0]),
+            (Test::LogNormal, &[-0.5, 0.0, 0.49, 1.0, 95.0]),
+            (Test::Iqr, &[-1.5]),
+            (Test::DeltaIqr, &[-1.5]),
+        ];
+        for (test, boundaries) in refused {
+            for &boundary in boundaries.iter().chain(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]) {
+                assert!(bounded(test, Some(boundary), FITS_ALL).check().is_err(), "{test} {boundary}");
+                assert!(bounded(test, FITS_ALL, Some(boundary)).check().is_err(), "{test} {boundary}");
+            }
+            assert!(bounded(test, None, None).check().is_err(), "{test} without boundary");
+        }
+    }
+
+    #[test]
+    fn each_test_has_its_smallest_sample() {
+        for test in Test::ALL {
+            for (size, fits) in [
+                (0, false),
+                (1, test == Test::Percentage),
+                (2, test != Test::Static),
+                (u32::MAX, test != Test::Static),
+            ] {
+                let model = bounded(test, None, FITS_ALL);
+                let min = Model { min_sample_size: Some(size), ..model };
+                let max = Model { max_sample_size: Some(size), ..model };
+                assert_eq!(min.check().is_ok(), fits, "{test} min {size}");
+                assert_eq!(max.check().is_ok(), fits, "{test} max {size}");
+            }
+            let windowed = |window| Model { window: Some(window), ..bounded(test, None, FITS_ALL) };
+            assert_eq!(windowed(1).check().is_ok(), test != Test::Static, "{test} with a window");
+            assert!(windowed(0).check().is_err(), "{test} with an empty window");
+        }
+    }
+
+    #[test]
+    fn the_settings_of_a_pair_must_be_in_order() {
+        let sized = |min, max| Model {
+            min_sample_size: Some(min),
+            max_sample_size: Some(max),
+            ..bounded(Test::TTest, None, FITS_ALL)
+        };
+        assert_eq!(sized(2, 2).check(), Ok(()));
+        assert!(sized(3, 2).check().is_err());
+        assert_eq!(bounded(Test::Static, Some(3.0), Some(3.0)).check(), Ok(()));
+        assert!(bounded(Test::Static, Some(3.5), Some(3.0)).check().is_err());
+        assert_eq!(bounded(Test::Iqr, Some(3.0), Some(1.0)).check(), Ok(()), "factors are independent");
+    }
+
+    #[test]
+    fn a_refusal_names_field_value_and_rule() {
+        assert_eq!(
+            sentence(bounded(Test::TTest, None, Some(1.5))),
+            "`upper_boundary` is 1.5, but for the test t_test it must be at least 0.5 and less than 1."
+        );
+        assert_eq!(
+            sentence(bounded(Test::Iqr, Some(-2.0), None)),
+            "`lower_boundary` is -2, but for the test iqr it must be a finite number that is at least 0."
+        );
+        assert_eq!(
+            sentence(bounded(Test::Percentage, None, None)),
+            "`lower_boundary` and `upper_boundary` are both missing, but the test percentage needs at least one."
+        );
+        assert_eq!(
+            sentence(bounded(Test::Static, Some(2.5), Some(-1.0))),
+            "`lower_boundary` is 2.5, but it must not be greater than `upper_boundary`, which is -1."
+        );
+        assert_eq!(
+            sentence(Model { window: Some(60), ..bounded(Test::Static, None, Some(1.0)) }),
+            "`window` is 60, but the test static looks at no earlier values: leave it out."
+        );
+        assert_eq!(
+            sentence(Model { min_sample_size: Some(1), ..bounded(Test::ZScore, None, Some(0.9)) }),
+            "`min_sample_size` is 1, but for the test z_score it must be at least 2."
+        );
+    }
+
+    #[test]
+    fn the_default_boundary_guards_the_worse_side() {
+        for test in [Test::ZScore, Test::TTest, Test::LogNormal] {
+            let model = Model::new(test);
+            let default = Some(0.95);
+            assert_eq!(model.with_default_boundary(Worse::Up), bounded(test, None, default));
+            assert_eq!(model.with_default_boundary(Worse::Down), bounded(test, default, None));
+            assert_eq!(model.with_default_boundary(Worse::Unknown), bounded(test, default, default));
+            let given = bounded(test, Some(0.9), None);
+            assert_eq!(given.with_default_boundary(Worse::Up), given);
+        }
+        for test in [Test::Static, Test::Percentage, Test::Iqr, Test::DeltaIqr] {
+            assert_eq!(Model::new(test).with_default_boundary(Worse::Unknown), Model::new(test));
+        }
+    }
+}

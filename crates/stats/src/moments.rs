@@ -1,0 +1,66 @@
+//! Mean and standard deviation without avoidable rounding. Nothing here knows about limits.
+
+/// The arithmetic mean, or a number that is not finite when the sum is not.
+///
+/// The rounded mean is corrected by what the exact sum leaves over it. That makes the mean of equal values
+/// exactly that value, so that a constant history has no spread at all.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let (total, error) = sum(values.iter().copied());
+    let rounded = (total + error) / count;
+    let product = rounded * count;
+    let product_error = rounded.mul_add(count, -product);
+    rounded + ((total - product) + (error - product_error)) / count
+}
+
+/// The sample standard deviation around the mean, with n − 1 in the denominator, in two passes: the squares are
+/// taken of differences and never subtracted from each other.
+pub(crate) fn deviation(values: &[f64], mean: f64) -> f64 {
+    let (total, error) = sum(values.iter().map(|value| (value - mean) * (value - mean)));
+    ((total + error) / (values.len() as f64 - 1.0)).sqrt()
+}
+
+/// Adds up, and gives the sum together with the rounding errors that were made on the way.
+///
+/// D. E. Knuth's TwoSum for each addition; T. Ogita, S. M. Rump and S. Oishi, "Accurate Sum and Dot Product"
+/// (2005), algorithm Sum2. The two parts added are as good as a sum in twice the working precision.
+fn sum(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let mut total = 0.0_f64;
+    let mut error = 0.0_f64;
+    for value in values {
+        let next = total + value;
+        let taken = next - total;
+        error += (total - (next - taken)) + (value - taken);
+        total = next;
+    }
+    (total, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_values_survive_large_ones() {
+        assert_eq!(mean(&[1e16, 1.0, -1e16, 1.0]), 0.5);
+        assert_eq!(mean(&[1.0, 1e100, 1.0, -1e100]), 0.5);
+    }
+
+    #[test]
+    fn equal_values_have_that_mean_and_no_spread() {
+        for value in [0.1, 1.0 / 3.0, 1e-300, 12_345.678_9, 2.2e300, -0.7] {
+            for count in 1..200 {
+                let values = vec![value; count];
+                assert_eq!(mean(&values), value, "{count} times {value}");
+                assert!(count < 2 || deviation(&values, value) == 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_offset_costs_no_digits() {
+        let offset = [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0];
+        assert_eq!(mean(&offset), 1e9 + 10.0);
+        assert_eq!(deviation(&offset, 1e9 + 10.0), 30.0_f64.sqrt());
+    }
+}

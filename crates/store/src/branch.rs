@@ -1,0 +1,133 @@
+//! Branches.
+
+use tidemark_api::{
+    branch::{Branch, BranchFilter, BranchName},
+    id::{NameId, ResourceId},
+    page::Page,
+    slug::Slug,
+    time::Timestamp,
+};
+
+use crate::{
+    BranchId, Cells, Fresh, ProjectId, Result, Tx,
+    dimension::{self, BRANCH, Wanted, only},
+    head,
+};
+
+/// The columns of a branch with its head, for [`read`].
+pub(crate) fn columns() -> String {
+    format!(
+        "branch.uuid, project.uuid, branch.name, branch.slug, branch.created, branch.modified, branch.archived, {}",
+        head::COLUMNS
+    )
+}
+
+/// The joins that [`columns`] needs, to the head in force.
+pub(crate) fn joins() -> String {
+    format!(
+        "join project on project.id = branch.project_id
+         join head on head.branch_id = branch.id and head.replaced is null {}",
+        head::JOINS
+    )
+}
+
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Branch> {
+    Ok(Branch {
+        uuid: cells.take()?,
+        project: cells.take()?,
+        name: cells.take()?,
+        slug: cells.take()?,
+        created: cells.take()?,
+        modified: cells.take()?,
+        archived: cells.take()?,
+        head: head::read(cells)?,
+    })
+}
+
+/// Adds a branch without a head; [`head::create`] must follow in the same transaction.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    name: &BranchName,
+    slug: Option<&Slug>,
+) -> Result<BranchId> {
+    let uuid = fresh.uuid();
+    let slug = BRANCH.slug(tx, fresh, project, uuid, slug, name.as_ref())?;
+    let id = tx.one(
+        "branch",
+        "insert into branch (uuid, project_id, name, slug, created, modified)
+         values ($1, $2, $3, $4, $5, $5) returning id",
+        &[&uuid, &project, name, &slug, &fresh.now],
+        |row| row.get(0),
+    )?;
+    BRANCH.count(tx, project, 1, 0)?;
+    Ok(id)
+}
+
+/// The key of the branch with this slug or UUID.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, branch: &ResourceId) -> Result<BranchId> {
+    BRANCH.find(tx, project, branch).map(BranchId::from)
+}
+
+/// The key of the branch that a reference means, if there is one.
+pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, branch: &NameId) -> Result<Option<BranchId>> {
+    Ok(BRANCH.resolve(tx, project, branch)?.map(BranchId::from))
+}
+
+/// The branch that a reference means, made with an empty head if there is none, revived if it is archived.
+pub fn ensure(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    branch: &NameId,
+    name: &BranchName,
+) -> Result<BranchId> {
+    let wanted = Wanted { reference: branch, name: name.as_str(), slug: None, units: None };
+    let id = only(BRANCH.ensure(tx, fresh, project, &[wanted])?)?;
+    // Whoever lost a race for the branch waited until the winner had given it a head.
+    if !tx.value::<bool>("select exists (select 1 from head where branch_id = $1)", &[&id])? {
+        head::create(tx, fresh, id, None, 0)?;
+    }
+    Ok(id)
+}
+
+/// One branch with the head in force.
+pub fn view(tx: &mut Tx<'_>, branch: BranchId) -> Result<Branch> {
+    let sql = format!("select {} from branch {} where branch.id = $1", columns(), joins());
+    tx.one("branch", &sql, &[&branch], |row| read(&mut row.cells()))
+}
+
+/// The branches of a project, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &BranchFilter,
+    page: &Page,
+) -> Result<(Vec<Branch>, i64)> {
+    let filter = dimension::Filter {
+        name: filter.name.as_ref().map(BranchName::as_str),
+        search: filter.search.as_ref().map(AsRef::as_ref),
+        archived: filter.archived.unwrap_or(false),
+    };
+    BRANCH.list(tx, project, filter, page, (&columns(), &joins()), |row| read(&mut row.cells()))
+}
+
+/// Changes a branch; its head is changed by [`head`].
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    branch: BranchId,
+    name: Option<&BranchName>,
+    slug: Option<&Slug>,
+    archived: Option<bool>,
+    now: Timestamp,
+) -> Result<()> {
+    let change = dimension::Change { name: name.map(BranchName::as_str), slug, archived };
+    BRANCH.update(tx, project, branch.get(), change, now)
+}
+
+/// Removes a branch that no report and no threshold uses.
+pub fn delete(tx: &mut Tx<'_>, project: ProjectId, branch: BranchId) -> Result<()> {
+    BRANCH.delete(tx, project, branch.get())
+}

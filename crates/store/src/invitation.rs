@@ -1,0 +1,143 @@
+//! Invitations into an organization: recorded, listed, revocable, single use.
+
+use tidemark_api::{
+    id::InvitationUuid,
+    invitation::{Invitation, InvitationStatus},
+    name::Email,
+    page::{Direction, Page},
+    right::OrganizationRole,
+    time::Timestamp,
+    user::PubUser,
+};
+
+use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, db::direction};
+
+/// An invitation with its keys.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The organization it leads into.
+    pub organization: OrganizationId,
+    /// What the wire shows.
+    pub invitation: Invitation,
+}
+
+const COLUMNS: &str = "organization.id, invitation.uuid, organization.uuid, invitation.email, invitation.role, \
+     account.uuid, account.name, account.slug, invitation.created, invitation.expires, invitation.accepted, \
+     invitation.revoked";
+const TABLES: &str = "invitation join organization on organization.id = invitation.organization_id
+     left join account on account.id = invitation.inviter_id";
+
+fn read(row: &Row<'_>, now: Timestamp) -> Result<Found> {
+    let expires: Timestamp = row.get(9)?;
+    let status = if row.get::<Option<Timestamp>>(10)?.is_some() {
+        InvitationStatus::Accepted
+    } else if row.get::<Option<Timestamp>>(11)?.is_some() {
+        InvitationStatus::Revoked
+    } else if expires <= now {
+        InvitationStatus::Expired
+    } else {
+        InvitationStatus::Pending
+    };
+    let inviter = match row.get(5)? {
+        Some(uuid) => Some(PubUser { uuid, name: row.get(6)?, slug: row.get(7)? }),
+        None => None,
+    };
+    Ok(Found {
+        organization: row.get(0)?,
+        invitation: Invitation {
+            uuid: row.get(1)?,
+            organization: row.get(2)?,
+            email: row.get(3)?,
+            role: row.get(4)?,
+            inviter,
+            created: row.get(8)?,
+            expires,
+            status,
+        },
+    })
+}
+
+/// Records an invitation.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    organization: OrganizationId,
+    email: &Email,
+    role: OrganizationRole,
+    inviter: UserId,
+    expires: Timestamp,
+) -> Result<Found> {
+    let uuid = InvitationUuid::from(fresh.uuid());
+    tx.execute(
+        "insert into invitation (uuid, organization_id, email, role, inviter_id, created, expires)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        &[&uuid, &organization, email, &role, &inviter, &fresh.now, &expires],
+    )?;
+    find(tx, uuid, fresh.now)
+}
+
+/// The invitation with this id, into a live organization.
+pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<Found> {
+    tx.one(
+        "invitation",
+        &format!(
+            "select {COLUMNS} from {TABLES} where invitation.uuid = $1 and organization.deleted is null"
+        ),
+        &[&invitation],
+        |row| read(row, now),
+    )
+}
+
+/// The invitations of an organization, newest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    page: &Page,
+    now: Timestamp,
+) -> Result<(Vec<Invitation>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!("{TABLES} where invitation.organization_id = $1"),
+            order: &format!("invitation.created {direction}, invitation.id {direction}"),
+        },
+        &[&organization],
+        page,
+        |row| Ok(read(row, now)?.invitation),
+    )
+}
+
+/// Uses up a pending invitation; `false` when it is used, revoked or has run out.
+pub fn accept(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<bool> {
+    let accepted = tx.execute(
+        "update invitation set accepted = $2
+         where uuid = $1 and accepted is null and revoked is null and expires > $2",
+        &[&invitation, &now],
+    )?;
+    Ok(accepted == 1)
+}
+
+/// Revokes a pending invitation; `false` when there is nothing left to revoke.
+pub fn revoke(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<bool> {
+    let revoked = tx.execute(
+        "update invitation set revoked = $2 where uuid = $1 and accepted is null and revoked is null",
+        &[&invitation, &now],
+    )?;
+    Ok(revoked == 1)
+}
+
+/// Revokes every pending invitation of an address into an organization.
+pub fn revoke_all(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    email: &Email,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "update invitation set revoked = $3
+         where organization_id = $1 and email = $2 and accepted is null and revoked is null and expires > $3",
+        &[&organization, email, &now],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Every SQL statement of Tidemark, written once and run on both engines. No HTTP, no status codes, no clock.
+//!
+//! Plain functions on a [`Tx`], one file a noun: `organization::find(tx, …)`. What a write needs from outside, the
+//! time and randomness, comes in as [`Fresh`].
+
+pub mod audit;
+pub mod benchmark;
+pub mod branch;
+mod db;
+pub mod dimension;
+mod error;
+mod fresh;
+pub mod head;
+pub mod invitation;
+pub mod key;
+pub mod measure;
+pub mod member;
+mod migrate;
+pub mod organization;
+pub mod outbox;
+pub mod plot;
+mod postgres;
+pub mod project;
+pub mod project_member;
+pub mod quota;
+pub mod rate_window;
+pub mod restore;
+pub mod server;
+pub mod session;
+pub mod sign_in;
+mod slug;
+pub mod spec;
+mod sqlite;
+pub mod testbed;
+pub mod threshold;
+pub mod token;
+pub mod user;
+mod value;
+
+pub use db::{Cells, Db, Kind, List, Load, Location, Lock, Row, Tx};
+pub use error::{Error, IN_USE, Result};
+pub use fresh::{Entropy, Fresh};
+pub use value::{
+    BenchmarkId, BranchId, Column, HeadId, MeasureId, OrganizationId, Param, PlotId, ProjectId, SpecId,
+    TestbedId, ThresholdId, UserId, Value,
+};

@@ -1,0 +1,131 @@
+//! Measures: what is measured of a benchmark.
+
+use tidemark_api::{
+    id::{NameId, ResourceId},
+    measure::{Measure, MeasureFilter, UNKNOWN_UNITS, built_in},
+    name::ResourceName,
+    page::Page,
+    slug::Slug,
+    time::Timestamp,
+};
+
+use crate::{
+    Cells, Fresh, MeasureId, ProjectId, Result, Tx,
+    dimension::{self, MEASURE, Wanted},
+};
+
+/// The columns of a measure, for [`read`].
+pub(crate) const COLUMNS: &str = "measure.uuid, project.uuid, measure.name, measure.slug, measure.units, \
+     measure.created, measure.modified, measure.archived";
+/// The joins that [`COLUMNS`] needs.
+pub(crate) const JOINS: &str = "join project on project.id = measure.project_id";
+
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Measure> {
+    Ok(Measure {
+        uuid: cells.take()?,
+        project: cells.take()?,
+        name: cells.take()?,
+        slug: cells.take()?,
+        units: cells.take()?,
+        created: cells.take()?,
+        modified: cells.take()?,
+        archived: cells.take()?,
+    })
+}
+
+/// Adds a measure.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    name: &ResourceName,
+    slug: Option<&Slug>,
+    units: &ResourceName,
+) -> Result<MeasureId> {
+    let uuid = fresh.uuid();
+    let slug = MEASURE.slug(tx, fresh, project, uuid, slug, name.as_ref())?;
+    let id = tx.one(
+        "measure",
+        "insert into measure (uuid, project_id, name, slug, units, created, modified)
+         values ($1, $2, $3, $4, $5, $6, $6) returning id",
+        &[&uuid, &project, name, &slug, units, &fresh.now],
+        |row| row.get(0),
+    )?;
+    MEASURE.count(tx, project, 1, 0)?;
+    Ok(id)
+}
+
+/// The key of the measure with this slug or UUID.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, measure: &ResourceId) -> Result<MeasureId> {
+    MEASURE.find(tx, project, measure).map(MeasureId::from)
+}
+
+/// The key of the measure that a reference means, if there is one.
+pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, measure: &NameId) -> Result<Option<MeasureId>> {
+    Ok(MEASURE.resolve(tx, project, measure)?.map(MeasureId::from))
+}
+
+/// The measures that references mean, in the same order; missing ones are made, the well-known ones with their own
+/// name, slug and units, and archived ones are revived.
+pub fn ensure(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    measures: &[(NameId, ResourceName)],
+) -> Result<Vec<MeasureId>> {
+    let wanted: Vec<_> = measures
+        .iter()
+        .map(|(reference, name)| match built_in(name.as_str()) {
+            Some(known) => {
+                Wanted { reference, name: known.name, slug: Some(known.slug), units: Some(known.units) }
+            }
+            None => Wanted { reference, name: name.as_str(), slug: None, units: Some(UNKNOWN_UNITS) },
+        })
+        .collect();
+    Ok(MEASURE.ensure(tx, fresh, project, &wanted)?.into_iter().map(MeasureId::from).collect())
+}
+
+/// One measure.
+pub fn view(tx: &mut Tx<'_>, measure: MeasureId) -> Result<Measure> {
+    let sql = format!("select {COLUMNS} from measure {JOINS} where measure.id = $1");
+    tx.one("measure", &sql, &[&measure], |row| read(&mut row.cells()))
+}
+
+/// The measures of a project, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &MeasureFilter,
+    page: &Page,
+) -> Result<(Vec<Measure>, i64)> {
+    let filter = dimension::Filter {
+        name: filter.name.as_ref().map(ResourceName::as_str),
+        search: filter.search.as_ref().map(AsRef::as_ref),
+        archived: filter.archived.unwrap_or(false),
+    };
+    MEASURE.list(tx, project, filter, page, (COLUMNS, JOINS), |row| read(&mut row.cells()))
+}
+
+/// Changes a measure.
+#[expect(clippy::too_many_arguments, reason = "one for each thing that may change")]
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    measure: MeasureId,
+    name: Option<&ResourceName>,
+    slug: Option<&Slug>,
+    units: Option<&ResourceName>,
+    archived: Option<bool>,
+    now: Timestamp,
+) -> Result<()> {
+    if let Some(units) = units {
+        tx.execute("update measure set units = $2 where id = $1", &[&measure, units])?;
+    }
+    let change = dimension::Change { name: name.map(ResourceName::as_str), slug, archived };
+    MEASURE.update(tx, project, measure.get(), change, now)
+}
+
+/// Removes a measure that no metric and no threshold uses.
+pub fn delete(tx: &mut Tx<'_>, project: ProjectId, measure: MeasureId) -> Result<()> {
+    MEASURE.delete(tx, project, measure.get())
+}

@@ -1,0 +1,149 @@
+//! Members: who belongs to an organization, and as what.
+
+use tidemark_api::{
+    id::ResourceId,
+    member::{Member, MemberFilter},
+    page::{Direction, Page},
+    right::OrganizationRole,
+    time::Timestamp,
+};
+
+use crate::{
+    List, OrganizationId, Param, Result, Row, Tx, UserId,
+    db::{contains, direction},
+};
+
+const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, account.email, member.role, \
+     member.created, member.modified";
+
+/// A member with the key of the user.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key of the user.
+    pub user: UserId,
+    /// What the wire shows.
+    pub member: Member,
+}
+
+fn read(row: &Row<'_>) -> Result<Found> {
+    Ok(Found {
+        user: row.get(0)?,
+        member: Member {
+            uuid: row.get(1)?,
+            name: row.get(2)?,
+            slug: row.get(3)?,
+            email: row.get(4)?,
+            role: row.get(5)?,
+            created: row.get(6)?,
+            modified: row.get(7)?,
+        },
+    })
+}
+
+/// Adds a member; somebody who is one already is a conflict.
+pub fn add(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    role: OrganizationRole,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "insert into member (organization_id, account_id, role, created, modified) values ($1, $2, $3, $4, $4)",
+        &[&organization, &user, &role, &now],
+    )?;
+    Ok(())
+}
+
+/// The role of a user in an organization.
+pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<Option<OrganizationRole>> {
+    tx.optional(
+        "select role from member where organization_id = $1 and account_id = $2",
+        &[&organization, &user],
+        |row| row.get(0),
+    )
+}
+
+/// One member, by the user's slug or UUID.
+pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) -> Result<Found> {
+    let (column, value): (_, &dyn Param) = match user {
+        ResourceId::Uuid(uuid) => ("uuid", uuid),
+        ResourceId::Slug(slug) => ("slug", slug),
+    };
+    tx.one(
+        "member",
+        &format!(
+            "select {COLUMNS} from member join account on account.id = member.account_id
+             where member.organization_id = $1 and account.{column} = $2"
+        ),
+        &[&organization, value],
+        read,
+    )
+}
+
+/// The members of an organization, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    filter: &MemberFilter,
+    page: &Page,
+) -> Result<(Vec<Member>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: "member join account on account.id = member.account_id
+                   where member.organization_id = $1 and (cast($2 as text) is null or account.name = $2)
+                   and (cast($3 as text) is null or lower(account.name) like $3 escape '\\'
+                        or account.slug like $3 escape '\\' or cast(account.uuid as text) like $3 escape '\\')",
+            order: &format!("lower(account.name) {direction}, account.slug {direction}"),
+        },
+        &[&organization, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
+        page,
+        |row| Ok(read(row)?.member),
+    )
+}
+
+/// Gives a member another role.
+pub fn set_role(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    role: OrganizationRole,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "update member set role = $3, modified = $4 where organization_id = $1 and account_id = $2",
+        &[&organization, &user, &role, &now],
+    )?;
+    Ok(())
+}
+
+/// Removes a member, and with it the roles in the projects of the organization.
+pub fn remove(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
+    tx.execute(
+        "delete from project_member where account_id = $2
+         and project_id in (select id from project where organization_id = $1)",
+        &[&organization, &user],
+    )?;
+    tx.execute("delete from member where organization_id = $1 and account_id = $2", &[&organization, &user])?;
+    Ok(())
+}
+
+/// How many leaders who are not locked the organization has beside this user.
+pub fn other_leaders(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<i64> {
+    tx.value(
+        "select count(*) from member join account on account.id = member.account_id
+         where member.organization_id = $1 and member.role = 'leader' and account.id <> $2 and not account.locked",
+        &[&organization, &user],
+    )
+}
+
+/// Whether a user belongs to any live organization.
+pub fn has_any(tx: &mut Tx<'_>, user: UserId) -> Result<bool> {
+    tx.value(
+        "select exists (select 1 from member join organization on organization.id = member.organization_id
+                        where member.account_id = $1 and organization.deleted is null)",
+        &[&user],
+    )
+}

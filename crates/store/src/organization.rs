@@ -1,0 +1,203 @@
+//! Organizations: what holds projects and members.
+
+use tidemark_api::{
+    id::{OrganizationUuid, ResourceId},
+    name::{Jwt, ResourceName},
+    organization::{Organization, OrganizationFilter},
+    page::{Direction, Page},
+    slug::Slug,
+    time::Timestamp,
+};
+
+use crate::{
+    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId,
+    db::{contains, direction},
+    slug,
+};
+
+/// An organization with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: OrganizationId,
+    /// What the wire shows.
+    pub organization: Organization,
+}
+
+/// What a change may set.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// The new name.
+    pub name: Option<ResourceName>,
+    /// The new slug.
+    pub slug: Option<Slug>,
+    /// The licence: absent keeps it, `None` removes it.
+    pub license: Option<Option<Jwt>>,
+}
+
+const COLUMNS: &str = "organization.id, organization.uuid, organization.name, organization.slug, \
+     organization.license, organization.claimed, organization.created, organization.modified";
+
+fn read(row: &Row<'_>) -> Result<Found> {
+    Ok(Found {
+        id: row.get(0)?,
+        organization: Organization {
+            uuid: row.get(1)?,
+            name: row.get(2)?,
+            slug: row.get(3)?,
+            license: row.get(4)?,
+            sso: Vec::new(),
+            claimed: row.get(5)?,
+            created: row.get(6)?,
+            modified: row.get(7)?,
+        },
+    })
+}
+
+/// Adds an organization that nobody has claimed yet. `uuid` is given for a personal one, which shares its owner's.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    uuid: Option<OrganizationUuid>,
+    name: &ResourceName,
+    slug: Option<&Slug>,
+) -> Result<Found> {
+    let uuid = uuid.unwrap_or_else(|| fresh.uuid().into());
+    let slug = slug::choose(fresh, uuid.uuid(), slug, name.as_ref(), |slug| {
+        tx.value("select exists (select 1 from organization where slug = $1)", &[slug])
+    })?;
+    tx.one(
+        "organization",
+        &format!(
+            "insert into organization (uuid, name, slug, created, modified) values ($1, $2, $3, $4, $4)
+             returning {COLUMNS}"
+        ),
+        &[&uuid, name, &slug, &fresh.now],
+        read,
+    )
+}
+
+/// The live organization with this slug or UUID.
+pub fn find(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
+    lookup(tx, organization, "and deleted is null")
+}
+
+/// The organization with this slug or UUID, deleted ones included.
+pub fn find_any(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
+    lookup(tx, organization, "")
+}
+
+fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Found> {
+    let (column, value): (_, &dyn Param) = match organization {
+        ResourceId::Uuid(uuid) => ("uuid", uuid),
+        ResourceId::Slug(slug) => ("slug", slug),
+    };
+    let sql = format!("select {COLUMNS} from organization where {column} = $1 {live}");
+    tx.one("organization", &sql, &[value], read)
+}
+
+/// Whether an organization has this id.
+pub fn exists(tx: &mut Tx<'_>, organization: OrganizationUuid) -> Result<bool> {
+    tx.value("select exists (select 1 from organization where uuid = $1)", &[&organization])
+}
+
+/// Takes the id from a deleted organization, so that the owner of a personal one can have another.
+pub fn release(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationUuid) -> Result<()> {
+    let uuid = fresh.uuid();
+    tx.execute(
+        "update organization set uuid = $2, name = $3, slug = $4 where uuid = $1 and deleted is not null",
+        &[&organization, &uuid, &format!("Deleted {uuid}"), &format!("deleted-{uuid}")],
+    )?;
+    Ok(())
+}
+
+/// The organizations a user belongs to, or all of them for an administrator (`member` is none).
+pub fn list(
+    tx: &mut Tx<'_>,
+    member: Option<UserId>,
+    filter: &OrganizationFilter,
+    page: &Page,
+) -> Result<(Vec<Organization>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: "organization where deleted is null
+                   and (cast($1 as bigint) is null or id in (select organization_id from member where account_id = $1))
+                   and (cast($2 as text) is null or name = $2)
+                   and (cast($3 as text) is null or lower(name) like $3 escape '\\' or slug like $3 escape '\\'
+                        or cast(uuid as text) like $3 escape '\\')",
+            order: &format!("lower(name) {direction}, slug {direction}"),
+        },
+        &[&member, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
+        page,
+        |row| Ok(read(row)?.organization),
+    )
+}
+
+/// Changes an organization.
+pub fn update(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    change: &Change,
+    now: Timestamp,
+) -> Result<Found> {
+    tx.one(
+        "organization",
+        &format!(
+            "update organization set name = coalesce($2, name), slug = coalesce($3, slug),
+                    license = case when $4 then $5 else license end, modified = $6
+             where id = $1 and deleted is null returning {COLUMNS}"
+        ),
+        &[
+            &organization,
+            &change.name,
+            &change.slug,
+            &change.license.is_some(),
+            &change.license.as_ref().and_then(Option::as_ref),
+            &now,
+        ],
+        read,
+    )
+}
+
+/// Remembers that somebody owns the organization now; `false` when somebody did already.
+pub fn claim(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<bool> {
+    let claimed = tx.execute(
+        "update organization set claimed = $2 where id = $1 and claimed is null and deleted is null",
+        &[&organization, &now],
+    )?;
+    Ok(claimed == 1)
+}
+
+/// Hides the organization and its projects and frees their names and slugs.
+pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
+    let deleted = tx.execute(
+        "update organization set deleted = $2, name = 'Deleted ' || cast(uuid as text),
+                slug = 'deleted-' || cast(uuid as text), modified = $2
+         where id = $1 and deleted is null",
+        &[&organization, &now],
+    )?;
+    if deleted == 0 {
+        return Err(Error::NotFound("organization"));
+    }
+    tx.execute(
+        "update project set deleted = $2, name = 'Deleted ' || cast(uuid as text),
+                slug = 'deleted-' || cast(uuid as text), modified = $2
+         where organization_id = $1 and deleted is null",
+        &[&organization, &now],
+    )?;
+    Ok(())
+}
+
+/// Removes the organization and all it holds for good.
+pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
+    tx.execute("delete from organization where id = $1", &[&organization])?;
+    Ok(())
+}
+
+/// Every live organization, for the server's statistics.
+pub fn all(tx: &mut Tx<'_>) -> Result<Vec<Organization>> {
+    let sql = format!("select {COLUMNS} from organization where deleted is null order by id");
+    tx.all(&sql, &[], |row| Ok(read(row)?.organization))
+}

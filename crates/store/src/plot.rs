@@ -1,0 +1,331 @@
+//! Pinned plots, in the order people gave them.
+
+use std::collections::HashMap;
+
+use tidemark_api::{
+    id::{BenchmarkUuid, BranchUuid, MeasureUuid, PlotUuid, TestbedUuid},
+    name::ResourceName,
+    page::{Direction, Page, ProjPlotsSort},
+    plot::{Plot, PlotFilter, XAxis, YAxis},
+    threshold::Window,
+    time::Timestamp,
+};
+use uuid::Uuid;
+
+use crate::{
+    Cells, Error, Fresh, Kind, List, Param, PlotId, ProjectId, Result, Row, Tx, Value,
+    db::{contains, direction},
+};
+
+/// The most plots of one project.
+pub const MOST: i64 = 64;
+
+/// A plot with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: PlotId,
+    /// What the wire shows.
+    pub plot: Plot,
+}
+
+/// Everything about a plot but its place and its dimensions.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its title.
+    pub title: Option<ResourceName>,
+    /// Whether lower values are drawn.
+    pub lower_value: bool,
+    /// Whether upper values are drawn.
+    pub upper_value: bool,
+    /// Whether lower boundaries are drawn.
+    pub lower_boundary: bool,
+    /// Whether upper boundaries are drawn.
+    pub upper_boundary: bool,
+    /// What runs along the bottom.
+    pub x_axis: XAxis,
+    /// How values are scaled.
+    pub y_axis: YAxis,
+    /// How many seconds it looks back.
+    pub window: Window,
+}
+
+/// The dimensions of a plot, in order.
+#[derive(Clone, Debug)]
+pub struct Dimensions {
+    /// The branches.
+    pub branches: Vec<BranchUuid>,
+    /// The testbeds.
+    pub testbeds: Vec<TestbedUuid>,
+    /// The benchmarks.
+    pub benchmarks: Vec<BenchmarkUuid>,
+    /// The measures.
+    pub measures: Vec<MeasureUuid>,
+}
+
+const COLUMNS: &str = "plot.id, plot.uuid, project.uuid, plot.title, plot.lower_value, plot.upper_value, \
+     plot.lower_boundary, plot.upper_boundary, plot.x_axis, plot.y_axis, plot.span, plot.created, plot.modified";
+const TABLES: &str = "plot join project on project.id = plot.project_id";
+
+fn read(cells: &mut Cells<'_>) -> Result<Found> {
+    Ok(Found {
+        id: cells.take()?,
+        plot: Plot {
+            uuid: cells.take()?,
+            project: cells.take()?,
+            title: cells.take()?,
+            lower_value: cells.take()?,
+            upper_value: cells.take()?,
+            lower_boundary: cells.take()?,
+            upper_boundary: cells.take()?,
+            x_axis: cells.take()?,
+            y_axis: cells.take()?,
+            window: cells.take()?,
+            created: cells.take()?,
+            modified: cells.take()?,
+            branches: Vec::new(),
+            testbeds: Vec::new(),
+            benchmarks: Vec::new(),
+            measures: Vec::new(),
+        },
+    })
+}
+
+fn read_row(row: &Row<'_>) -> Result<Found> {
+    read(&mut row.cells())
+}
+
+/// How many plots the project has.
+pub fn count(tx: &mut Tx<'_>, project: ProjectId) -> Result<i64> {
+    tx.value("select count(*) from plot where project_id = $1", &[&project])
+}
+
+/// Adds a plot at a place.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    index: u8,
+    settings: &Settings,
+    dimensions: &Dimensions,
+) -> Result<Found> {
+    let place = make_room(tx, project, index)?;
+    let uuid = PlotUuid::from(fresh.uuid());
+    let id: PlotId = tx.one(
+        "plot",
+        "insert into plot (uuid, project_id, place, title, lower_value, upper_value, lower_boundary,
+                           upper_boundary, x_axis, y_axis, span, created, modified)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning id",
+        &[
+            &uuid,
+            &project,
+            &place,
+            &settings.title,
+            &settings.lower_value,
+            &settings.upper_value,
+            &settings.lower_boundary,
+            &settings.upper_boundary,
+            &settings.x_axis,
+            &settings.y_axis,
+            &settings.window,
+            &fresh.now,
+        ],
+        |row| row.get(0),
+    )?;
+    set_dimensions(tx, project, id, dimensions)?;
+    find(tx, project, uuid)
+}
+
+/// The plot with this id.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<Found> {
+    let mut found = tx.one(
+        "plot",
+        &format!("select {COLUMNS} from {TABLES} where plot.project_id = $1 and plot.uuid = $2"),
+        &[&project, &plot],
+        read_row,
+    )?;
+    add_dimensions(tx, std::slice::from_mut(&mut found))?;
+    Ok(found)
+}
+
+/// The plots of a project, by place or by title; those without a title come first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &PlotFilter,
+    page: &Page,
+) -> Result<(Vec<Plot>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    let order = match filter.sort.unwrap_or_default() {
+        ProjPlotsSort::Index => format!("plot.place {direction}, plot.id {direction}"),
+        ProjPlotsSort::Title => {
+            format!(
+                "coalesce(lower(plot.title), '') {direction}, plot.place {direction}, plot.id {direction}"
+            )
+        }
+    };
+    let (mut rows, total) = tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!(
+                "{TABLES} where plot.project_id = $1 and (cast($2 as text) is null or plot.title = $2)
+                 and (cast($3 as text) is null or lower(plot.title) like $3 escape '\\'
+                      or cast(plot.uuid as text) like $3 escape '\\')"
+            ),
+            order: &order,
+        },
+        &[&project, &filter.title, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
+        page,
+        read_row,
+    )?;
+    add_dimensions(tx, &mut rows)?;
+    Ok((rows.into_iter().map(|found| found.plot).collect(), total))
+}
+
+/// Changes a plot in its place.
+pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &Settings, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update plot set title = $2, lower_value = $3, upper_value = $4, lower_boundary = $5, upper_boundary = $6,
+                x_axis = $7, y_axis = $8, span = $9, modified = $10
+         where id = $1",
+        &[
+            &plot,
+            &settings.title,
+            &settings.lower_value,
+            &settings.upper_value,
+            &settings.lower_boundary,
+            &settings.upper_boundary,
+            &settings.x_axis,
+            &settings.y_axis,
+            &settings.window,
+            &now,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Moves a plot among the others.
+pub fn set_place(tx: &mut Tx<'_>, project: ProjectId, plot: PlotId, index: u8) -> Result<()> {
+    // Out of the way first, so that it is not counted among those it moves between.
+    tx.execute("update plot set place = $2 where id = $1", &[&plot, &i64::MAX])?;
+    let place = make_room(tx, project, index)?;
+    tx.execute("update plot set place = $2 where id = $1", &[&plot, &place])?;
+    Ok(())
+}
+
+/// Pushes the plots from the index on one place further and answers the place; beyond the end it is the end.
+fn make_room(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
+    let taken: Option<i64> = tx.optional(
+        "select place from plot where project_id = $1 and place < $2 order by place, id limit 1 offset $3",
+        &[&project, &i64::MAX, &index],
+        |row| row.get(0),
+    )?;
+    let Some(place) = taken else {
+        return tx.value(
+            "select coalesce(max(place) + 1, 0) from plot where project_id = $1 and place < $2",
+            &[&project, &i64::MAX],
+        );
+    };
+    tx.execute(
+        "update plot set place = place + 1 where project_id = $1 and place >= $2 and place < $3",
+        &[&project, &place, &i64::MAX],
+    )?;
+    Ok(place)
+}
+
+/// Removes a plot. The gap it leaves does no harm: only the order of places counts.
+pub fn delete(tx: &mut Tx<'_>, plot: PlotId) -> Result<()> {
+    tx.execute("delete from plot where id = $1", &[&plot])?;
+    Ok(())
+}
+
+/// Replaces all dimensions of a plot; one that is not of this project is not found.
+pub fn set_dimensions(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    plot: PlotId,
+    dimensions: &Dimensions,
+) -> Result<()> {
+    let branches: Vec<_> = dimensions.branches.iter().map(|id| id.uuid()).collect();
+    let testbeds: Vec<_> = dimensions.testbeds.iter().map(|id| id.uuid()).collect();
+    let benchmarks: Vec<_> = dimensions.benchmarks.iter().map(|id| id.uuid()).collect();
+    let measures: Vec<_> = dimensions.measures.iter().map(|id| id.uuid()).collect();
+    set_dimension(tx, project, plot, "branch", &branches)?;
+    set_dimension(tx, project, plot, "testbed", &testbeds)?;
+    set_dimension(tx, project, plot, "benchmark", &benchmarks)?;
+    set_dimension(tx, project, plot, "measure", &measures)
+}
+
+fn set_dimension(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    plot: PlotId,
+    table: &'static str,
+    wanted: &[Uuid],
+) -> Result<()> {
+    let known: HashMap<Uuid, i64> = tx
+        .all(
+            &format!("select uuid, id from {table} where project_id = $1 and uuid in {{uuids $2}}"),
+            &[&project, &wanted],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?
+        .into_iter()
+        .collect();
+    let mut keys: Vec<i64> = Vec::with_capacity(wanted.len());
+    for uuid in wanted {
+        let key = *known.get(uuid).ok_or(Error::NotFound(table))?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    tx.execute(&format!("delete from plot_{table} where plot_id = $1"), &[&plot])?;
+    let rows: Vec<Vec<Value<'_>>> = keys
+        .iter()
+        .enumerate()
+        .map(|(position, key)| {
+            let position = i64::try_from(position).unwrap_or(i64::MAX);
+            vec![plot.value(), Value::Int(position), Value::Int(*key)]
+        })
+        .collect();
+    tx.insert_many(
+        &format!("plot_{table}"),
+        &[("plot_id", Kind::Int), ("position", Kind::Int), ("dimension_id", Kind::Int)],
+        &rows,
+        "",
+    )?;
+    Ok(())
+}
+
+/// Fills in the dimensions of some plots, at the cost of one statement a kind.
+fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [Found]) -> Result<()> {
+    if plots.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = plots.iter().map(|found| found.id.get()).collect();
+    let mut of = |table: &str| -> Result<HashMap<i64, Vec<Uuid>>> {
+        let mut lists: HashMap<i64, Vec<Uuid>> = HashMap::new();
+        tx.each(
+            &format!(
+                "select plot_{table}.plot_id, {table}.uuid from plot_{table}
+                 join {table} on {table}.id = plot_{table}.dimension_id
+                 where plot_{table}.plot_id in {{ints $1}} order by plot_{table}.plot_id, plot_{table}.position"
+            ),
+            &[&ids],
+            |row| {
+                lists.entry(row.get(0)?).or_default().push(row.get(1)?);
+                Ok(())
+            },
+        )?;
+        Ok(lists)
+    };
+    let (mut branches, mut testbeds) = (of("branch")?, of("testbed")?);
+    let (mut benchmarks, mut measures) = (of("benchmark")?, of("measure")?);
+    for Found { id, plot } in plots {
+        let id = id.get();
+        plot.branches = branches.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();
+        plot.testbeds = testbeds.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();
+        plot.benchmarks = benchmarks.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();
+        plot.measures = measures.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();
+    }
+    Ok(())
+}

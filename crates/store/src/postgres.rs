@@ -1,0 +1,322 @@
+//! PostgreSQL: a pool of connections, each with its cache of prepared statements, driven from a blocking thread.
+
+use std::{
+    borrow::Cow,
+    error,
+    str::FromStr,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Transaction};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio_postgres::{
+    Config, IsolationLevel, Statement,
+    config::SslMode,
+    types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use uuid::Uuid;
+
+use crate::{
+    db::{Kind, Load, Row, Tx, expand_lists},
+    error::{Error, Result},
+    migrate,
+    value::{Param, Value},
+};
+
+/// How long a call waits for a connection before it is told that the database is busy.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Clone)]
+pub(crate) struct Postgres {
+    pool: Pool,
+}
+
+/// What a transaction may do.
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+}
+
+impl Postgres {
+    pub(crate) async fn open(url: &str, connections: usize) -> Result<Self> {
+        let mut config = Config::from_str(url)?;
+        if config.get_application_name().is_none() {
+            config.application_name("tidemark");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(10));
+        }
+        let tls = MakeRustlsConnect::new(tls_for(config.get_ssl_mode())?);
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config, tls, recycling))
+            .max_size(connections)
+            .wait_timeout(Some(PATIENCE))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| Error::Engine(error.into()))?;
+        let this = Self { pool };
+        this.run(Arc::default(), Mode::Write, |tx| {
+            tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
+            migrate::run(tx)
+        })
+        .await?;
+        Ok(this)
+    }
+
+    pub(crate) async fn run<T, E, F>(&self, statements: Arc<AtomicU64>, mode: Mode, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let mut client = self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => Error::from(error),
+            other => Error::Busy(other.into()),
+        })?;
+        let handle = Handle::current();
+        spawn_blocking(move || {
+            let builder = client.build_transaction();
+            let builder = match mode {
+                // One snapshot for all statements of a read.
+                Mode::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
+                Mode::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
+            };
+            // Dropped early, by an error or a panic, the transaction rolls itself back.
+            let transaction = handle.block_on(builder.start()).map_err(Error::from)?;
+            let connection = Connection { transaction: &transaction, handle: &handle };
+            let answer = work(&mut Tx::postgres(connection, &statements))?;
+            handle.block_on(transaction.commit()).map_err(Error::from)?;
+            Ok(answer)
+        })
+        .await
+        .map_err(|error| Error::Engine(error.into()))?
+    }
+
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let status = self.pool.status();
+        Load {
+            connections: status.max_size,
+            busy: status.size.saturating_sub(status.available),
+            waiting: status.waiting,
+        }
+    }
+}
+
+/// The open transaction of one connection.
+pub(crate) struct Connection<'c> {
+    transaction: &'c Transaction<'c>,
+    handle: &'c Handle,
+}
+
+impl Connection<'_> {
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        params: &[&dyn Param],
+        mut row: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let params = bind(params);
+        let rows = self.handle.block_on(async {
+            let statement = self.prepare(sql).await?;
+            self.transaction.query(&statement, &references(&params)).await
+        })?;
+        rows.iter().try_for_each(|next| row(&Row::Postgres(next)))
+    }
+
+    /// How the server goes about a statement, and how many rows each step met.
+    pub(crate) fn explain(&self, sql: &str, params: &[&dyn Param]) -> Result<String> {
+        let mut plan = String::new();
+        let sql = format!("explain (analyze, costs off, timing off, summary off) {sql}");
+        self.each(&sql, params, |row| {
+            plan.push_str(&row.get::<String>(0)?);
+            plan.push('\n');
+            Ok(())
+        })?;
+        Ok(plan)
+    }
+
+    pub(crate) fn execute(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
+        let params = bind(params);
+        Ok(self.handle.block_on(async {
+            let statement = self.prepare(sql).await?;
+            self.transaction.execute(&statement, &references(&params)).await
+        })?)
+    }
+
+    pub(crate) fn insert_many(
+        &self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+        suffix: &str,
+    ) -> Result<u64> {
+        let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let arrays = columns
+            .iter()
+            .enumerate()
+            .map(|(index, (_, kind))| format!("${}::{}[]", index + 1, type_word(*kind)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let sql = format!("insert into {table} ({names}) select * from unnest({arrays}) {suffix}");
+        let arrays: Vec<Vec<Bound<'_>>> = (0..columns.len())
+            .map(|column| rows.iter().map(|row| Bound(row[column].clone())).collect())
+            .collect();
+        let params: Vec<&(dyn ToSql + Sync)> =
+            arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
+        Ok(self.handle.block_on(async {
+            let statement = self.prepare(&sql).await?;
+            self.transaction.execute(&statement, &params).await
+        })?)
+    }
+
+    pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+        Ok(self.handle.block_on(self.transaction.batch_execute(sql))?)
+    }
+
+    async fn prepare(&self, sql: &str) -> Result<Statement, tokio_postgres::Error> {
+        self.transaction.prepare_cached(&translate(sql)).await
+    }
+}
+
+/// `in {ints $1}` and its like to an array, whose length the planner knows, unlike that of a subquery. Everything else
+/// is PostgreSQL's own notation already.
+fn translate(sql: &str) -> Cow<'_, str> {
+    if !sql.contains('{') {
+        return Cow::Borrowed(sql);
+    }
+    let sql = sql.replace(" in {", " = any {");
+    Cow::Owned(expand_lists(&sql, |kind, param| format!("({param}::{}[])", type_word(kind))))
+}
+
+fn type_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Int => "bigint",
+        Kind::Real => "double precision",
+        Kind::Bool => "boolean",
+        Kind::Text => "text",
+        Kind::Uuid => "uuid",
+    }
+}
+
+fn bind<'a>(params: &'a [&dyn Param]) -> Vec<Bound<'a>> {
+    params.iter().map(|param| Bound(param.value())).collect()
+}
+
+fn references<'a>(params: &'a [Bound<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    params.iter().map(|param| param as &(dyn ToSql + Sync)).collect()
+}
+
+pub(crate) fn value(row: &tokio_postgres::Row, index: usize) -> Result<Value<'_>> {
+    fn cell<'r, T: tokio_postgres::types::FromSql<'r>>(
+        row: &'r tokio_postgres::Row,
+        index: usize,
+        wrap: impl FnOnce(T) -> Value<'r>,
+    ) -> Result<Value<'r>> {
+        Ok(row.try_get::<_, Option<T>>(index)?.map_or(Value::Null, wrap))
+    }
+    match *row.columns()[index].type_() {
+        Type::BOOL => cell(row, index, Value::Bool),
+        Type::INT8 => cell(row, index, Value::Int),
+        Type::INT4 => cell(row, index, |number: i32| Value::Int(i64::from(number))),
+        Type::FLOAT8 => cell(row, index, Value::Real),
+        Type::BYTEA => cell(row, index, Value::Blob),
+        Type::UUID => cell::<Uuid>(row, index, Value::Uuid),
+        Type::VOID => Ok(Value::Null),
+        _ => cell(row, index, |text: &str| Value::Text(Cow::Borrowed(text))),
+    }
+}
+
+#[derive(Debug)]
+struct Bound<'a>(Value<'a>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn error::Error + Sync + Send>> {
+        match &self.0 {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Bool(flag) => flag.to_sql(kind, out),
+            Value::Int(number) if *kind == Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
+            Value::Int(number) => number.to_sql(kind, out),
+            Value::Real(number) => number.to_sql(kind, out),
+            Value::Text(text) => text.as_ref().to_sql(kind, out),
+            Value::Blob(bytes) => bytes.to_sql(kind, out),
+            Value::Uuid(uuid) => uuid.to_sql(kind, out),
+            Value::Ints(list) => list.to_sql(kind, out),
+            Value::Uuids(list) => list.to_sql(kind, out),
+            Value::Texts(list) => list.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        // The server has inferred the type of every parameter; `to_sql` writes what it asked for.
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// `sslmode=prefer` encrypts where the server can, against onlookers only; `require` proves the server's name, too.
+fn tls_for(mode: SslMode) -> Result<ClientConfig> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Engine(error.into()))?;
+    if mode == SslMode::Require {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(builder.with_root_certificates(roots).with_no_client_auth());
+    }
+    let verifier = Arc::new(AnyCertificate(provider));
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// Takes any certificate, as every PostgreSQL client does under `sslmode=prefer`.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,120 @@
+//! Members of a project: users with a role of their own in it, beside those of its organization.
+
+use tidemark_api::{
+    id::ResourceId,
+    page::{Direction, Page},
+    project_member::{ProjectMember, ProjectMemberFilter},
+    right::ProjectRole,
+    time::Timestamp,
+};
+
+use crate::{
+    List, Param, ProjectId, Result, Row, Tx, UserId,
+    db::{contains, direction},
+};
+
+/// A member with the key of the user.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key of the user.
+    pub user: UserId,
+    /// What the wire shows.
+    pub member: ProjectMember,
+}
+
+const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, project_member.role, \
+     project_member.created, project_member.modified";
+const TABLES: &str = "project_member join account on account.id = project_member.account_id";
+
+fn read(row: &Row<'_>) -> Result<Found> {
+    let cells = &mut row.cells();
+    Ok(Found {
+        user: cells.take()?,
+        member: ProjectMember {
+            uuid: cells.take()?,
+            name: cells.take()?,
+            slug: cells.take()?,
+            role: cells.take()?,
+            created: cells.take()?,
+            modified: cells.take()?,
+        },
+    })
+}
+
+/// Gives a user a role; somebody who has one already is a conflict.
+pub fn add(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    user: UserId,
+    role: ProjectRole,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "insert into project_member (project_id, account_id, role, created, modified)
+         values ($1, $2, $3, $4, $4)",
+        &[&project, &user, &role, &now],
+    )?;
+    Ok(())
+}
+
+/// One member, by the user's slug or UUID.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<Found> {
+    let (column, value): (_, &dyn Param) = match user {
+        ResourceId::Uuid(uuid) => ("uuid", uuid),
+        ResourceId::Slug(slug) => ("slug", slug),
+    };
+    tx.one(
+        "member",
+        &format!(
+            "select {COLUMNS} from {TABLES} where project_member.project_id = $1 and account.{column} = $2"
+        ),
+        &[&project, value],
+        read,
+    )
+}
+
+/// The members of a project, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &ProjectMemberFilter,
+    page: &Page,
+) -> Result<(Vec<ProjectMember>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!(
+                "{TABLES} where project_member.project_id = $1
+                 and (cast($2 as text) is null or account.name = $2)
+                 and (cast($3 as text) is null or lower(account.name) like $3 escape '\\'
+                      or account.slug like $3 escape '\\' or cast(account.uuid as text) like $3 escape '\\')"
+            ),
+            order: &format!("lower(account.name) {direction}, account.slug {direction}"),
+        },
+        &[&project, &filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
+        page,
+        |row| Ok(read(row)?.member),
+    )
+}
+
+/// Gives a member another role.
+pub fn set_role(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    user: UserId,
+    role: ProjectRole,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "update project_member set role = $3, modified = $4 where project_id = $1 and account_id = $2",
+        &[&project, &user, &role, &now],
+    )?;
+    Ok(())
+}
+
+/// Takes the role away.
+pub fn remove(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Result<()> {
+    tx.execute("delete from project_member where project_id = $1 and account_id = $2", &[&project, &user])?;
+    Ok(())
+}

@@ -1,0 +1,441 @@
+//! The embedded engine: one writer thread with group commit, a pool of readers, write-ahead logging.
+//!
+//! Writers queue at the thread; it runs as many of them as are waiting, each in a savepoint of its own, and commits
+//! them together. A commit is on disk (`synchronous=FULL`) before any of them hears of it.
+
+use std::{
+    borrow::Cow,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{
+    Connection, OpenFlags, StatementStatus, ToSql,
+    types::{ToSqlOutput, ValueRef},
+};
+use tokio::{
+    sync::{Semaphore, mpsc, oneshot},
+    task::spawn_blocking,
+};
+use uuid::Uuid;
+
+use crate::{
+    db::{Kind, Load, Row, Tx, expand_lists},
+    error::{Error, Result},
+    migrate,
+    value::{Param, Value},
+};
+
+/// Jobs that may wait for the writer before callers are held back.
+const QUEUE: usize = 1024;
+/// Jobs that share one commit at the most, so that the first does not wait for ever.
+const GROUP: usize = 128;
+/// How long a call waits for a reader before it is told that the database is busy.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A job runs inside the open transaction and answers how to report its end once the commit is known.
+type Job = Box<dyn FnOnce(&Connection) -> Report + Send>;
+type Report = Box<dyn FnOnce(bool) + Send>;
+
+#[derive(Clone)]
+pub(crate) struct Sqlite {
+    file: Arc<PathBuf>,
+    busy_timeout: Duration,
+    writer: Arc<Mutex<Option<mpsc::Sender<Job>>>>,
+    stopped: Arc<tokio::sync::Mutex<Option<oneshot::Receiver<()>>>>,
+    readers: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+    size: usize,
+    waiting: Arc<AtomicU64>,
+}
+
+impl Sqlite {
+    pub(crate) async fn open(file: &Path, busy_timeout: Duration, cache_kib: u32) -> Result<Self> {
+        let path = file.to_owned();
+        let writer = blocking(move || {
+            let connection = Connection::open(&path)?;
+            prepare(&connection, busy_timeout)?;
+            connection.pragma_update(None, "journal_mode", "wal")?;
+            connection.pragma_update(None, "synchronous", "full")?;
+            connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
+            in_transaction(&connection, "begin immediate", |connection| {
+                migrate::run(&mut Tx::sqlite(connection, &AtomicU64::new(0)))
+            })?;
+            Ok::<_, Error>(connection)
+        })
+        .await?;
+
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let (ended, stopped) = oneshot::channel();
+        thread::Builder::new()
+            .name("sqlite-writer".into())
+            .spawn(move || {
+                write_until_closed(&writer, receiver);
+                drop(writer);
+                let _ = ended.send(());
+            })
+            .map_err(|error| Error::Engine(error.into()))?;
+
+        let size = thread::available_parallelism().map_or(4, |cores| cores.get() * 2).clamp(4, 16);
+        Ok(Self {
+            file: Arc::new(file.to_owned()),
+            busy_timeout,
+            writer: Arc::new(Mutex::new(Some(sender))),
+            stopped: Arc::new(tokio::sync::Mutex::new(Some(stopped))),
+            readers: Arc::default(),
+            permits: Arc::new(Semaphore::new(size)),
+            size,
+            waiting: Arc::default(),
+        })
+    }
+
+    pub(crate) async fn read<T, E, F>(&self, statements: Arc<AtomicU64>, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let waiting = Waiting::count(&self.waiting);
+        let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.permits).acquire_owned()).await;
+        drop(waiting);
+        let Ok(Ok(permit)) = permit else {
+            return Err(Error::Busy("no connection became free in time".into()).into());
+        };
+        let this = self.clone();
+        blocking(move || {
+            let _permit = permit;
+            let connection = this.reader()?;
+            let answer = in_transaction(&connection, "begin", |connection| {
+                work(&mut Tx::sqlite(connection, &statements))
+            });
+            // A connection whose closure panicked is not put back.
+            this.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            answer
+        })
+        .await
+    }
+
+    pub(crate) async fn write<T, E, F>(&self, statements: Arc<AtomicU64>, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let closed = || Error::Busy("the database is closing".into());
+        let sender = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let outcome =
+                in_savepoint(connection, |connection| work(&mut Tx::sqlite(connection, &statements)));
+            Box::new(move |committed| {
+                let outcome = match outcome {
+                    Ok(_) if !committed => {
+                        Err(Error::Busy("the group of writes could not be committed".into()).into())
+                    }
+                    outcome => outcome,
+                };
+                let _ = answer.send(outcome);
+            })
+        });
+        let _waiting = Waiting::count(&self.waiting);
+        let sent = sender.send(job).await;
+        drop(sender);
+        let answer = answered.await;
+        sent.map_err(|_| closed())?;
+        answer.map_err(|_| Error::engine("the write was abandoned by a panic"))?
+    }
+
+    pub(crate) async fn backup(&self, target: PathBuf) -> Result<()> {
+        let this = self.clone();
+        blocking(move || {
+            let source = this.connect_reader()?;
+            let mut copy = Connection::open(&target)?;
+            let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
+            // All pages in one step: the copy is one snapshot, and in write-ahead mode nobody waits for it.
+            match backup.step(-1)? {
+                rusqlite::backup::StepResult::Done => Ok(()),
+                _ => Err(Error::Busy("the copy could not be finished".into())),
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn close(&self) {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(stopped) = self.stopped.lock().await.take() {
+            let _ = stopped.await;
+        }
+        self.permits.close();
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        Load {
+            connections: self.size,
+            busy: self.size.saturating_sub(self.permits.available_permits()),
+            waiting: usize::try_from(waiting).unwrap_or(usize::MAX),
+        }
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        let free = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.map_or_else(|| self.connect_reader(), Ok)
+    }
+
+    fn connect_reader(&self) -> Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(self.file.as_path(), flags)?;
+        prepare(&connection, self.busy_timeout)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+}
+
+/// A call that waits, for as long as this value lives: a call that is given up no longer does.
+struct Waiting(Arc<AtomicU64>);
+
+impl Waiting {
+    fn count(counter: &Arc<AtomicU64>) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counter))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
+    connection.busy_timeout(busy_timeout)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.set_prepared_statement_cache_capacity(256);
+    Ok(())
+}
+
+/// Takes jobs until every sender is gone, then lets the engine tidy up its statistics.
+fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
+    while let Some(first) = jobs.blocking_recv() {
+        let mut reports = Vec::new();
+        let begun = connection.execute_batch("begin immediate");
+        if let Err(error) = &begun {
+            tracing::warn!(%error, "the database could not be locked for writing");
+        }
+        let mut next = Some(first);
+        while let Some(job) = next {
+            // Without a transaction the savepoints of the jobs fail, and each job reports that itself.
+            if let Ok(report) = catch_unwind(AssertUnwindSafe(|| job(connection))) {
+                reports.push(report);
+            }
+            next = if reports.len() < GROUP { jobs.try_recv().ok() } else { None };
+        }
+        let committed = begun.and_then(|()| connection.execute_batch("commit"));
+        if let Err(error) = &committed {
+            tracing::error!(%error, "a group of writes could not be committed");
+            let _ = connection.execute_batch("rollback");
+        }
+        for report in reports {
+            report(committed.is_ok());
+        }
+    }
+    let _ = connection.execute_batch("pragma optimize");
+}
+
+fn in_savepoint<T, E: From<Error>>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> Result<T, E>,
+) -> Result<T, E> {
+    if connection.is_autocommit() {
+        return Err(Error::Busy("the database is locked by another process".into()).into());
+    }
+    connection.execute_batch("savepoint job").map_err(Error::from)?;
+    let mut guard = Rollback { connection, sql: "rollback to job; release job", armed: true };
+    let answer = work(connection)?;
+    connection.execute_batch("release job").map_err(Error::from)?;
+    guard.armed = false;
+    Ok(answer)
+}
+
+fn in_transaction<T, E: From<Error>>(
+    connection: &Connection,
+    begin: &str,
+    work: impl FnOnce(&Connection) -> Result<T, E>,
+) -> Result<T, E> {
+    connection.execute_batch(begin).map_err(Error::from)?;
+    let mut guard = Rollback { connection, sql: "rollback", armed: true };
+    let answer = work(connection)?;
+    connection.execute_batch("commit").map_err(Error::from)?;
+    guard.armed = false;
+    Ok(answer)
+}
+
+/// Undoes what was begun when its scope is left early, by an error or a panic.
+struct Rollback<'c> {
+    connection: &'c Connection,
+    sql: &'static str,
+    armed: bool,
+}
+
+impl Drop for Rollback<'_> {
+    fn drop(&mut self) {
+        // A full disk may have ended the transaction already; then there is nothing to undo.
+        if self.armed && !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch(self.sql);
+        }
+    }
+}
+
+async fn blocking<T, E, F>(work: F) -> Result<T, E>
+where
+    F: FnOnce() -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    spawn_blocking(work).await.map_err(|error| Error::Engine(error.into()))?
+}
+
+pub(crate) fn each(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn Param],
+    mut row: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(&translate(sql))?;
+    let mut rows =
+        statement.query(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
+    while let Some(next) = rows.next()? {
+        row(&Row::Sqlite(next))?;
+    }
+    Ok(())
+}
+
+/// How the engine goes about a statement, and how many steps of its machine it took.
+pub(crate) fn explain(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<String> {
+    let mut plan = String::new();
+    each(connection, &format!("explain query plan {sql}"), params, |row| {
+        plan.push_str(&row.get::<String>(3)?);
+        plan.push('\n');
+        Ok(())
+    })?;
+    let mut statement = connection.prepare(&translate(sql))?;
+    let mut rows =
+        statement.query(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
+    while rows.next()?.is_some() {}
+    drop(rows);
+    Ok(format!("{plan}steps={}", statement.get_status(StatementStatus::VmStep)))
+}
+
+pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<u64> {
+    let mut statement = connection.prepare_cached(&translate(sql))?;
+    let rows =
+        statement.execute(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
+    Ok(rows as u64)
+}
+
+pub(crate) fn insert_many(
+    connection: &Connection,
+    table: &str,
+    columns: &[(&str, Kind)],
+    rows: &[Vec<Value<'_>>],
+    suffix: &str,
+) -> Result<u64> {
+    // A prepared statement costs a microsecond a row here; there is nothing to gain from one big statement.
+    let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let places = (1..=columns.len()).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ");
+    let sql = format!("insert into {table} ({names}) values ({places}) {suffix}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut inserted = 0;
+    for row in rows {
+        inserted += statement.execute(rusqlite::params_from_iter(row.iter().map(Borrowed)))?;
+    }
+    Ok(inserted as u64)
+}
+
+pub(crate) fn value<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<Value<'r>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(text) => Value::Text(Cow::Borrowed(
+            std::str::from_utf8(text).map_err(|error| Error::Engine(error.into()))?,
+        )),
+        ValueRef::Blob(bytes) => Value::Blob(bytes),
+    })
+}
+
+/// PostgreSQL's notation to SQLite's: `$1` becomes `?1` (SQLite would take `$1` as a name and number the names by
+/// appearance), `{ints $1}` and its like a list read from JSON.
+fn translate(sql: &str) -> Cow<'_, str> {
+    if !sql.contains(['$', '{']) {
+        return Cow::Borrowed(sql);
+    }
+    let sql = expand_lists(sql, |_, param| format!("(select value from json_each({param}))"));
+    Cow::Owned(sql.replace('$', "?"))
+}
+
+struct Bound<'a>(Value<'a>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(output(&self.0))
+    }
+}
+
+struct Borrowed<'a>(&'a Value<'a>);
+
+impl ToSql for Borrowed<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(output(self.0))
+    }
+}
+
+fn output<'a>(value: &'a Value<'_>) -> ToSqlOutput<'a> {
+    use rusqlite::types::Value as Owned;
+    match value {
+        Value::Null => ToSqlOutput::Owned(Owned::Null),
+        Value::Bool(flag) => ToSqlOutput::Owned(Owned::Integer(i64::from(*flag))),
+        Value::Int(number) => ToSqlOutput::Owned(Owned::Integer(*number)),
+        Value::Real(number) => ToSqlOutput::Owned(Owned::Real(*number)),
+        Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        Value::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        Value::Uuid(uuid) => ToSqlOutput::Owned(Owned::Text(text_of(uuid))),
+        Value::Ints(list) => ToSqlOutput::Owned(Owned::Text(format!("{list:?}"))),
+        Value::Uuids(list) => {
+            let list: Vec<_> = list.iter().map(text_of).collect();
+            ToSqlOutput::Owned(Owned::Text(format!("{list:?}")))
+        }
+        Value::Texts(list) => ToSqlOutput::Owned(Owned::Text(json_list(list))),
+    }
+}
+
+fn json_list(list: &[&str]) -> String {
+    serde_json::to_string(list).expect("texts are JSON")
+}
+
+fn text_of(uuid: &Uuid) -> String {
+    uuid.hyphenated().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translate;
+
+    #[test]
+    fn statements_are_translated() {
+        assert_eq!(translate("select 1"), "select 1");
+        assert_eq!(translate("a = $2 and b = $1"), "a = ?2 and b = ?1");
+        assert_eq!(
+            translate("id in {ints $1} and x = $2"),
+            "id in (select value from json_each(?1)) and x = ?2"
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Testbeds: the machines that results come from.
+
+use tidemark_api::{
+    id::{NameId, ResourceId},
+    name::ResourceName,
+    page::Page,
+    slug::Slug,
+    testbed::{Testbed, TestbedFilter},
+    time::Timestamp,
+};
+
+use crate::{
+    Cells, Fresh, ProjectId, Result, SpecId, TestbedId, Tx,
+    dimension::{self, TESTBED, Wanted, only},
+    spec,
+};
+
+/// The columns of a testbed with its spec, for [`read`].
+pub(crate) fn columns() -> String {
+    format!(
+        "testbed.uuid, project.uuid, testbed.name, testbed.slug, testbed.created, testbed.modified, \
+         testbed.archived, {}",
+        spec::COLUMNS
+    )
+}
+
+/// The joins that [`columns`] needs.
+pub(crate) const JOINS: &str =
+    "join project on project.id = testbed.project_id left join spec on spec.id = testbed.spec_id";
+
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Testbed> {
+    Ok(Testbed {
+        uuid: cells.take()?,
+        project: cells.take()?,
+        name: cells.take()?,
+        slug: cells.take()?,
+        created: cells.take()?,
+        modified: cells.take()?,
+        archived: cells.take()?,
+        spec: spec::read(cells)?,
+    })
+}
+
+/// Adds a testbed.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    name: &ResourceName,
+    slug: Option<&Slug>,
+    spec: Option<SpecId>,
+) -> Result<TestbedId> {
+    let uuid = fresh.uuid();
+    let slug = TESTBED.slug(tx, fresh, project, uuid, slug, name.as_ref())?;
+    let id = tx.one(
+        "testbed",
+        "insert into testbed (uuid, project_id, name, slug, spec_id, created, modified)
+         values ($1, $2, $3, $4, $5, $6, $6) returning id",
+        &[&uuid, &project, name, &slug, &spec, &fresh.now],
+        |row| row.get(0),
+    )?;
+    TESTBED.count(tx, project, 1, 0)?;
+    Ok(id)
+}
+
+/// The key of the testbed with this slug or UUID.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, testbed: &ResourceId) -> Result<TestbedId> {
+    TESTBED.find(tx, project, testbed).map(TestbedId::from)
+}
+
+/// The key of the testbed that a reference means, if there is one.
+pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, testbed: &NameId) -> Result<Option<TestbedId>> {
+    Ok(TESTBED.resolve(tx, project, testbed)?.map(TestbedId::from))
+}
+
+/// The testbed that a reference means, made if there is none, revived if it is archived.
+pub fn ensure(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    testbed: &NameId,
+    name: &ResourceName,
+) -> Result<TestbedId> {
+    let wanted = Wanted { reference: testbed, name: name.as_str(), slug: None, units: None };
+    only(TESTBED.ensure(tx, fresh, project, &[wanted])?)
+}
+
+/// One testbed.
+pub fn view(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Testbed> {
+    let sql = format!("select {} from testbed {JOINS} where testbed.id = $1", columns());
+    tx.one("testbed", &sql, &[&testbed], |row| read(&mut row.cells()))
+}
+
+/// The testbeds of a project, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &TestbedFilter,
+    page: &Page,
+) -> Result<(Vec<Testbed>, i64)> {
+    let filter = dimension::Filter {
+        name: filter.name.as_ref().map(ResourceName::as_str),
+        search: filter.search.as_ref().map(AsRef::as_ref),
+        archived: filter.archived.unwrap_or(false),
+    };
+    TESTBED.list(tx, project, filter, page, (&columns(), JOINS), |row| read(&mut row.cells()))
+}
+
+/// Changes a testbed.
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    testbed: TestbedId,
+    name: Option<&ResourceName>,
+    slug: Option<&Slug>,
+    archived: Option<bool>,
+    now: Timestamp,
+) -> Result<()> {
+    let change = dimension::Change { name: name.map(ResourceName::as_str), slug, archived };
+    TESTBED.update(tx, project, testbed.get(), change, now)
+}
+
+/// Gives a testbed a spec, or takes it away.
+pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>) -> Result<()> {
+    tx.execute("update testbed set spec_id = $2 where id = $1", &[&testbed, &spec])?;
+    Ok(())
+}
+
+/// Removes a testbed that no report and no threshold uses.
+pub fn delete(tx: &mut Tx<'_>, project: ProjectId, testbed: TestbedId) -> Result<()> {
+    TESTBED.delete(tx, project, testbed.get())
+}

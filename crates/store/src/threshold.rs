@@ -1,0 +1,341 @@
+//! Thresholds, and the models they have had.
+
+use std::collections::HashMap;
+
+use tidemark_api::{
+    id::{ModelUuid, ThresholdUuid},
+    page::{Direction, Page, ProjThresholdsSort},
+    threshold::{Model, Threshold},
+    time::Timestamp,
+};
+use tidemark_stats as stats;
+
+use crate::{
+    BranchId, Cells, Fresh, Kind, List, MeasureId, Param, ProjectId, Result, Row, TestbedId, ThresholdId, Tx,
+    Value, branch, db::direction, head, measure, testbed,
+};
+
+/// A threshold with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: ThresholdId,
+    /// What the wire shows.
+    pub threshold: Threshold,
+}
+
+/// Which thresholds to list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    /// Those of a branch.
+    pub branch: Option<BranchId>,
+    /// Those of a testbed.
+    pub testbed: Option<TestbedId>,
+    /// Those of a measure.
+    pub measure: Option<MeasureId>,
+    /// Those with an archived dimension, instead of those without.
+    pub archived: bool,
+}
+
+/// The columns of a model, for [`read_model`].
+pub(crate) const MODEL_COLUMNS: &str = "model.uuid, model.test, model.min_sample_size, model.max_sample_size, \
+     model.span, model.lower_boundary, model.upper_boundary, model.created, model.replaced";
+
+fn columns() -> String {
+    format!(
+        "threshold.id, threshold.uuid, threshold.created, threshold.modified, {}, {}, {}, {MODEL_COLUMNS}",
+        branch::columns(),
+        testbed::columns(),
+        measure::COLUMNS
+    )
+}
+
+fn tables(model: &str) -> String {
+    format!(
+        "threshold join project on project.id = threshold.project_id
+         join branch on branch.id = threshold.branch_id
+         join head on head.branch_id = branch.id and head.replaced is null {}
+         join testbed on testbed.id = threshold.testbed_id left join spec on spec.id = testbed.spec_id
+         join measure on measure.id = threshold.measure_id
+         left join model on model.threshold_id = threshold.id and {model}",
+        head::JOINS
+    )
+}
+
+const IN_FORCE: &str = "model.replaced is null";
+
+fn read(cells: &mut Cells<'_>) -> Result<Found> {
+    let (id, uuid, created, modified) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let branch = branch::read(cells)?;
+    let threshold = Threshold {
+        uuid,
+        project: branch.project,
+        branch,
+        testbed: testbed::read(cells)?,
+        measure: measure::read(cells)?,
+        model: read_model(cells)?,
+        created,
+        modified,
+    };
+    Ok(Found { id, threshold })
+}
+
+fn read_row(row: &Row<'_>) -> Result<Found> {
+    read(&mut row.cells())
+}
+
+/// Reads a model that may be absent (a left join).
+pub(crate) fn read_model(cells: &mut Cells<'_>) -> Result<Option<Model>> {
+    let Some(uuid) = cells.take()? else {
+        cells.skip(8);
+        return Ok(None);
+    };
+    Ok(Some(Model {
+        uuid,
+        test: cells.take()?,
+        min_sample_size: cells.take()?,
+        max_sample_size: cells.take()?,
+        window: cells.take()?,
+        lower_boundary: cells.take()?,
+        upper_boundary: cells.take()?,
+        created: cells.take()?,
+        replaced: cells.take()?,
+    }))
+}
+
+/// Adds a threshold with its first model.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    branch: BranchId,
+    testbed: TestbedId,
+    measure: MeasureId,
+    model: &stats::Model,
+) -> Result<Found> {
+    let uuid = ThresholdUuid::from(fresh.uuid());
+    let id: ThresholdId = tx.one(
+        "threshold",
+        "insert into threshold (uuid, project_id, branch_id, testbed_id, measure_id, created, modified)
+         values ($1, $2, $3, $4, $5, $6, $6) returning id",
+        &[&uuid, &project, &branch, &testbed, &measure, &fresh.now],
+        |row| row.get(0),
+    )?;
+    insert_models(tx, fresh, &[(id, *model)])?;
+    find(tx, project, uuid)
+}
+
+/// The threshold with this id and the model in force.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<Found> {
+    tx.one(
+        "threshold",
+        &format!(
+            "select {} from {} where threshold.project_id = $1 and threshold.uuid = $2",
+            columns(),
+            tables(IN_FORCE)
+        ),
+        &[&project, &threshold],
+        read_row,
+    )
+}
+
+/// One model of a threshold, replaced ones included.
+pub fn model(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result<Option<Model>> {
+    tx.one(
+        "model",
+        &format!("select {MODEL_COLUMNS} from model where threshold_id = $1 and uuid = $2"),
+        &[&threshold, &model],
+        |row| read_model(&mut row.cells()),
+    )
+}
+
+/// The models a threshold has had, newest first.
+pub fn models(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec<Model>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    let (rows, total) = tx.page(
+        &List {
+            columns: MODEL_COLUMNS,
+            from: "model where threshold_id = $1",
+            order: &format!("model.id {direction}"),
+        },
+        &[&threshold],
+        page,
+        |row| read_model(&mut row.cells()),
+    )?;
+    Ok((rows.into_iter().flatten().collect(), total))
+}
+
+/// The thresholds of a project.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &Filter,
+    sort: ProjThresholdsSort,
+    page: &Page,
+) -> Result<(Vec<Threshold>, i64)> {
+    let (column, default) = match sort {
+        ProjThresholdsSort::Created => ("created", Direction::Asc),
+        ProjThresholdsSort::Modified => ("modified", Direction::Desc),
+    };
+    let direction = direction(page.direction.unwrap_or(default));
+    let state = if filter.archived {
+        "(branch.archived is not null or testbed.archived is not null or measure.archived is not null)"
+    } else {
+        "branch.archived is null and testbed.archived is null and measure.archived is null"
+    };
+    tx.page(
+        &List {
+            columns: &columns(),
+            from: &format!(
+                "{} where threshold.project_id = $1 and {state}
+                 and (cast($2 as bigint) is null or threshold.branch_id = $2)
+                 and (cast($3 as bigint) is null or threshold.testbed_id = $3)
+                 and (cast($4 as bigint) is null or threshold.measure_id = $4)",
+                tables(IN_FORCE)
+            ),
+            order: &format!("threshold.{column} {direction}, threshold.id {direction}"),
+        },
+        &[&project, &filter.branch, &filter.testbed, &filter.measure],
+        page,
+        |row| Ok(read_row(row)?.threshold),
+    )
+}
+
+/// Puts another model in force, or none.
+pub fn put(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    threshold: ThresholdId,
+    model: Option<&stats::Model>,
+) -> Result<()> {
+    retire(tx, &[threshold.get()], fresh.now)?;
+    if let Some(model) = model {
+        insert_models(tx, fresh, &[(threshold, *model)])?;
+    }
+    Ok(())
+}
+
+/// Removes a threshold and its models; one that has judged a metric is a conflict.
+pub fn delete(tx: &mut Tx<'_>, threshold: ThresholdId) -> Result<()> {
+    tx.execute("delete from threshold where id = $1", &[&threshold])?;
+    Ok(())
+}
+
+/// Makes the thresholds of a branch mirror those of another, each testbed and measure by itself.
+pub fn mirror(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    source: BranchId,
+    target: BranchId,
+) -> Result<()> {
+    let wanted = by_dimensions(tx, source)?;
+    let present = by_dimensions(tx, target)?;
+    let missing: Vec<_> = wanted.keys().filter(|key| !present.contains_key(key)).collect();
+    if !missing.is_empty() {
+        let uuids: Vec<_> = missing.iter().map(|_| fresh.uuid()).collect();
+        let rows: Vec<Vec<Value<'_>>> = missing
+            .iter()
+            .zip(&uuids)
+            .map(|((testbed, measure), uuid)| {
+                let columns: [&dyn Param; 7] =
+                    [uuid, &project, &target, testbed, measure, &fresh.now, &fresh.now];
+                columns.into_iter().map(Param::value).collect()
+            })
+            .collect();
+        tx.insert_many(
+            "threshold",
+            &[
+                ("uuid", Kind::Uuid),
+                ("project_id", Kind::Int),
+                ("branch_id", Kind::Int),
+                ("testbed_id", Kind::Int),
+                ("measure_id", Kind::Int),
+                ("created", Kind::Int),
+                ("modified", Kind::Int),
+            ],
+            &rows,
+            "",
+        )?;
+    }
+    let (mut changed, mut models) = (Vec::new(), Vec::new());
+    for (key, (id, before)) in by_dimensions(tx, target)? {
+        let model = wanted.get(&key).and_then(|(_, model)| *model);
+        if model == before {
+            continue;
+        }
+        changed.push(id.get());
+        models.extend(model.map(|model| (id, model)));
+    }
+    if !changed.is_empty() {
+        retire(tx, &changed, fresh.now)?;
+    }
+    insert_models(tx, fresh, &models)
+}
+
+type ByDimensions = HashMap<(TestbedId, MeasureId), (ThresholdId, Option<stats::Model>)>;
+
+fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
+    let rows = tx.all(
+        &format!(
+            "select threshold.testbed_id, threshold.measure_id, threshold.id, {MODEL_COLUMNS} from threshold
+             left join model on model.threshold_id = threshold.id and model.replaced is null
+             where threshold.branch_id = $1 order by threshold.id"
+        ),
+        &[&branch],
+        |row| {
+            let cells = &mut row.cells();
+            let key = (cells.take()?, cells.take()?);
+            Ok((key, (cells.take()?, read_model(cells)?.map(|model| model.settings()))))
+        },
+    )?;
+    Ok(rows.into_iter().collect())
+}
+
+fn retire(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update model set replaced = $2 where threshold_id in {ints $1} and replaced is null",
+        &[&thresholds, &now],
+    )?;
+    tx.execute("update threshold set modified = $2 where id in {ints $1}", &[&thresholds, &now])?;
+    Ok(())
+}
+
+fn insert_models(tx: &mut Tx<'_>, fresh: &Fresh, models: &[(ThresholdId, stats::Model)]) -> Result<()> {
+    let uuids: Vec<_> = models.iter().map(|_| fresh.uuid()).collect();
+    let rows: Vec<Vec<Value<'_>>> = models
+        .iter()
+        .zip(&uuids)
+        .map(|((threshold, model), uuid)| {
+            let columns: [&dyn Param; 9] = [
+                uuid,
+                threshold,
+                &model.test,
+                &model.min_sample_size,
+                &model.max_sample_size,
+                &model.window,
+                &model.lower_boundary,
+                &model.upper_boundary,
+                &fresh.now,
+            ];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
+    tx.insert_many(
+        "model",
+        &[
+            ("uuid", Kind::Uuid),
+            ("threshold_id", Kind::Int),
+            ("test", Kind::Text),
+            ("min_sample_size", Kind::Int),
+            ("max_sample_size", Kind::Int),
+            ("span", Kind::Int),
+            ("lower_boundary", Kind::Real),
+            ("upper_boundary", Kind::Real),
+            ("created", Kind::Int),
+        ],
+        &rows,
+        "",
+    )?;
+    Ok(())
+}

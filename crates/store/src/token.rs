@@ -1,0 +1,111 @@
+//! Deprecated API tokens: signed elsewhere or long ago, never issued here. Only their hashes are kept.
+
+use tidemark_api::{
+    id::TokenUuid,
+    name::ResourceName,
+    page::{Direction, Page},
+    time::Timestamp,
+    token::{Token, TokenFilter},
+};
+
+use crate::{
+    Fresh, List, Result, Row, Tx, UserId,
+    db::{contains, direction},
+};
+
+const COLUMNS: &str = "user_token.uuid, account.uuid, user_token.name, user_token.created, user_token.expires, \
+     user_token.revoked";
+const TABLES: &str = "user_token join account on account.id = user_token.account_id";
+
+fn read(row: &Row<'_>) -> Result<Token> {
+    Ok(Token {
+        uuid: row.get(0)?,
+        user: row.get(1)?,
+        name: row.get(2)?,
+        token: tidemark_api::token::masked(),
+        creation: row.get(3)?,
+        expiration: row.get(4)?,
+        revoked: row.get(5)?,
+    })
+}
+
+/// Records a token that was used for the first time, so that its owner can see and revoke it.
+pub fn record(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    user: UserId,
+    name: &ResourceName,
+    hash: &[u8],
+    created: Timestamp,
+    expires: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "insert into user_token (uuid, account_id, name, hash, created, expires) values ($1, $2, $3, $4, $5, $6)
+         on conflict (hash) do nothing",
+        &[&fresh.uuid(), &user, name, &hash, &created, &expires],
+    )?;
+    Ok(())
+}
+
+/// The owner of the token with this hash, and whether it is revoked.
+pub fn by_hash(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(UserId, bool)>> {
+    tx.optional("select account_id, revoked is not null from user_token where hash = $1", &[&hash], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
+}
+
+/// One token of a user.
+pub fn find(tx: &mut Tx<'_>, user: UserId, token: TokenUuid) -> Result<Token> {
+    tx.one(
+        "token",
+        &format!("select {COLUMNS} from {TABLES} where user_token.account_id = $1 and user_token.uuid = $2"),
+        &[&user, &token],
+        read,
+    )
+}
+
+/// The tokens of a user, by name.
+pub fn list(tx: &mut Tx<'_>, user: UserId, filter: &TokenFilter, page: &Page) -> Result<(Vec<Token>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!(
+                "{TABLES} where user_token.account_id = $1
+                 and (cast($2 as text) is null or user_token.name = $2)
+                 and (cast($3 as text) is null or lower(user_token.name) like $3 escape '\\'
+                      or cast(user_token.uuid as text) like $3 escape '\\')
+                 and (user_token.revoked is not null) = $4"
+            ),
+            order: &format!(
+                "lower(user_token.name) {direction}, user_token.expires {direction}, user_token.id {direction}"
+            ),
+        },
+        &[
+            &user,
+            &filter.name,
+            &filter.search.as_ref().map(|search| contains(search.as_ref())),
+            &filter.revoked.unwrap_or(false),
+        ],
+        page,
+        read,
+    )
+}
+
+/// Renames a token.
+pub fn rename(tx: &mut Tx<'_>, user: UserId, token: TokenUuid, name: &ResourceName) -> Result<()> {
+    tx.execute(
+        "update user_token set name = $3 where account_id = $1 and uuid = $2",
+        &[&user, &token, name],
+    )?;
+    Ok(())
+}
+
+/// Revokes a token for ever; `false` when it was revoked before.
+pub fn revoke(tx: &mut Tx<'_>, user: UserId, token: TokenUuid, now: Timestamp) -> Result<bool> {
+    let revoked = tx.execute(
+        "update user_token set revoked = $3 where account_id = $1 and uuid = $2 and revoked is null",
+        &[&user, &token, &now],
+    )?;
+    Ok(revoked == 1)
+}

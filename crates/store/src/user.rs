@@ -1,0 +1,172 @@
+//! Users: the people with an account.
+
+use tidemark_api::{
+    id::ResourceId,
+    name::{Email, UserName},
+    page::{Direction, Page},
+    slug::Slug,
+    time::Timestamp,
+    user::{User, UserFilter},
+};
+
+use crate::{
+    Fresh, List, Lock, Result, Row, Tx, UserId,
+    db::{contains, direction},
+    slug,
+};
+
+/// A user with what the wire does not show.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: UserId,
+    /// When the user proved to own the address.
+    pub confirmed: Option<Timestamp>,
+    /// What the wire shows.
+    pub user: User,
+}
+
+/// The changes that take effect at once; an address has to be confirmed first.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// The new name.
+    pub name: Option<UserName>,
+    /// The new slug.
+    pub slug: Option<Slug>,
+    /// Whether the user administers the server.
+    pub admin: Option<bool>,
+    /// Whether the user is shut out.
+    pub locked: Option<bool>,
+}
+
+pub(crate) const COLUMNS: &str = "account.id, account.confirmed, account.uuid, account.name, account.slug, \
+     account.email, account.admin, account.locked, account.created";
+
+pub(crate) fn read(row: &Row<'_>) -> Result<Found> {
+    Ok(Found { id: row.get(0)?, confirmed: row.get(1)?, user: read_user(row)? })
+}
+
+fn read_user(row: &Row<'_>) -> Result<User> {
+    Ok(User {
+        uuid: row.get(2)?,
+        name: row.get(3)?,
+        slug: row.get(4)?,
+        email: row.get(5)?,
+        admin: row.get(6)?,
+        locked: row.get(7)?,
+        created: Some(row.get(8)?),
+    })
+}
+
+/// Adds an unconfirmed user; the first one of a server administers it.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    name: &UserName,
+    slug: Option<&Slug>,
+    email: &Email,
+) -> Result<Found> {
+    tx.lock(Lock::Server)?;
+    let admin = !tx.value::<bool>("select exists (select 1 from account)", &[])?;
+    let uuid = fresh.uuid();
+    let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
+        tx.value("select exists (select 1 from account where slug = $1)", &[slug])
+    })?;
+    tx.one(
+        "user",
+        &format!(
+            "insert into account (uuid, name, slug, email, admin, locked, created, modified)
+             values ($1, $2, $3, $4, $5, false, $6, $6) returning {COLUMNS}"
+        ),
+        &[&uuid, name, &slug, email, &admin, &fresh.now],
+        read,
+    )
+}
+
+/// The user with this slug or UUID.
+pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<Found> {
+    let (column, value): (_, &dyn crate::Param) = match user {
+        ResourceId::Uuid(uuid) => ("uuid", uuid),
+        ResourceId::Slug(slug) => ("slug", slug),
+    };
+    tx.one("user", &format!("select {COLUMNS} from account where {column} = $1"), &[value], read)
+}
+
+/// The user with this address.
+pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Found>> {
+    tx.optional(&format!("select {COLUMNS} from account where email = $1"), &[email], read)
+}
+
+/// The user with this key.
+pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<Found> {
+    tx.one("user", &format!("select {COLUMNS} from account where id = $1"), &[&user], read)
+}
+
+/// All users, by name.
+pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<User>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: "account where (cast($1 as text) is null or name = $1)
+                   and (cast($2 as text) is null or lower(name) like $2 escape '\\' or slug like $2 escape '\\'
+                        or cast(uuid as text) like $2 escape '\\')",
+            order: &format!("lower(name) {direction}, slug {direction}"),
+        },
+        &[&filter.name, &filter.search.as_ref().map(|search| contains(search.as_ref()))],
+        page,
+        read_user,
+    )
+}
+
+/// Changes what may change at once.
+pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<Found> {
+    tx.one(
+        "user",
+        &format!(
+            "update account set name = coalesce($2, name), slug = coalesce($3, slug),
+                    admin = coalesce($4, admin), locked = coalesce($5, locked), modified = $6
+             where id = $1 returning {COLUMNS}"
+        ),
+        &[&user, &change.name, &change.slug, &change.admin, &change.locked, &now],
+        read,
+    )
+}
+
+/// Moves the user to an address just proven. What was signed for the old one dies: sessions, legacy tokens and links
+/// that were mailed and not used; one of those would move the account back.
+pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "insert into former_email (email, changed) select email, $2 from account where id = $1
+         on conflict (email) do update set changed = excluded.changed",
+        &[&user, &now],
+    )?;
+    tx.execute("update account set email = $2, modified = $3 where id = $1", &[&user, email, &now])?;
+    tx.execute(
+        "update user_token set revoked = $2 where account_id = $1 and revoked is null",
+        &[&user, &now],
+    )?;
+    crate::sign_in::drop_all(tx, user)?;
+    crate::session::end_all(tx, user)
+}
+
+/// Remembers that the user proved to own the address.
+pub fn confirm(tx: &mut Tx<'_>, user: UserId, now: Timestamp) -> Result<()> {
+    tx.execute("update account set confirmed = coalesce(confirmed, $2) where id = $1", &[&user, &now])?;
+    Ok(())
+}
+
+/// When the address was last given up by somebody, if ever.
+pub fn email_given_up(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Timestamp>> {
+    tx.optional("select changed from former_email where email = $1", &[email], |row| row.get(0))
+}
+
+/// Everybody who administers the server and is not locked.
+pub fn admins(tx: &mut Tx<'_>) -> Result<Vec<User>> {
+    tx.all(&format!("select {COLUMNS} from account where admin and not locked order by id"), &[], read_user)
+}
+
+/// How many administrators who are not locked there are beside this user.
+pub fn other_admins(tx: &mut Tx<'_>, user: UserId) -> Result<i64> {
+    tx.value("select count(*) from account where admin and not locked and id <> $1", &[&user])
+}

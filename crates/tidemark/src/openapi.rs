@@ -1,0 +1,11 @@
+//! `tidemark openapi`: the description of the HTTP API, for the repository and for whoever generates a client.
+
+use crate::failure::{self, Failure, Result};
+
+/// Prints the OpenAPI document.
+pub(crate) fn print() -> Result {
+    let document = tidemark_server::http::openapi()
+        .to_pretty_json()
+        .map_err(|error| Failure::new(format!("The description cannot be written as JSON ({error}).")))?;
+    failure::print(&format!("{document}\n"))
+}

@@ -1,0 +1,133 @@
+//! `tidemark restore`: brings back a backup of the SQLite database. PostgreSQL has `pg_restore` for that.
+
+use std::{
+    error::Error,
+    fs::{self, File},
+    io::{self, BufReader, Read, Seek},
+    path::{Path, PathBuf},
+};
+
+use tidemark_server::config::Flags;
+use tidemark_store::restore;
+
+use crate::{
+    failure::{Failure, Result, causes, print},
+    settings,
+};
+
+/// The arguments of `tidemark restore`.
+#[derive(clap::Args)]
+pub(crate) struct Restore {
+    /// The backup: a database file, as it is or compressed with gzip or zstd
+    #[arg(value_name = "FILE")]
+    backup: PathBuf,
+    /// Read settings from this file
+    #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
+    config: Option<PathBuf>,
+    /// The folder of the database [default: the data folder of the platform]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Replace a database that is there; it is kept as tidemark.db.before-restore
+    #[arg(long)]
+    force: bool,
+}
+
+impl Restore {
+    pub(crate) fn run(self) -> Result {
+        let flags = Flags { data_dir: self.data_dir, ..Flags::default() };
+        let config = settings::load(self.config, &flags)?;
+        if config.database.url.is_some() {
+            return Err(Failure::new(
+                "This server keeps its data in PostgreSQL; bring a backup back with pg_restore.",
+            ));
+        }
+        config.create_folders()?;
+        bring_back(&self.backup, &config.database.file, self.force)?;
+        print(&format!("Restored {} from {}.\n", config.database.file.display(), self.backup.display()))
+    }
+}
+
+fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
+    let claim = claim(database)?;
+    let aside = restore::set_aside(database);
+    if database.exists() {
+        if !force {
+            return Err(Failure::new(format!(
+                "There is a database at {} already; add --force to replace it and keep it as {}.",
+                database.display(),
+                aside.display()
+            )));
+        }
+        if aside.exists() {
+            return Err(Failure::new(format!(
+                "An earlier restore left {}; move it away, so that it is not lost.",
+                aside.display()
+            )));
+        }
+    }
+    let copy = Partial(database.with_extension("restore"));
+    unpack(backup, &copy.0).map_err(|error| {
+        Failure::new(format!(
+            "The backup {} cannot be read ({error}); nothing was changed.",
+            backup.display()
+        ))
+    })?;
+    restore::check(&copy.0).map_err(|error| {
+        Failure::new(format!(
+            "The backup {} cannot be used ({}); nothing was changed.",
+            backup.display(),
+            causes(error.source().unwrap_or(&error))
+        ))
+    })?;
+    restore::replace(&claim, &copy.0, database).map_err(|error| {
+        Failure::new(format!("The database {} cannot be replaced ({error}).", database.display()))
+    })
+}
+
+/// Takes hold of the database, so that no server runs on it meanwhile.
+pub(crate) fn claim(database: &Path) -> Result<restore::Claim> {
+    match restore::claim(database) {
+        Ok(Some(claim)) => Ok(claim),
+        Ok(None) => Err(Failure::new(format!(
+            "Another tidemark is running on {}; stop it first, or choose another folder with --data-dir.",
+            database.display()
+        ))),
+        Err(error) => Err(Failure::new(format!(
+            "The database {} cannot be locked ({error}); choose another folder with --data-dir.",
+            database.display()
+        ))),
+    }
+}
+
+/// Copies a backup to a file of its own and to the disk, unpacked if need be.
+fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
+    let mut source = File::open(backup)?;
+    let mut start = Vec::new();
+    source.by_ref().take(16).read_to_end(&mut start)?;
+    source.rewind()?;
+    let source = BufReader::new(source);
+    let mut reader: Box<dyn Read> = match start.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(source)?),
+        b"SQLite format 3\0" => Box::new(source),
+        _ => {
+            return Err(io::Error::other("it is neither a SQLite database nor one packed with gzip or zstd"));
+        }
+    };
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut target = options.open(target)?;
+    io::copy(&mut reader, &mut target)?;
+    target.sync_all()
+}
+
+/// A file that goes away with its scope, unless it was renamed before.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,260 @@
+//! `tidemark serve`: from the settings to a running server, and to its orderly end.
+
+use std::{
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    path::PathBuf,
+    process,
+    time::Duration,
+};
+
+use axum::{Router, extract::connect_info::IntoMakeServiceWithConnectInfo};
+use axum_server::{
+    Handle, Server,
+    accept::NoDelayAcceptor,
+    tls_rustls::{RustlsAcceptor, RustlsConfig},
+};
+use hyper_util::rt::TokioTimer;
+use tidemark_server::{
+    App,
+    config::{Config, ConfigError, Flags, Tls},
+    http::{self, error::Error},
+};
+use tokio::{net::TcpListener, runtime, task::JoinHandle};
+
+use crate::{
+    failure::{Failure, Result, causes, print},
+    logging, restore, settings,
+};
+
+/// How long requests may take to finish once the server was asked to stop.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// How long a client may take to agree on TLS; a silent one holds up the end of the server for as long.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// The arguments of `tidemark serve`.
+#[derive(clap::Args)]
+pub(crate) struct Serve {
+    /// Read settings from this file
+    #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
+    config: Option<PathBuf>,
+    /// Listen on this address and port [default: 0.0.0.0:6610]
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<String>,
+    /// Keep the data in this folder [default: the data folder of the platform]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Use this PostgreSQL database instead of SQLite: postgres://user:password@host/name
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Print every setting with its default, and stop
+    #[arg(long)]
+    print_config: bool,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result {
+        if self.print_config {
+            return print(Config::example());
+        }
+        let flags = Flags { bind: self.bind, data_dir: self.data_dir, database: self.database };
+        let config = settings::load(self.config, &flags)?;
+        logging::start(&config.logging);
+        runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("The server cannot start its threads ({error}).")))?
+            .block_on(serve(config))
+    }
+}
+
+async fn serve(config: Config) -> Result {
+    let mut signals = Signals::listen()?;
+    config.create_folders()?;
+    // Two servers on one SQLite file would count limits and send mail twice; PostgreSQL is made for sharing.
+    let _claim = match config.database.url {
+        Some(_) => None,
+        None => Some(restore::claim(&config.database.file)?),
+    };
+    let tls = match &config.server.tls {
+        Some(tls) => Some(certificate(tls).await?),
+        None => None,
+    };
+    let listener = listen("server.bind_address", config.server.bind_address).await?;
+    let metrics_listener = match config.server.metrics_address {
+        Some(address) => Some(listen("server.metrics_address", address).await?),
+        None => None,
+    };
+    let address = listener.local_addr().unwrap_or(config.server.bind_address);
+
+    let database = database(&config);
+    let app = App::open(config).await.map_err(|error| cannot_open(&database, &error))?;
+    greet(&app.config, address);
+    let handle = Handle::new();
+    let mut servers = vec![start(listener, tls, http::router(app.clone()), &handle)?];
+    if let Some(listener) = metrics_listener {
+        servers.push(start(listener, None, http::metrics_router(app.clone()), &handle)?);
+    }
+
+    let signal = signals.next().await;
+    tracing::info!(signal, "stopping: requests are being finished; a second signal stops at once");
+    handle.graceful_shutdown(Some(GRACE));
+    tokio::spawn(async move {
+        let signal = signals.next().await;
+        tracing::warn!(signal, "stopped at once");
+        process::exit(1);
+    });
+    for server in servers {
+        if let Ok(Err(error)) = server.await {
+            tracing::error!(%error, "a listener failed");
+        }
+    }
+    app.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Binds a port, or says which setting asks for one that cannot be had.
+async fn listen(setting: &str, address: SocketAddr) -> Result<std::net::TcpListener> {
+    let bound = async { TcpListener::bind(address).await?.into_std() };
+    bound.await.map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
+            io::ErrorKind::PermissionDenied => "this account may not listen there".to_owned(),
+            _ => error.to_string(),
+        };
+        let remedy = if setting == "server.bind_address" {
+            "choose another address with --bind"
+        } else {
+            "choose another address"
+        };
+        Failure::new(format!("{setting} = {address} cannot be listened on: {reason}; {remedy}."))
+    })
+}
+
+async fn certificate(tls: &Tls) -> Result<RustlsConfig> {
+    // An error only says that a provider was installed before, and there is no other.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    RustlsConfig::from_pem_file(&tls.cert_file, &tls.key_file).await.map_err(|error| {
+        Failure::new(format!(
+            "server.tls with {} and {} cannot be used ({error}); name a PEM file with the certificate chain and one with its key.",
+            tls.cert_file.display(),
+            tls.key_file.display()
+        ))
+    })
+}
+
+/// Serves a router in the background until the handle stops it.
+fn start(
+    listener: std::net::TcpListener,
+    tls: Option<RustlsConfig>,
+    router: Router,
+    handle: &Handle<SocketAddr>,
+) -> Result<JoinHandle<io::Result<()>>> {
+    let service: IntoMakeServiceWithConnectInfo<Router, SocketAddr> =
+        router.into_make_service_with_connect_info();
+    let mut server: Server<SocketAddr> = axum_server::from_tcp(listener)
+        .map_err(|error| Failure::new(format!("The server cannot listen ({error}).")))?
+        .handle(handle.clone());
+    // With a timer, a client that sends its headers drop by drop is cut off.
+    server.http_builder().http1().timer(TokioTimer::new());
+    server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
+    // Small answers must not wait for the acknowledgement of the packet before them.
+    Ok(match tls {
+        Some(tls) => {
+            let acceptor =
+                RustlsAcceptor::new(tls).handshake_timeout(HANDSHAKE).acceptor(NoDelayAcceptor::new());
+            tokio::spawn(server.acceptor(acceptor).serve(service))
+        }
+        None => tokio::spawn(server.acceptor(NoDelayAcceptor::new()).serve(service)),
+    })
+}
+
+/// Tells the operator where the server is, where its data is and how to get in.
+fn greet(config: &Config, address: SocketAddr) {
+    let Config { console, data_dir, smtp, .. } = config;
+    let database = database(config);
+    let (url, data, outbox) = (&console.url, data_dir.display(), data_dir.join("outbox"));
+    tracing::info!(%address, console = %url, %data, database, "listening");
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let link = match smtp {
+        Some(_) => "The link to sign in arrives by mail.".to_owned(),
+        None => format!(
+            "No mail server is set: the link to sign in is shown here and kept in {}",
+            outbox.display()
+        ),
+    };
+    eprintln!(
+        "\n  Tidemark {version}\n\n  Listening on  {address}\n  Data in       {data}\n  Database      {database}\n\n  \
+         Open {url} to sign up or in; the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
+    );
+}
+
+/// The database as the operator knows it, without its password.
+fn database(config: &Config) -> String {
+    match &config.database.url {
+        Some(url) => url.to_string(),
+        None => config.database.file.display().to_string(),
+    }
+}
+
+fn cannot_open(database: &str, error: &Error) -> Failure {
+    let reason = match error {
+        Error::Internal(source) | Error::Busy(Some(source)) => match source.downcast_ref::<ConfigError>() {
+            Some(sentence) => return Failure::new(sentence.to_string()),
+            None => causes(source.as_ref()),
+        },
+        _ => "the database does not answer".to_owned(),
+    };
+    Failure::new(format!(
+        "The server cannot start with {database}: {reason}; check that database, or choose another with --database or --data-dir."
+    ))
+}
+
+/// The two signals that ask a program to stop.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn listen() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let on = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::new(format!("The server cannot wait for signals ({error}).")))
+        };
+        Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    /// The name of the next one.
+    #[cfg(unix)]
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn listen() -> Result<Self> {
+        Ok(Self {})
+    }
+
+    /// The name of the next one.
+    #[cfg(not(unix))]
+    async fn next(&mut self) -> &'static str {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        "Ctrl-C"
+    }
+}

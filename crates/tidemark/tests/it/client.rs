@@ -1,0 +1,92 @@
+//! A client of one connection, which speaks just enough HTTP for these tests.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::process::Server;
+
+/// A connection that stays open, and the credential that goes with every call.
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+    pub(crate) token: String,
+}
+
+impl Client {
+    pub(crate) fn connect(server: &Server) -> Self {
+        let stream = server.connect();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream), token: String::new() }
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<(u16, Value)> {
+        self.call("GET", path, "")
+    }
+
+    pub(crate) fn post(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+        self.call("POST", path, &body.to_string())
+    }
+
+    fn call(&mut self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
+        if !self.token.is_empty() {
+            request.push_str(&format!("authorization: Bearer {}\r\n", self.token));
+        }
+        request.push_str("\r\n");
+        request.push_str(body);
+        self.stream.get_mut().write_all(request.as_bytes())?;
+
+        let (mut status, mut length) = (0, 0);
+        for first in 0.. {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if first == 0 {
+                status = line.split(' ').nth(1).unwrap().parse().unwrap();
+            } else if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.parse().unwrap();
+            } else if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    }
+
+    /// Signs somebody up and in with the mail that the server leaves in its data folder.
+    pub(crate) fn sign_up(&mut self, name: &str, data: &Path) {
+        let email = format!("{}@example.org", name.to_lowercase());
+        let (status, answer) =
+            self.post("/v0/auth/signup", &json!({ "name": name, "email": email, "i_agree": true })).unwrap();
+        assert_eq!(status, 202, "{answer}");
+        let token = loop {
+            if let Some(token) = mailed_token(data) {
+                break token;
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let (status, answer) = self.post("/v0/auth/confirm", &json!({ "token": token })).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        self.token = answer["token"].as_str().unwrap().to_owned();
+    }
+}
+
+fn mailed_token(data: &Path) -> Option<String> {
+    let mut files = fs::read_dir(data.join("outbox")).unwrap().map(|entry| entry.unwrap().path());
+    let mail = files.find(|file| file.extension().is_some_and(|kind| kind == "eml"))?;
+    let mail = fs::read_to_string(mail).unwrap().replace("=\r\n", "");
+    let token = &mail[mail.find("eyJ").unwrap()..];
+    let end = token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character));
+    Some(token[..end.unwrap()].to_owned())
+}

@@ -1,0 +1,9 @@
+//! The binary from outside: real processes on real ports. What the API answers is tested in the server crate.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod backup;
+mod client;
+mod process;
+mod serve;
+mod storm;

@@ -1,0 +1,100 @@
+//! A server in a process of its own, and a PostgreSQL database for it.
+
+use std::{
+    env,
+    io::{self, BufRead, BufReader, Read},
+    mem,
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+};
+
+use tokio_postgres::NoTls;
+
+/// A running server; it goes away with its test.
+pub(crate) struct Server {
+    process: Child,
+    log: Box<dyn BufRead + Send>,
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// Starts a server with its data in this folder.
+    pub(crate) fn start(data: &Path) -> Self {
+        Self::spawn(tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]).arg(data))
+    }
+
+    /// Starts a server and waits until it listens.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let log = Box::new(BufReader::new(process.stderr.take().unwrap()));
+        let mut server = Self { process, log, address: String::new() };
+        let line = server.find("\"message\":\"listening\"");
+        server.address = line.split("\"address\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        server
+    }
+
+    /// The next line of the log with this in it.
+    pub(crate) fn find(&mut self, part: &str) -> String {
+        let mut lines = self.log.by_ref().lines().map(Result::unwrap);
+        lines.find(|line| line.contains(part)).unwrap()
+    }
+
+    /// Reads the log away: a server that writes much would wait for its reader.
+    pub(crate) fn drain(&mut self) {
+        let mut log = mem::replace(&mut self.log, Box::new(io::empty()));
+        thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Waits for the end, and answers how it ended and the rest of the log.
+    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        (self.process.wait().unwrap(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The command without settings from the outside.
+pub(crate) fn tidemark(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEMARK_")) {
+        command.env_remove(name);
+    }
+    let nowhere = env!("CARGO_TARGET_TMPDIR");
+    command.env("HOME", nowhere).env_remove("XDG_CONFIG_HOME").args(arguments);
+    command
+}
+
+/// A fresh PostgreSQL database on the server that `TIDEMARK_TEST_POSTGRES` names.
+pub(crate) fn create_database() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let url = env::var("TIDEMARK_TEST_POSTGRES")
+        .expect("TIDEMARK_TEST_POSTGRES names a PostgreSQL server; `cargo xtask test` starts one");
+    let name = format!("process_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(&format!("drop database if exists {name}")).await.unwrap();
+        client.batch_execute(&format!("create database {name} template template0")).await.unwrap();
+    });
+    let (server, _) = url.rsplit_once('/').unwrap();
+    format!("{server}/{name}")
+}

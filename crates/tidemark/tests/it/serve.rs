@@ -1,0 +1,187 @@
+//! `tidemark serve` and `tidemark restore` as their operator meets them: a process, a port, signals and exit codes.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::Output,
+    time::{Duration, Instant},
+};
+
+use crate::process::{Server, tidemark};
+
+fn run(arguments: &[&str], data: &Path) -> Output {
+    tidemark(arguments).arg("--data-dir").arg(data).output().unwrap()
+}
+
+fn failure(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+fn get(stream: &mut TcpStream, path: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn it_serves_with_no_configuration_and_stops_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for signal in ["TERM", "INT"] {
+        let server = Server::start(&data);
+        assert!(get(&mut server.connect(), "/").starts_with("HTTP/1.1 200"));
+        // Neither a silent connection nor an idle one holds up the end.
+        let _silent = server.connect();
+        let mut idle = server.connect();
+        idle.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        idle.read_exact(&mut [0; 12]).unwrap();
+        let asked = Instant::now();
+        server.signal(signal);
+        let (status, log) = server.wait();
+        assert_eq!(status.code(), Some(0), "{log}");
+        assert!(log.contains("\"message\":\"stopped\""), "{log}");
+        assert!(asked.elapsed() < Duration::from_secs(5));
+    }
+    // A database that was closed leaves no log behind.
+    assert!(data.join("tidemark.db").exists() && !data.join("tidemark.db-wal").exists());
+}
+
+#[test]
+fn a_request_in_flight_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut stream = server.connect();
+    let body = br#"{"email":"nobody"}"#;
+    let head = format!(
+        "POST /v0/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body[..5]).unwrap();
+    // An answer to another request shows that the bytes before it have arrived too.
+    assert!(get(&mut server.connect(), "/").starts_with("HTTP/1.1 200"));
+    server.signal("TERM");
+    let address = server.address.clone();
+    while TcpStream::connect(&address).is_ok() {
+        std::thread::yield_now();
+    }
+    stream.write_all(&body[5..]).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert_eq!(server.wait().0.code(), Some(0));
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let mut stream = server.connect();
+    stream
+        .write_all(b"POST /v0/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n")
+        .unwrap();
+    assert!(get(&mut server.connect(), "/").starts_with("HTTP/1.1 200"));
+    server.signal("TERM");
+    server.find("stopping");
+    server.signal("TERM");
+    assert_eq!(server.wait().0.code(), Some(1));
+}
+
+#[test]
+fn what_cannot_be_had_is_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, other) = (folder.path().join("data"), folder.path().join("other"));
+    let server = Server::start(&data);
+    let taken = failure(&run(&["serve", "--bind", &server.address], &other));
+    assert!(taken.contains("server.bind_address") && taken.contains("--bind"), "{taken}");
+    let held = failure(&run(&["serve", "--bind", "127.0.0.1:0"], &data));
+    assert!(held.contains("Another tidemark is running"), "{held}");
+    let held = failure(&run(&["restore", "backup.db"], &data));
+    assert!(held.contains("Another tidemark is running"), "{held}");
+
+    let unreachable = failure(&run(
+        &[
+            "serve",
+            "--bind",
+            "127.0.0.1:0",
+            "--database",
+            "postgres://me:hunter2@127.0.0.1:1/x?connect_timeout=1",
+        ],
+        &other,
+    ));
+    assert!(
+        unreachable.contains("cannot start with postgres://me:************@127.0.0.1:1/x"),
+        "{unreachable}"
+    );
+    let typo = failure(&run(&["serve", "--bind", "6610"], &other));
+    assert!(typo.contains("server.bind_address = \"6610\" (from --bind)"), "{typo}");
+    assert_eq!(tidemark(&["serve", "--bnid"]).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn the_settings_are_printed_as_a_file_that_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = tidemark(&["serve", "--print-config"]).output().unwrap();
+    assert!(printed.status.success());
+    let file = folder.path().join("tidemark.toml");
+    fs::write(&file, &printed.stdout).unwrap();
+    // It gets as far as the backup, which is not there.
+    let output = tidemark(&["restore", "missing.db", "--config"])
+        .arg(&file)
+        .arg("--data-dir")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(failure(&output).contains("missing.db"));
+}
+
+#[test]
+fn a_backup_comes_back_plain_or_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start(&data);
+    server.signal("TERM");
+    server.wait();
+    let bytes = fs::read(data.join("tidemark.db")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&bytes).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let mut damaged = bytes.clone();
+    damaged[4096..4296].fill(0xff);
+    let files = [
+        ("plain", bytes.clone(), true),
+        ("zstd", zstd::encode_all(bytes.as_slice(), 1).unwrap(), true),
+        ("cut", gzip[..gzip.len() / 2].to_vec(), false),
+        ("gzip", gzip, true),
+        ("damaged", damaged, false),
+        ("nonsense", b"nonsense".to_vec(), false),
+    ];
+    for (name, content, good) in files {
+        let (backup, target) = (folder.path().join(name), folder.path().join(format!("to-{name}")));
+        fs::write(&backup, content).unwrap();
+        let restored = run(&["restore", backup.to_str().unwrap()], &target);
+        assert_eq!(restored.status.success(), good, "{name}: {restored:?}");
+        if good {
+            assert_eq!(fs::read(target.join("tidemark.db")).unwrap(), bytes, "{name}");
+        } else {
+            assert!(failure(&restored).contains("nothing was changed"));
+            assert_eq!(fs::read_dir(&target).unwrap().count(), 1, "only the lock is left");
+        }
+    }
+
+    let plain = folder.path().join("plain");
+    let refused = failure(&run(&["restore", plain.to_str().unwrap()], &data));
+    assert!(refused.contains("--force"), "{refused}");
+    assert!(run(&["restore", "--force", plain.to_str().unwrap()], &data).status.success());
+    assert!(data.join("tidemark.db.before-restore").exists());
+    let refused = failure(&run(&["restore", "--force", plain.to_str().unwrap()], &data));
+    assert!(refused.contains("move it away"), "{refused}");
+    let server = Server::start(&data);
+    assert!(get(&mut server.connect(), "/").starts_with("HTTP/1.1 200"));
+}

@@ -1,0 +1,64 @@
+//! The chores of this repository, started as `cargo xtask <command>`.
+//!
+//! It needs Rust, Node, a C compiler and a Unix; whatever else a command wants, the command installs or names.
+//! Nothing here is part of the product.
+
+mod bench;
+mod conformance;
+mod openapi;
+mod postgres;
+mod run;
+mod service;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What a chore returns: nothing, or one sentence on what went wrong and what to do about it.
+type Result<T = ()> = std::result::Result<T, String>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of this repository.")]
+enum Chore {
+    /// Build the console and the binary, then start the service.
+    Run {
+        /// Flags for `tidemark serve`, after `--`.
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Run every test, on both database engines, and the conformance run against a live server.
+    Test {
+        /// Run only the Rust tests whose name contains one of these words.
+        filters: Vec<String>,
+    },
+    /// Run schemathesis against a live server: does it keep what its API description promises?
+    Conformance,
+    /// Write `openapi.json` from the server's routes.
+    Openapi {
+        /// Only say whether the file is up to date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measure what the project claims about its speed.
+    Bench,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Chore::parse() {
+        Chore::Run { arguments } => run::serve(&arguments),
+        Chore::Test { filters } => test::all(&filters),
+        Chore::Conformance => conformance::check(),
+        Chore::Openapi { check: false } => openapi::write(),
+        Chore::Openapi { check: true } => openapi::check(),
+        Chore::Bench => bench::all(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("cargo xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

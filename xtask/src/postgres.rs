@@ -1,0 +1,120 @@
+//! A private PostgreSQL server for one test run: on the loopback address, forgotten afterwards.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    Result,
+    service::{self, Service},
+    tools,
+};
+
+/// Where Debian keeps its PostgreSQL versions, outside the search path.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// Fast because nothing of it has to survive a crash; many connections because every test has its own pool.
+const SETTINGS: [&str; 6] = [
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=400",
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+];
+
+/// A running PostgreSQL server; it stops and its data goes when this is dropped.
+pub(crate) struct Postgres {
+    /// The folder of its programs, `pg_dump` among them.
+    pub(crate) programs: PathBuf,
+    /// How a test connects to it, as a superuser.
+    pub(crate) url: String,
+    _service: Service,
+}
+
+/// Start a new, empty PostgreSQL server, installing PostgreSQL if need be.
+pub(crate) fn start() -> Result<Postgres> {
+    let programs = match programs() {
+        Some(programs) => programs,
+        None => {
+            tools::install(&["postgresql"])?;
+            programs()
+                .ok_or("the package postgresql brought no server; install a PostgreSQL server by hand")?
+        }
+    };
+    let port = tools::free_port()?;
+    let folder = service::folder("postgres")?;
+    let data = folder.join("data");
+    let log = folder.join("log");
+    let output =
+        File::create(&log).map_err(|error| format!("{} could not be made: {error}", log.display()))?;
+
+    let as_root = tools::is_root();
+    if as_root {
+        tools::run(Command::new("chown").arg("postgres").arg(&folder))?;
+    }
+    // PostgreSQL refuses to run as root; its package brings a user for it.
+    let command = |program: &str| {
+        let program = programs.join(program);
+        if as_root {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        }
+    };
+    // Neither may start in a folder that its user cannot read.
+    tools::run(
+        command("initdb")
+            .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
+            .arg(&data)
+            .current_dir(&folder)
+            .stdout(Stdio::null()),
+    )
+    .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+
+    let mut server = command("postgres");
+    server.arg("-D").arg(&data).arg("-p").arg(port.to_string()).current_dir(&folder);
+    for setting in SETTINGS {
+        server.args(["-c", setting]);
+    }
+    server.stdout(Stdio::null()).stderr(output);
+    let mut service = Service::start(&mut server, folder)?;
+    service
+        .wait(|| {
+            tools::succeeds(
+                Command::new(programs.join("pg_isready"))
+                    .args(["--quiet", "--host=127.0.0.1", "--username=postgres", "--dbname=postgres"])
+                    .arg(format!("--port={port}")),
+            )
+        })
+        .map_err(|reason| format!("PostgreSQL did not start: {reason}. {}", last_line(&log)))?;
+    Ok(Postgres {
+        programs,
+        url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
+        _service: service,
+    })
+}
+
+/// The folder with the newest PostgreSQL server of this machine.
+fn programs() -> Option<PathBuf> {
+    let version = |folder: &Path| folder.file_name()?.to_str()?.parse::<u32>().ok();
+    fs::read_dir(DEBIAN)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|folder| folder.join("bin/postgres").is_file())
+        .max_by_key(|folder| version(folder))
+        .map(|folder| folder.join("bin"))
+        .or_else(|| tools::find("postgres"))
+}
+
+/// The last thing a server wrote into its log.
+fn last_line(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().last().unwrap_or("It wrote nothing into its log.").to_owned()
+}

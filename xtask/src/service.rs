@@ -1,0 +1,114 @@
+//! A process that the tests need, and its folder: both are gone once the chore ends, however it ends.
+
+use std::{
+    env, fs,
+    os::unix::{fs::DirBuilderExt, process::CommandExt},
+    path::PathBuf,
+    process::{self, Child, ChildStdin, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::Result;
+
+/// How long a service may take until it answers.
+const START: Duration = Duration::from_secs(60);
+
+/// Waits for the end of its standard input, which only this process holds open: it ends with us, even when we are
+/// killed. Then stops process `$1`, by force after ten seconds, and removes folder `$2`.
+const WATCHDOG: &str = "
+    read -r _
+    kill -INT \"$1\" 2>/dev/null
+    tries=0
+    while kill -0 \"$1\" 2>/dev/null; do
+        tries=$((tries + 1))
+        test $tries -eq 100 && kill -KILL \"$1\"
+        sleep 0.1
+    done
+    rm -rf -- \"$2\"
+";
+
+/// A running process with a folder of its own.
+pub(crate) struct Service {
+    process: Child,
+    watchdog: Child,
+    /// Closing it tells the watchdog to act.
+    leash: Option<ChildStdin>,
+}
+
+/// Make a new empty folder for a service, which nobody else can read.
+pub(crate) fn folder(name: &str) -> Result<PathBuf> {
+    let folder = env::temp_dir().join(format!("tidemark-{name}-{}", process::id()));
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .map_err(|error| format!("{} could not be made: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+impl Service {
+    /// Start a process, which must end on SIGINT; its folder is removed when the service is dropped.
+    pub(crate) fn start(command: &mut Command, folder: PathBuf) -> Result<Self> {
+        // Each in its own process group: Ctrl-C is for the tests, the watchdog does the rest.
+        let process = command.stdin(Stdio::null()).process_group(0).spawn().map_err(|error| {
+            format!("{} could not be started: {error}", command.get_program().to_string_lossy())
+        })?;
+        let mut watchdog = Command::new("sh")
+            .args(["-c", WATCHDOG, "sh", &process.id().to_string()])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("sh could not be started: {error}"))?;
+        let leash = watchdog.stdin.take();
+        Ok(Self { process, watchdog, leash })
+    }
+
+    /// Wait until the service answers, as `ready` tells.
+    pub(crate) fn wait(&mut self, mut ready: impl FnMut() -> bool) -> Result {
+        let start = Instant::now();
+        while !ready() {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Err(format!("it stopped at once ({status})"));
+            }
+            if start.elapsed() > START {
+                return Err(format!("it did not answer within {} seconds", START.as_secs()));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.leash.take());
+        // The process first: the watchdog sees it alive until its end has been collected here.
+        let _ = self.process.wait();
+        let _ = self.watchdog.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_dropped_service() {
+        let folder = folder("test").unwrap();
+        fs::write(folder.join("file"), "content").unwrap();
+        let start = Instant::now();
+        let service = Service::start(Command::new("sleep").arg("60"), folder.clone()).unwrap();
+        drop(service);
+        assert!(start.elapsed() < Duration::from_secs(30), "the process was not stopped");
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_service_that_stops_at_once_is_not_waited_for() {
+        let folder = folder("stopped").unwrap();
+        let mut service = Service::start(&mut Command::new("true"), folder).unwrap();
+        let error = service.wait(|| false).unwrap_err();
+        assert_eq!(error, "it stopped at once (exit status: 0)");
+    }
+}

@@ -1,0 +1,54 @@
+//! `cargo xtask test`: every test of the repository, with the servers it needs.
+
+use std::{env, ffi::OsString};
+
+use crate::{
+    Result, conformance, postgres,
+    tools::{self, say},
+};
+
+/// Where the Rust tests look for a PostgreSQL server; set beforehand, it is used instead of a private one.
+pub(crate) const POSTGRES: &str = "TIDEMARK_TEST_POSTGRES";
+
+/// Run all tests, or with filters only the Rust tests whose name contains one of them.
+pub(crate) fn all(filters: &[String]) -> Result {
+    rust(filters)?;
+    if filters.is_empty() {
+        conformance::check()?;
+        say("Every test passed.");
+    }
+    Ok(())
+}
+
+/// Run the Rust tests on both engines.
+fn rust(filters: &[String]) -> Result {
+    if filters.is_empty() {
+        say("Running the examples in the documentation.");
+        tools::run(&mut tools::cargo(&["test", "--workspace", "--doc", "--quiet"])?)?;
+    }
+
+    let mut tests = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
+        tools::cargo(&["nextest", "run", "--workspace"])?
+    } else {
+        tools::cargo(&["test", "--workspace", "--all-targets", "--"])?
+    };
+    tests.args(filters);
+
+    if env::var_os(POSTGRES).is_some() {
+        say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
+        return tools::run(&mut tests);
+    }
+    say("Starting a private PostgreSQL server.");
+    let postgres =
+        postgres::start().map_err(|reason| format!("{reason} (or name a server in {POSTGRES})"))?;
+    tests.env(POSTGRES, &postgres.url).env("PATH", search_path(&postgres)?);
+    say("Running the Rust tests.");
+    tools::run(&mut tests)
+}
+
+/// The search path with the private server's programs first, so that `pg_dump` is of its version.
+fn search_path(postgres: &postgres::Postgres) -> Result<OsString> {
+    let rest = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([postgres.programs.clone()].into_iter().chain(env::split_paths(&rest)))
+        .map_err(|error| format!("{} cannot stand on the search path: {error}", postgres.programs.display()))
+}

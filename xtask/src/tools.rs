@@ -1,0 +1,167 @@
+//! Finding programs, installing the ones that are missing, and running them.
+
+use std::{
+    env,
+    ffi::OsStr,
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::Result;
+
+/// The root of the checkout.
+pub(crate) fn root() -> Result<PathBuf> {
+    // Read when running: two checkouts may share one target folder, and so one `xtask` binary.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").ok_or("start this program as `cargo xtask`")?;
+    Path::new(&manifest)
+        .parent()
+        .map(Path::to_path_buf)
+        .ok_or_else(|| "the xtask package has no parent folder".to_owned())
+}
+
+/// The folder cargo builds into, whichever way it was chosen.
+pub(crate) fn target() -> Result<PathBuf> {
+    let program = env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+    program
+        .ancestors()
+        .nth(2)
+        .map(Path::to_path_buf)
+        .ok_or_else(|| "start this program as `cargo xtask`".to_owned())
+}
+
+/// A cargo command at the root of the checkout.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root()?);
+    Ok(command)
+}
+
+/// Say in one sentence what happens next.
+pub(crate) fn say(sentence: &str) {
+    eprintln!("xtask: {sentence}");
+}
+
+/// Run a command with its output shown, and fail when it fails.
+pub(crate) fn run(command: &mut Command) -> Result {
+    let name = describe(command);
+    let status = command.status().map_err(|error| format!("`{name}` could not be started: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{name}` failed ({status})")) }
+}
+
+/// Run a command with its output shown, and fail when it fails or takes too long.
+pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result {
+    let name = describe(command);
+    let lost = |error| format!("`{name}` could not be run: {error}");
+    let start = Instant::now();
+    let mut process = command.spawn().map_err(lost)?;
+    loop {
+        match process.try_wait().map_err(lost)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(format!("`{name}` failed ({status})")),
+            None if start.elapsed() > limit => {
+                process.kill().and_then(|()| process.wait()).map_err(lost)?;
+                return Err(format!("`{name}` was stopped because it took over {} seconds", limit.as_secs()));
+            }
+            None => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+/// Run a command and return what it prints; its errors stay on the terminal.
+pub(crate) fn read(command: &mut Command) -> Result<String> {
+    let name = describe(command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("`{name}` could not be started: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("`{name}` failed ({})", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("`{name}` printed something that is not text"))
+}
+
+/// Whether a command can be started and succeeds, without showing what it prints.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The folder on the search path that holds a program.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).find(|folder| folder.join(program).is_file())
+}
+
+/// Whether this process runs as root.
+pub(crate) fn is_root() -> bool {
+    read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Install system packages; the error names them when that is not possible here.
+pub(crate) fn install(packages: &[&str]) -> Result {
+    let wanted = packages.join(" ");
+    if find("apt-get").is_none() {
+        return Err(format!(
+            "the Debian packages {wanted} or their like are missing; install them with your package manager"
+        ));
+    }
+    let sudo: &[&str] = if is_root() { &[] } else { &["sudo", "--non-interactive"] };
+    if !sudo.is_empty() && !succeeds(Command::new("sudo").args(["--non-interactive", "true"])) {
+        return Err(format!(
+            "the packages {wanted} are missing; install them with `sudo apt-get install {wanted}`"
+        ));
+    }
+    say(&format!("Installing the packages {wanted}."));
+    let apt = |arguments: &[&str]| {
+        let mut words =
+            sudo.iter().chain(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]).chain(arguments);
+        let program = words.next().copied().unwrap_or_default();
+        run(Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()))
+    };
+    apt(&["update", "--quiet"])?;
+    let mut arguments = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
+    arguments.extend(packages);
+    apt(&arguments)
+}
+
+/// A TCP port of the loopback address that nobody listens on.
+pub(crate) fn free_port() -> Result<u16> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| format!("no free port on 127.0.0.1: {error}"))
+}
+
+/// A command as a person would type it.
+fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let words: Vec<_> = [program.file_name().unwrap_or(program.as_os_str())]
+        .into_iter()
+        .chain(command.get_args())
+        .map(OsStr::to_string_lossy)
+        .collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command() {
+        let error = run(Command::new("/bin/sh").args(["-c", "exit 3"])).unwrap_err();
+        assert_eq!(error, "`sh -c exit 3` failed (exit status: 3)");
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_stopped() {
+        let error = run_within(Duration::ZERO, Command::new("sleep").arg("60")).unwrap_err();
+        assert_eq!(error, "`sleep 60` was stopped because it took over 0 seconds");
+    }
+}
