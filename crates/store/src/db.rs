@@ -316,20 +316,28 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// A subquery for the keys of a table whose name or slug contains a text, and the value to bind to `$2` for it;
-    /// `$1` is the project. Texts of three characters and more are found by an index.
-    pub(crate) fn matching(&self, table: &str, text: &str) -> (String, String) {
-        let by_pattern = format!(
-            "select id from {table} where project_id = $1 and lower(name) || '\n' || slug like $2 escape '\\'"
-        );
+    /// The condition that a row of `table` has a text in its name or slug or, with `by_uuid`, a UUID from `$3` to `$4`;
+    /// and the value to bind to `$2` for it. Texts of three characters and more are found by an index.
+    pub(crate) fn matching(&self, table: &str, text: &str, by_uuid: bool) -> (String, String) {
         match &self.connection {
-            Connection::Sqlite(_) if text.chars().count() >= 3 => (
-                format!("select rowid from {table}_search where {table}_search match $2"),
-                format!("\"{}\"", text.replace('"', "\"\"")),
-            ),
-            Connection::Sqlite(_) => (by_pattern, contains(text)),
-            // The expression of the index, to the letter.
-            Connection::Postgres(_) => (by_pattern.replace("'\n'", "chr(10)"), contains(text)),
+            Connection::Sqlite(_) => {
+                let (keys, bound) = if text.chars().count() >= 3 {
+                    let keys = format!("select rowid from {table}_search where {table}_search match $2");
+                    (keys, format!("\"{}\"", text.replace('"', "\"\"")))
+                } else {
+                    let pattern = "lower(name) || '\n' || slug like $2 escape '\\'";
+                    (format!("select id from {table} where project_id = $1 and {pattern}"), contains(text))
+                };
+                let uuids = format!(" union all select id from {table} where uuid between $3 and $4");
+                (format!("{table}.id in ({keys}{})", if by_uuid { &uuids } else { "" }), bound)
+            }
+            Connection::Postgres(_) => {
+                // The expression of the index, to the letter. A subquery would be joined, and the join now and then be
+                // planned as a walk through the whole table.
+                let pattern = format!("lower({table}.name) || chr(10) || {table}.slug like $2 escape '\\'");
+                let uuids = format!(" or {table}.uuid between $3 and $4");
+                (format!("({pattern}{})", if by_uuid { &uuids } else { "" }), contains(text))
+            }
         }
     }
 

@@ -140,16 +140,16 @@ impl Dimension {
         let plus = if search.is_some() { "+" } else { "" };
         let mut condition = format!("{plus}{table}.project_id = $1 and {table}.archived {state}");
         let mut params: Vec<&dyn Param> = vec![&project];
-        let found = search.map(|search| (tx.matching(table, search), uuids_starting_with(search)));
-        if let Some(((keys, text), range)) = &found {
+        let found = search.map(|search| {
+            let range = uuids_starting_with(search);
+            (tx.matching(table, search, range.is_some()), range)
+        });
+        if let Some(((matches, text), range)) = &found {
             params.push(text);
-            condition.push_str(&format!(" and {table}.id in ({keys}"));
+            condition.push_str(&format!(" and {matches}"));
             if let Some((first, last)) = range {
                 params.extend([first as &dyn Param, last]);
-                condition
-                    .push_str(&format!(" union all select id from {table} where uuid between $3 and $4"));
             }
-            condition.push(')');
         }
         if let Some(name) = &filter.name {
             params.push(name);

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Transaction};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
+};
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -61,6 +63,10 @@ impl Postgres {
             .max_size(connections)
             .wait_timeout(Some(PATIENCE))
             .runtime(Runtime::Tokio1)
+            // Compiling a statement takes longer than any of ours runs.
+            .post_create(Hook::async_fn(|client, _| {
+                Box::pin(async { client.batch_execute("set jit = off").await.map_err(HookError::Backend) })
+            }))
             .build()
             .map_err(|error| Error::Engine(error.into()))?;
         let this = Self { pool };

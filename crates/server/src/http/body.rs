@@ -65,7 +65,7 @@ fn explain(path: &str, error: &serde_json::Error) -> String {
     let reason = reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason);
     let reason = match reason.split_once("expected struct ") {
         Some((found, _)) => format!("{found}expected an object"),
-        None => reason.replace("a nonzero u32", "a whole number from 1 to 4294967295"),
+        None => reason.to_owned(),
     };
     format!("The body {what}{place}: {reason} (line {line}, column {column}).")
 }

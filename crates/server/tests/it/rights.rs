@@ -202,38 +202,58 @@ async fn changes(server: &TestServer) -> i64 {
     server.app.db.read(move |tx| tx.value(&sql, &[])).await.unwrap()
 }
 
-both! {
-    async fn every_operation_keeps_its_promise_to_everybody(server: TestServer) {
-        let cast = Cast::enter(&server).await;
-        let private = Stage::set(&server, &cast, Caller::Stranger, Visibility::Private).await;
-        let public = Stage::set(&server, &cast, Caller::Stranger, Visibility::Public).await;
-        let mut broken = Vec::new();
-        for operation in contract::operations() {
-            let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
-            let places = if operation.path.contains("{project}") { 2 } else { 1 };
-            for (visibility, shared) in stages.into_iter().take(places) {
-                // Limits are tested elsewhere: a minute passes, and everybody has an address of their own.
-                server.pass(60);
-                for (number, caller) in (1..).zip(Caller::ALL) {
-                    if !caller.is_told_apart(operation) {
-                        continue;
-                    }
-                    server.call_from([198, 51, 100, number]);
-                    let harmless = operation.method == "GET"
-                        || promised(&operation.right, visibility, caller) != Verdict::Done;
-                    let own = match harmless {
-                        true => None,
-                        false => Some(Stage::set(&server, &cast, caller, visibility).await),
-                    };
-                    let stage = own.as_ref().unwrap_or(shared);
-                    let what = (operation, visibility);
-                    if let Err(problem) = try_out(&server, &cast, stage, what, caller).await {
-                        broken.push(format!("{} ({visibility}) as {caller:?}: {problem}", operation.id));
-                    }
+/// The operations are shared out among so many tests, which run beside each other.
+const PARTS: usize = 4;
+
+/// Calls one part of the operations as everybody.
+async fn walk(server: &TestServer, part: usize) {
+    let cast = Cast::enter(server).await;
+    let private = Stage::set(server, &cast, Caller::Stranger, Visibility::Private).await;
+    let public = Stage::set(server, &cast, Caller::Stranger, Visibility::Public).await;
+    let mut broken = Vec::new();
+    for operation in contract::operations().iter().skip(part).step_by(PARTS) {
+        let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
+        let places = if operation.path.contains("{project}") { 2 } else { 1 };
+        for (visibility, shared) in stages.into_iter().take(places) {
+            // Limits are tested elsewhere: a minute passes, and everybody has an address of their own.
+            server.pass(60);
+            for (number, caller) in (1..).zip(Caller::ALL) {
+                if !caller.is_told_apart(operation) {
+                    continue;
+                }
+                server.call_from([198, 51, 100, number]);
+                let harmless = operation.method == "GET"
+                    || promised(&operation.right, visibility, caller) != Verdict::Done;
+                let own = match harmless {
+                    true => None,
+                    false => Some(Stage::set(server, &cast, caller, visibility).await),
+                };
+                let stage = own.as_ref().unwrap_or(shared);
+                let what = (operation, visibility);
+                if let Err(problem) = try_out(server, &cast, stage, what, caller).await {
+                    broken.push(format!("{} ({visibility}) as {caller:?}: {problem}", operation.id));
                 }
             }
         }
-        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+both! {
+    async fn every_operation_keeps_its_promise_to_everybody_1(server: TestServer) {
+        walk(&server, 0).await;
+    }
+
+    async fn every_operation_keeps_its_promise_to_everybody_2(server: TestServer) {
+        walk(&server, 1).await;
+    }
+
+    async fn every_operation_keeps_its_promise_to_everybody_3(server: TestServer) {
+        walk(&server, 2).await;
+    }
+
+    async fn every_operation_keeps_its_promise_to_everybody_4(server: TestServer) {
+        walk(&server, 3).await;
     }
 
     async fn a_project_key_dies_with_its_organization(server: TestServer) {
