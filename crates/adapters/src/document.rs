@@ -34,8 +34,7 @@ pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
 /// The entries of a document, of which there has to be one; `path` is where they would be.
 pub(crate) fn some(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
     if entries.is_empty() {
-        let place = Some(Place::Path(path.to_owned()));
-        return Err(Failure::Broken(Reason { place, expected: "at least one benchmark".to_owned(), found: None }));
+        return Err(Failure::missing(Place::Path(path.to_owned()), "at least one benchmark"));
     }
     Ok(entries)
 }

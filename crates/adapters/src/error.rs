@@ -80,6 +80,11 @@ impl Failure {
         Self::Broken(Reason { place: Some(place), expected: expected.into(), found: Some(excerpt(found)) })
     }
 
+    /// Points at where something is missing.
+    pub(crate) fn missing(place: Place, expected: impl Into<String>) -> Self {
+        Self::Broken(Reason { place: Some(place), expected: expected.into(), found: None })
+    }
+
     pub(crate) fn into_error(self, adapter: Adapter) -> ParseError {
         let (Self::Foreign(reason) | Self::Broken(reason)) = self;
         let Reason { place, expected, found } = reason;
