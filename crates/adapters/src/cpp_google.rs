@@ -194,7 +194,7 @@ fn place(index: usize) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::{Adapter, Average};
+    use tidemark_api::{Adapter, Average, Parameters};
 
     use super::split;
     use crate::parse;
@@ -295,7 +295,7 @@ mod tests {
     fn arguments_are_parameters() {
         let split = |name: &str| {
             let (label, parameters) = split(name);
-            format!("{label} {:?}", parameters.iter().flat_map(|all| all.iter()).collect::<Vec<_>>())
+            format!("{label} {:?}", parameters.iter().flat_map(Parameters::iter).collect::<Vec<_>>())
         };
         let names = [
             "BM_x",

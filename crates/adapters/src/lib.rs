@@ -13,6 +13,7 @@ mod js_mitata;
 mod js_vitest;
 mod json;
 mod load_k6;
+mod load_oha;
 mod python_pyperf;
 mod python_pytest;
 mod results;
@@ -50,8 +51,18 @@ pub const ADAPTERS: &[Tool] = {
     use Adapter::*;
     use Average::{Mean, Median};
     &[
-        tool(Json, "The service's own format, for everything without an adapter", &[Mean, Median], json::parse),
-        tool(CSharpDotNet, "BenchmarkDotNet, JSON of a full exporter", &[Mean, Median], c_sharp_dot_net::parse),
+        tool(
+            Json,
+            "The service's own format, for everything without an adapter",
+            &[Mean, Median],
+            json::parse,
+        ),
+        tool(
+            CSharpDotNet,
+            "BenchmarkDotNet, JSON of a full exporter",
+            &[Mean, Median],
+            c_sharp_dot_net::parse,
+        ),
         tool(CppGoogle, "Google Benchmark, JSON", &[Mean, Median], cpp_google::parse),
         tool(JavaJmh, "JMH, JSON", &[Mean], java_jmh::parse),
         tool(JsVitest, "Vitest, JSON", &[Mean, Median], js_vitest::parse),
@@ -60,6 +71,7 @@ pub const ADAPTERS: &[Tool] = {
         tool(JsMitata, "mitata, JSON", &[Mean, Median], js_mitata::parse),
         tool(PythonPyperf, "pyperf, JSON", &[Mean, Median], python_pyperf::parse),
         tool(LoadK6, "k6, JSON of its summary", &[Mean, Median], load_k6::parse),
+        tool(LoadOha, "oha, JSON", &[Mean, Median], load_oha::parse),
     ]
 };
 
