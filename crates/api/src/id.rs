@@ -80,6 +80,8 @@ macro_rules! uuids {
 }
 
 uuids! {
+    /// Identifies an alert.
+    AlertUuid,
     /// Identifies an entry of the audit log.
     AuditUuid,
     /// Identifies a benchmark.
@@ -92,6 +94,8 @@ uuids! {
     InvitationUuid,
     /// Identifies a measure.
     MeasureUuid,
+    /// Identifies a metric.
+    MetricUuid,
     /// Identifies a model of a threshold.
     ModelUuid,
     /// Identifies an organization.
@@ -102,6 +106,8 @@ uuids! {
     ProjectUuid,
     /// Identifies a key of a project.
     ProjectKeyUuid,
+    /// Identifies a report.
+    ReportUuid,
     /// Identifies an installation of the server.
     ServerUuid,
     /// Identifies the specification of a machine.
@@ -118,6 +124,8 @@ uuids! {
     UserUuid,
     /// Identifies a key of a user.
     UserKeyUuid,
+    /// Identifies a variant of a benchmark.
+    VariantUuid,
 }
 
 /// Refers to a resource by UUID or by slug.

@@ -10,6 +10,7 @@ mod number;
 mod patch;
 mod scalar;
 
+pub mod adapter;
 pub mod audit;
 pub mod auth;
 pub mod benchmark;
@@ -35,7 +36,9 @@ pub mod threshold;
 pub mod time;
 pub mod token;
 pub mod user;
+pub mod variant;
 
+pub use adapter::*;
 pub use audit::*;
 pub use auth::*;
 pub use benchmark::*;
@@ -62,3 +65,4 @@ pub use threshold::*;
 pub use time::Timestamp;
 pub use token::*;
 pub use user::*;
+pub use variant::*;

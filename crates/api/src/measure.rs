@@ -199,6 +199,13 @@ pub const BUILT_IN: &[BuiltIn] = {
         row("drd-contexts", "DRD Contexts", "contexts", Up),
         row("drd-suppressed-errors", "DRD Suppressed Errors", "suppressed errors", Up),
         row("drd-suppressed-contexts", "DRD Suppressed Contexts", "suppressed contexts", Up),
+        row("allocations", "Allocations", "allocations", Up),
+        row("bandwidth", "Bandwidth", "bytes / second (B/s)", Down),
+        row("peak-memory", "Peak Memory", "bytes (B)", Up),
+        row("latency-p90", "Latency P90", "nanoseconds (ns)", Up),
+        row("latency-p95", "Latency P95", "nanoseconds (ns)", Up),
+        row("latency-p99", "Latency P99", "nanoseconds (ns)", Up),
+        row("error-rate", "Error Rate", "percentage (%)", Up),
     ]
 };
 

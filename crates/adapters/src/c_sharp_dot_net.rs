@@ -1,0 +1,243 @@
+//! BenchmarkDotNet, in the JSON of its full exporters. The tables it prints are not read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, de::IgnoredAny};
+use tidemark_api::Average;
+
+use crate::{Entry, Failure, Input, Measured, Place, document, variant};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[expect(dead_code, reason = "their presence tells the tool")]
+struct Shape {
+    host_environment_info: IgnoredAny,
+    benchmarks: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Document {
+    #[expect(dead_code, reason = "its presence tells the tool")]
+    host_environment_info: BTreeMap<String, IgnoredAny>,
+    benchmarks: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Row {
+    namespace: Option<String>,
+    r#type: Option<String>,
+    method: String,
+    parameters: Option<String>,
+    statistics: Option<Statistics>,
+    memory: Option<Memory>,
+}
+
+/// Times in nanoseconds.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Statistics {
+    mean: f64,
+    standard_deviation: f64,
+    median: f64,
+    interquartile_range: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Memory {
+    gen0_collections: Option<u64>,
+    gen1_collections: Option<u64>,
+    gen2_collections: Option<u64>,
+    total_operations: Option<u64>,
+    bytes_allocated_per_operation: Option<u64>,
+}
+
+/// Reads a document: times, and what the memory diagnoser counted.
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
+    let ambiguous = ambiguous(&rows);
+    let entries = rows.iter().enumerate().map(|(index, row)| {
+        let place = || Place::Path(format!("Benchmarks[{index}]"));
+        let Some(statistics) = &row.statistics else {
+            return Err(Failure::broken(place(), "a benchmark that ran, with `Statistics`", &row.method));
+        };
+        let latency = match input.average.unwrap_or(Average::Mean) {
+            Average::Mean => Measured::latency(statistics.mean).give_or_take(statistics.standard_deviation),
+            Average::Median => {
+                Measured::latency(statistics.median).give_or_take(statistics.interquartile_range)
+            }
+        };
+        let mut metrics = vec![latency];
+        metrics.extend(row.memory.iter().flat_map(Memory::metrics));
+        let parameters = variant::of_texts(place, parameters(row.parameters.as_deref().unwrap_or_default()))?;
+        let name = row.name(ambiguous.contains(&row.method_path()));
+        Ok(Entry { parameters, ..Entry::new(place, &name, metrics)? })
+    });
+    document::some(entries.collect::<Result<_, Failure>>()?, "Benchmarks")
+}
+
+impl Row {
+    fn method_path(&self) -> (Option<&str>, &str) {
+        (self.namespace.as_deref(), &self.method)
+    }
+
+    /// The name, with the type only where that is needed: series began without it.
+    fn name(&self, with_type: bool) -> String {
+        let r#type = self.r#type.as_deref().filter(|_| with_type);
+        let parts = [self.namespace.as_deref(), r#type, Some(&self.method)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+    }
+}
+
+impl Memory {
+    fn metrics(&self) -> impl Iterator<Item = Measured> {
+        [
+            ("allocated", self.bytes_allocated_per_operation),
+            ("gen0-collects", self.gen0_collections),
+            ("gen1-collects", self.gen1_collections),
+            ("gen2-collects", self.gen2_collections),
+            ("total-operations", self.total_operations),
+        ]
+        .into_iter()
+        .filter_map(|(slug, count)| Some(Measured::of(slug, count? as f64)))
+    }
+}
+
+/// The methods that several types of the document have.
+fn ambiguous(rows: &[Row]) -> HashSet<(Option<&str>, &str)> {
+    let mut types = HashMap::new();
+    rows.iter()
+        .filter_map(|row| {
+            let first = *types.entry(row.method_path()).or_insert(&row.r#type);
+            (first != &row.r#type).then(|| row.method_path())
+        })
+        .collect()
+}
+
+/// The parameters of a text such as `N=64&Kind=random`. A part without a name belongs to the value before it.
+fn parameters(text: &str) -> BTreeMap<String, String> {
+    let mut parameters: Vec<(&str, String)> = Vec::new();
+    for part in text.split('&').filter(|_| !text.is_empty()) {
+        match (part.split_once('='), parameters.last_mut()) {
+            (Some((name, value)), _) if !name.is_empty() => parameters.push((name, value.to_owned())),
+            (_, Some((_, value))) => {
+                value.push('&');
+                value.push_str(part);
+            }
+            (_, None) => parameters.push(("Parameters", part.to_owned())),
+        }
+    }
+    parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter, Average};
+
+    use super::parameters;
+    use crate::parse;
+
+    const EXAMPLE: &str = r#"{"HostEnvironmentInfo":{},
+        "Benchmarks":[{"Namespace":"Demo","Method":"Parse",
+        "Statistics":{"Mean":20.5,"StandardDeviation":0.5,"Median":20,"InterquartileRange":1},
+        "Memory":{"Gen0Collections":3,"Gen1Collections":0,"Gen2Collections":0,"TotalOperations":1000,"BytesAllocatedPerOperation":64}}]}"#;
+
+    fn read(text: &str, average: Option<Average>) -> String {
+        parse(Adapter::CSharpDotNet, text, average)
+            .map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    #[test]
+    fn times_and_memory() {
+        insta::assert_snapshot!(read(EXAMPLE, None), @"
+        Demo.Parse latency 20.5 [20, 21]
+        Demo.Parse allocated 64
+        Demo.Parse gen0-collects 3
+        Demo.Parse gen1-collects 0
+        Demo.Parse gen2-collects 0
+        Demo.Parse total-operations 1000
+        ");
+        let first = |average| read(EXAMPLE, Some(average)).lines().next().unwrap().to_owned();
+        assert_eq!(first(Average::Mean), "Demo.Parse latency 20.5 [20, 21]");
+        assert_eq!(first(Average::Median), "Demo.Parse latency 20 [19, 21]");
+        assert!(read(&EXAMPLE.replace("\"Demo\"", "null"), None).starts_with("Parse latency"));
+    }
+
+    #[test]
+    fn parameter_sets_are_kept_apart() {
+        insta::assert_snapshot!(read(include_str!("../fixtures/c_sharp_dot_net/parameters.json"), None), @"
+        Demo.Benchmarks.Sort {Kind=random, N=64} latency 20.5 [20, 21]
+        Demo.Benchmarks.Sort {Kind=random, N=64} allocated 64
+        Demo.Benchmarks.Sort {Kind=random, N=64} gen0-collects 3
+        Demo.Benchmarks.Sort {Kind=random, N=64} gen1-collects 0
+        Demo.Benchmarks.Sort {Kind=random, N=64} gen2-collects 0
+        Demo.Benchmarks.Sort {Kind=random, N=64} total-operations 1024
+        Demo.Benchmarks.Sort {Kind=random, N=512} latency 240.25 [237.75, 242.75]
+        Demo.Benchmarks.Sort {Kind=random, N=512} allocated 512
+        Demo.Benchmarks.Sort {Kind=random, N=512} gen0-collects 7
+        Demo.Benchmarks.Sort {Kind=random, N=512} gen1-collects 0
+        Demo.Benchmarks.Sort {Kind=random, N=512} gen2-collects 0
+        Demo.Benchmarks.Sort {Kind=random, N=512} total-operations 1024
+        Demo.Benchmarks.Parse latency 1000 [990, 1010]
+        ");
+    }
+
+    #[test]
+    fn a_type_is_named_where_two_have_the_method() {
+        let text = include_str!("../fixtures/c_sharp_dot_net/parameters.json")
+            .replace("\"Method\": \"Parse\"", "\"Method\": \"Sort\"");
+        let latencies: Vec<_> =
+            read(&text, None).lines().filter(|line| line.contains("latency")).map(str::to_owned).collect();
+        insta::assert_snapshot!(latencies.join("\n"), @"
+        Demo.Benchmarks.SortBenchmarks.Sort {Kind=random, N=64} latency 20.5 [20, 21]
+        Demo.Benchmarks.SortBenchmarks.Sort {Kind=random, N=512} latency 240.25 [237.75, 242.75]
+        Demo.Benchmarks.ParseBenchmarks.Sort latency 1000 [990, 1010]
+        ");
+    }
+
+    #[test]
+    fn memory_may_be_large_or_partly_unknown() {
+        let text = EXAMPLE
+            .replace(":64}", ":8589934592}")
+            .replace("\"Gen0Collections\":3", "\"Gen0Collections\":null");
+        let results = read(&text, None);
+        assert!(results.contains("allocated 8589934592\n") && !results.contains("gen0"), "{results}");
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        let errors = [
+            EXAMPLE.replace(
+                r#""Statistics":{"Mean":20.5,"StandardDeviation":0.5,"Median":20,"InterquartileRange":1}"#,
+                r#""Statistics":null"#,
+            ),
+            EXAMPLE.replace("20.5", "\"NaN\""),
+            EXAMPLE.replace("\"Method\":\"Parse\",", ""),
+            r#"{"HostEnvironmentInfo":{},"Benchmarks":[]}"#.to_owned(),
+            r#"{"Benchmarks":[]}"#.to_owned(),
+        ]
+        .map(|text| read(&text, None));
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0]`: expected a benchmark that ran, with `Statistics`, found `Parse`.
+        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0].Statistics.Mean`: expected a number, found `string "NaN"`.
+        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[0]`: expected the member `Method`.
+        The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks`: expected at least one benchmark.
+        The adapter `c_sharp_dot_net` cannot read the output: expected the member `HostEnvironmentInfo`.
+        "#);
+    }
+
+    #[test]
+    fn parameters_of_a_text() {
+        let texts = ["", "N=1", "N=1&Kind=a=b", "Path=a&b&N=1", "odd", "=x"];
+        insta::assert_snapshot!(texts.map(|text| format!("{:?}", parameters(text))).join("\n"), @r#"
+        {}
+        {"N": "1"}
+        {"Kind": "a=b", "N": "1"}
+        {"N": "1", "Path": "a&b"}
+        {"Parameters": "odd"}
+        {"Parameters": "=x"}
+        "#);
+    }
+}

@@ -1,0 +1,331 @@
+//! Google Benchmark, in its JSON format. The console format is not read, and counters are not.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, de::IgnoredAny};
+use tidemark_api::{Average, Parameters};
+
+use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "their presence tells the tool")]
+struct Shape {
+    context: ShapeContext,
+    benchmarks: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "its presence tells the tool")]
+struct ShapeContext {
+    caches: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[expect(dead_code, reason = "its presence tells the tool")]
+    context: ShapeContext,
+    benchmarks: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    name: String,
+    run_name: Option<String>,
+    aggregate_name: Option<String>,
+    real_time: Option<f64>,
+    time_unit: Option<String>,
+    #[serde(default)]
+    error_occurred: bool,
+    error_message: Option<String>,
+    #[serde(default)]
+    skipped: bool,
+}
+
+/// What the tool computed over the repetitions of a benchmark, in nanoseconds.
+#[derive(Default)]
+struct Aggregates {
+    mean: Option<f64>,
+    median: Option<f64>,
+    deviation: Option<f64>,
+}
+
+/// Reads a document. Where a benchmark was repeated, its aggregates count and its repetitions do not.
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
+    let average = input.average.unwrap_or(Average::Mean);
+    let mut aggregates: HashMap<&str, Aggregates> = HashMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        row.check(index)?;
+        let aggregate = aggregates.entry(row.run_name());
+        match row.aggregate_name.as_deref() {
+            Some("mean") => aggregate.or_default().mean = Some(row.nanoseconds(index)?),
+            Some("median") => aggregate.or_default().median = Some(row.nanoseconds(index)?),
+            Some("stddev") => aggregate.or_default().deviation = Some(row.nanoseconds(index)?),
+            _ => {}
+        }
+    }
+
+    let mut entries = Vec::with_capacity(rows.len());
+    let mut aggregated = HashSet::new();
+    for (index, row) in rows.iter().enumerate() {
+        let name = row.run_name();
+        let metric = match aggregates.get(name).and_then(|aggregates| aggregates.metric(average)) {
+            Some(_) if !aggregated.insert(name) => continue,
+            Some(metric) => metric,
+            None if row.is_no_run() => continue,
+            None if average == Average::Median => {
+                let expected = "repetitions (`--benchmark_repetitions`), without which there is no median";
+                return Err(Failure::broken(place(index), expected, name));
+            }
+            None => Measured::latency(row.nanoseconds(index)?),
+        };
+        let (label, parameters) = split(name);
+        entries.push(Entry { parameters, ..Entry::new(|| place(index), &label, vec![metric])? });
+    }
+    document::some(entries, "benchmarks")
+}
+
+impl Row {
+    fn check(&self, index: usize) -> Result<(), Failure> {
+        if self.error_occurred {
+            let message = self.error_message.as_deref().unwrap_or("no message");
+            return Err(Failure::broken(
+                place(index),
+                "a benchmark that ran",
+                &format!("{}: {message}", self.name),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The name without that of the aggregate.
+    fn run_name(&self) -> &str {
+        match (&self.aggregate_name, &self.run_name) {
+            (None, _) => &self.name,
+            (Some(_), Some(run_name)) => run_name,
+            (Some(aggregate), None) => self
+                .name
+                .strip_suffix(aggregate.as_str())
+                .and_then(|name| name.strip_suffix('_'))
+                .unwrap_or(&self.name),
+        }
+    }
+
+    /// Whether it is about something other than the time of a run. Old versions mark their estimates of complexity by
+    /// the name alone.
+    fn is_no_run(&self) -> bool {
+        let is_complexity = || self.name.ends_with("_BigO") || self.name.ends_with("_RMS");
+        self.skipped || self.aggregate_name.is_some() || (self.real_time.is_none() && is_complexity())
+    }
+
+    fn nanoseconds(&self, index: usize) -> Result<f64, Failure> {
+        let Some(real_time) = self.real_time else {
+            return Err(Failure::missing(place(index), "the member `real_time`"));
+        };
+        let Some(unit) = &self.time_unit else {
+            return Err(Failure::missing(place(index), "the member `time_unit`"));
+        };
+        let Some(unit) = Unit::from_word(unit) else {
+            return Err(Failure::broken(place(index), "a unit of time as `time_unit`", unit));
+        };
+        Ok(unit.nanoseconds(real_time))
+    }
+}
+
+impl Aggregates {
+    fn metric(&self, average: Average) -> Option<Measured> {
+        let metric = Measured::latency(match average {
+            Average::Mean => self.mean?,
+            Average::Median => self.median?,
+        });
+        // A median is never further from the mean than the standard deviation.
+        Some(match (self.mean, self.deviation) {
+            (Some(mean), Some(deviation)) => metric.within(mean - deviation, mean + deviation),
+            _ => metric,
+        })
+    }
+}
+
+/// Takes the arguments out of a name: `BM_sort/64/real_time/threads:4` is `BM_sort/real_time` with two parameters.
+/// An argument without a name goes by its position.
+fn split(name: &str) -> (String, Option<Parameters>) {
+    let parts: Vec<&str> = name.split('/').collect();
+    let count =
+        parts[1..].iter().rev().take_while(|part| is_setting(part) || argument(part).is_some()).count();
+    let (head, tail) = parts.split_at(parts.len() - count);
+    let mut label = head.join("/");
+    let mut parameters = BTreeMap::new();
+    let mut position = 0;
+    for part in tail {
+        if is_setting(part) {
+            label.push('/');
+            label.push_str(part);
+        } else if let Some((argument, value)) = argument(part) {
+            parameters.insert(argument.map_or_else(|| position.to_string(), str::to_owned), value.to_owned());
+            position += 1;
+        }
+    }
+    // Two arguments of one name cannot be told apart as parameters.
+    let is_whole = parameters.len() == position && !label.is_empty();
+    match Parameters::try_from(parameters) {
+        Ok(parameters) if is_whole => (label, Some(parameters)),
+        _ => (name.to_owned(), None),
+    }
+}
+
+/// Whether a part of a name is about how to measure, not about what.
+fn is_setting(part: &str) -> bool {
+    const FLAGS: [&str; 3] = ["real_time", "process_time", "manual_time"];
+    const COUNTS: [&str; 4] = ["min_time", "min_warmup_time", "iterations", "repeats"];
+    FLAGS.contains(&part) || part.split_once(':').is_some_and(|(name, _)| COUNTS.contains(&name))
+}
+
+/// The name, if there is one, and the value of an argument, which is always a whole number.
+fn argument(part: &str) -> Option<(Option<&str>, &str)> {
+    let (name, value) = part.rsplit_once(':').map_or((None, part), |(name, value)| (Some(name), value));
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && name != Some("")).then_some((name, value))
+}
+
+fn place(index: usize) -> Place {
+    Place::Path(format!("benchmarks[{index}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter, Average, Parameters};
+
+    use super::split;
+    use crate::parse;
+
+    fn read(text: &str, average: Option<Average>) -> String {
+        parse(Adapter::CppGoogle, text, average)
+            .map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    #[test]
+    fn times_are_nanoseconds() {
+        let text = r#"{"context":{"caches":[]},"benchmarks":[{"name":"BM_sort/64","real_time":1.25,"time_unit":"us"}]}"#;
+        assert_eq!(read(text, None), "BM_sort {0=64} latency 1250\n");
+        assert_eq!(read(text, Some(Average::Mean)), read(text, None));
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected repetitions (`--benchmark_repetitions`), without which there is no median, found `BM_sort/64`.");
+    }
+
+    #[test]
+    fn every_run_and_no_complexity() {
+        insta::assert_snapshot!(read(include_str!("../fixtures/cpp_google/plain.json"), None), @"
+        BM_Copy latency 32.208053691138545
+        BM_Sort {0=64} latency 307.1595928484586
+        BM_Sort {0=512} latency 3000.8913080445263
+        BM_Sort {0=4096} latency 41536.88595708735
+        BM_Fill {size=64, value=1} latency 51.33136018870353
+        BM_Fill {size=64, value=2} latency 46.743286316755096
+        BM_Threads/real_time {threads=2} latency 0.4184727932458674
+        BM_Push<int> latency 19.288346695508096
+        ");
+    }
+
+    #[test]
+    fn repetitions_count_by_their_aggregates() {
+        let text = include_str!("../fixtures/cpp_google/repetitions.json");
+        insta::assert_snapshot!(read(text, None), @"
+        BM_Copy latency 34.28251237613171 [33.11825323542573, 35.44677151683769]
+        BM_Sort {0=64} latency 352.64541666644317 [297.3311076874654, 407.9597256454209]
+        BM_Fill {size=64, value=1} latency 44.389092468201184 [41.17503119805876, 47.60315373834361]
+        BM_Threads/real_time {threads=2} latency 0.4984366286764828 [0.47862006793342177, 0.5182531894195438]
+        ");
+        insta::assert_snapshot!(read(text, Some(Average::Median)), @"
+        BM_Copy latency 33.79340310320011 [33.11825323542573, 35.44677151683769]
+        BM_Sort {0=64} latency 373.5912000047392 [297.3311076874654, 407.9597256454209]
+        BM_Fill {size=64, value=1} latency 43.31055967901989 [41.17503119805876, 47.60315373834361]
+        BM_Threads/real_time {threads=2} latency 0.5037815544975208 [0.47862006793342177, 0.5182531894195438]
+        ");
+        insta::assert_snapshot!(read(include_str!("../fixtures/cpp_google/aggregates_only.json"), None), @"
+        BM_Copy latency 47.297122916642394 [43.56804004682187, 51.02620578646292]
+        BM_Fill {size=64, value=1} latency 53.39263005693803 [43.586092971630926, 63.19916714224514]
+        BM_Fill {size=64, value=2} latency 45.26684915970425 [42.686700435832314, 47.846997883576186]
+        ");
+    }
+
+    #[test]
+    fn an_errored_row_fails_with_its_name_and_message() {
+        insta::assert_snapshot!(read(include_str!("../fixtures/cpp_google/errored.json"), None), @"The adapter `cpp_google` cannot read the output at `benchmarks[2]`: expected a benchmark that ran, found `BM_Skip/2: no such device`.");
+        let text = include_str!("../fixtures/cpp_google/python_bindings_errored.json");
+        insta::assert_snapshot!(read(text, None), @"The adapter `cpp_google` cannot read the output at `benchmarks[2]`: expected a benchmark that ran, found `skipping/8: out of slots`.");
+        assert!(parse(Adapter::Magic, text, None).unwrap_err().to_string().contains("out of slots"));
+    }
+
+    #[test]
+    fn rows_of_old_versions_and_skipped_ones() {
+        let text = r#"{"context":{"caches":[]},"benchmarks":[
+            {"name":"a","real_time":1,"time_unit":"ms"},
+            {"name":"b","real_time":0,"time_unit":"ms","skipped":true,"skip_message":"no GPU"},
+            {"name":"a_BigO","cpu_coefficient":1.5,"big_o":"N","time_unit":"ns"},
+            {"name":"a_RMS","rms":0.1},
+            {"name":"a_mean","aggregate_name":"mean","real_time":2,"time_unit":"ms"}
+        ]}"#;
+        assert_eq!(read(text, None), "a latency 2000000\n");
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        let errors = [
+            r#"{"name":"a","time_unit":"ns"}"#,
+            r#"{"name":"a","real_time":1}"#,
+            r#"{"name":"a","real_time":1,"time_unit":"h"}"#,
+            r#"{"name":"a","real_time":"NaN","time_unit":"ns"}"#,
+            r#"{"name":"","real_time":1,"time_unit":"ns"}"#,
+            r#"{"name":"a","real_time":1e308,"time_unit":"s"}"#,
+            "",
+        ]
+        .map(|row| read(&format!(r#"{{"context":{{"caches":[]}},"benchmarks":[{row}]}}"#), None));
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected the member `real_time`.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected the member `time_unit`.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a unit of time as `time_unit`, found `h`.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0].real_time`: expected a number, found `string "NaN"`.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL, found ``.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a `latency` within the range of a double, found `inf`.
+        The adapter `cpp_google` cannot read the output at `benchmarks`: expected at least one benchmark.
+        "#);
+    }
+
+    #[test]
+    fn arguments_are_parameters() {
+        let split = |name: &str| {
+            let (label, parameters) = split(name);
+            format!("{label} {:?}", parameters.iter().flat_map(Parameters::iter).collect::<Vec<_>>())
+        };
+        let names = [
+            "BM_x",
+            "BM_x/64",
+            "BM_x/64/-1/threads:4",
+            "BM_x/n:64/real_time/threads:4",
+            "BM_x/iterations:5/repeats:3",
+            "Fixture/method/8",
+            "BM_x/8/capture",
+            "BM_x/n:1/n:2",
+            "BM_x/n:big",
+            "64",
+            "/64",
+            "BM_x/",
+            "BM_x/:5",
+        ];
+        insta::assert_snapshot!(names.map(split).join("\n"), @r#"
+        BM_x []
+        BM_x [("0", "64")]
+        BM_x [("0", "64"), ("1", "-1"), ("threads", "4")]
+        BM_x/real_time [("n", "64"), ("threads", "4")]
+        BM_x/iterations:5/repeats:3 []
+        Fixture/method [("0", "8")]
+        BM_x/8/capture []
+        BM_x/n:1/n:2 []
+        BM_x/n:big []
+        64 []
+        /64 []
+        BM_x/ []
+        BM_x/:5 []
+        "#);
+    }
+}

@@ -1,0 +1,162 @@
+//! Reading JSON documents, and saying what is wrong with one: the path and the reason. What a document means is for
+//! the adapters.
+
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_path_to_error::Track;
+
+use crate::{
+    Entry, Failure, Place,
+    error::{Reason, excerpt},
+};
+
+/// The longest path that a message names, in characters.
+const PATH_MAX: usize = 120;
+
+/// Reads the document of a tool. A document without the members of `Shape` is another tool's; one that has them and is
+/// still no `Document` is broken.
+pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
+    text: &str,
+) -> Result<Document, Failure> {
+    // The good case first and without tracking of paths, which costs more than the reading itself.
+    serde_json::from_str(text).or_else(|_| {
+        let shape = track(PhantomData::<Shape>, text);
+        let document = track(PhantomData::<Document>, text);
+        match (shape, document) {
+            (Err((reason, _)), _) => Err(Failure::Foreign(reason)),
+            (Ok(_), Err((reason, _))) => Err(Failure::Broken(reason)),
+            (Ok(_), Ok(document)) => Ok(document),
+        }
+    })
+}
+
+/// The entries of a document, of which there has to be one; `path` is where they would be.
+pub(crate) fn some(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
+    if entries.is_empty() {
+        return Err(Failure::missing(Place::Path(path.to_owned()), "at least one benchmark"));
+    }
+    Ok(entries)
+}
+
+/// Reads a value and keeps account of where it is. A failure comes with its depth in the document.
+pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
+    seed: S,
+    text: &'de str,
+) -> Result<S::Value, (Reason, usize)> {
+    let mut track = Track::new();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = seed
+        .deserialize(serde_path_to_error::Deserializer::new(&mut deserializer, &mut track))
+        .map_err(|error| {
+            let path = track.path();
+            let depth = path.iter().count();
+            (reason((depth > 0).then(|| path.to_string()), &error), depth)
+        })?;
+    deserializer.end().map_err(|error| (reason(None, &error), 0))?;
+    Ok(value)
+}
+
+/// The reason in the words of this crate, where the parser speaks of types and fields.
+fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
+    let place = path.map(|path| Place::Path(short(&path)));
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&position).unwrap_or(&message);
+    if !error.is_data() {
+        return Reason { place, expected: format!("valid JSON ({message}{position})"), found: None };
+    }
+    let mismatch = ["invalid type: ", "invalid value: ", "invalid length "]
+        .iter()
+        .find_map(|prefix| message.strip_prefix(prefix))
+        .and_then(|rest| rest.rsplit_once(", expected "));
+    let unknown = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected "));
+    if let Some((found, expected)) = mismatch.or(unknown) {
+        let found = plain(found).replace('`', "");
+        return Reason { place, expected: plain(expected).to_owned(), found: Some(excerpt(&found)) };
+    }
+    let expected = match message.strip_prefix("missing field ") {
+        Some(member) => format!("the member {member}"),
+        None => format!("a valid value ({})", excerpt_of_rule(message)),
+    };
+    Reason { place, expected, found: None }
+}
+
+/// A type of Rust in words of JSON.
+fn plain(kind: &str) -> &str {
+    match kind {
+        "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "i64" | "i32" => "a whole number",
+        "a string" => "a text",
+        "sequence" | "a sequence" => "an array",
+        "map" | "a map" => "an object",
+        kind if kind.starts_with("struct ") => "an object",
+        kind => kind,
+    }
+}
+
+/// A message of our own is whole; one that repeats the document is cut.
+fn excerpt_of_rule(message: &str) -> String {
+    if message.chars().count() <= PATH_MAX { message.to_owned() } else { excerpt(message) }
+}
+
+/// A path of bearable length; its end says more than its beginning.
+pub(crate) fn short(path: &str) -> String {
+    match path.char_indices().rev().nth(PATH_MAX - 1) {
+        Some((start, _)) if start > 0 => format!("…{}", &path[start..]),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, de::IgnoredAny};
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Shape {
+        #[expect(dead_code, reason = "only its presence matters")]
+        rows: IgnoredAny,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Rows {
+        rows: Vec<Row>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Row {
+        #[expect(dead_code, reason = "only its type matters")]
+        mean: f64,
+    }
+
+    fn failure(text: &str) -> String {
+        match read::<Shape, Rows>(text).unwrap_err() {
+            Failure::Foreign(reason) => format!("foreign: {reason:?}"),
+            failure @ Failure::Broken(_) => failure.into_error(tidemark_api::Adapter::Json).to_string(),
+        }
+    }
+
+    #[test]
+    fn a_broken_row_is_named_by_its_path() {
+        assert_eq!(read::<Shape, Rows>(r#"{"rows": [{"mean": 1}]}"#).unwrap().rows.len(), 1);
+        insta::assert_snapshot!(failure(r#"{"rows": [{"mean": 1}, {"mean": "x"}]}"#), @r#"The adapter `json` cannot read the output at `rows[1].mean`: expected a number, found `string "x"`."#);
+        insta::assert_snapshot!(failure(r#"{"rows": [{}]}"#), @"The adapter `json` cannot read the output at `rows[0]`: expected the member `mean`.");
+        insta::assert_snapshot!(failure(r#"{"rows": 5}"#), @"The adapter `json` cannot read the output at `rows`: expected an array, found `integer 5`.");
+    }
+
+    #[test]
+    fn another_document_is_foreign() {
+        for text in ["", "{", "5", "{}", r#"{"rows": []} x"#] {
+            assert!(failure(text).starts_with("foreign"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_end() {
+        assert_eq!(short("a.b"), "a.b");
+        assert_eq!(short(&format!("{}.z", "é".repeat(1000))), format!("…{}.z", "é".repeat(118)));
+    }
+}

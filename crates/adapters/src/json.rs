@@ -1,0 +1,325 @@
+//! The service's own format: an object of benchmarks with their measures, or an array of benchmarks that may have
+//! parameters. It is what everything without an adapter writes, so it is read in one pass without building a tree.
+
+use std::{cell::Cell, collections::HashMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use tidemark_api::{BenchmarkName, Parameters, ResourceName};
+
+use crate::{Entry, Failure, Input, Label, Measured, document};
+
+/// How deep a document is at the members of its metrics.
+const METRIC_DEPTH: usize = 3;
+
+/// Reads the format. An average makes no difference: the numbers are what they are.
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let metric_seen = Cell::new(false);
+    let document = Document { metric_seen: &metric_seen };
+    let mut deserializer = serde_json::Deserializer::from_str(input.text);
+    let read =
+        document.deserialize(&mut deserializer).and_then(|entries| deserializer.end().map(|()| entries));
+    read.or_else(|_| {
+        document::track(document, input.text).map_err(|(reason, depth)| {
+            if metric_seen.get() || depth >= METRIC_DEPTH {
+                Failure::Broken(reason)
+            } else {
+                Failure::Foreign(reason)
+            }
+        })
+    })
+}
+
+/// The whole document.
+#[derive(Clone, Copy)]
+struct Document<'a> {
+    /// Set at the first whole metric, by which a document is known for ours.
+    metric_seen: &'a Cell<bool>,
+}
+
+impl<'de> DeserializeSeed<'de> for Document<'_> {
+    type Value = Vec<Entry>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Entry>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_> {
+    type Value = Vec<Entry>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object or an array of benchmarks")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut benchmarks: A) -> Result<Vec<Entry>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(name) = benchmarks.next_key::<BenchmarkName>()? {
+            let metrics = benchmarks.next_value_seed(Measures { metric_seen: self.metric_seen })?;
+            entries.push(Entry { label: Label::Reference(name), parameters: None, ignored: false, metrics });
+        }
+        Ok(last_of_each(entries))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut benchmarks: A) -> Result<Vec<Entry>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = benchmarks.next_element_seed(Listed { metric_seen: self.metric_seen })? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+}
+
+/// Drops all but the last of the entries with one key, as JSON has it.
+fn last_of_each(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let last: HashMap<&Label, usize> =
+        entries.iter().enumerate().map(|(index, entry)| (&entry.label, index)).collect();
+    if last.len() == entries.len() {
+        return entries;
+    }
+    let keep: Vec<bool> =
+        entries.iter().enumerate().map(|(index, entry)| last[&entry.label] == index).collect();
+    let mut keep = keep.into_iter();
+    entries.retain(|_| keep.next() == Some(true));
+    entries
+}
+
+/// A benchmark of the array.
+struct Listed<'a> {
+    metric_seen: &'a Cell<bool>,
+}
+
+/// The members of a benchmark of the array. Another one is an error, lest a misspelled `parameters` mix series.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum ListedMember {
+    Name,
+    Parameters,
+    Measures,
+}
+
+impl<'de> DeserializeSeed<'de> for Listed<'_> {
+    type Value = Entry;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Listed<'_> {
+    type Value = Entry;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with `name` and `measures`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entry, A::Error> {
+        let (mut name, mut parameters, mut metrics) = (None, None, None);
+        while let Some(member) = members.next_key()? {
+            match member {
+                ListedMember::Name => name = Some(members.next_value::<BenchmarkName>()?),
+                ListedMember::Parameters => parameters = members.next_value::<Option<Parameters>>()?,
+                ListedMember::Measures => {
+                    metrics = Some(members.next_value_seed(Measures { metric_seen: self.metric_seen })?);
+                }
+            }
+        }
+        Ok(Entry {
+            label: Label::Reference(name.ok_or_else(|| A::Error::missing_field("name"))?),
+            parameters,
+            ignored: false,
+            metrics: metrics.ok_or_else(|| A::Error::missing_field("measures"))?,
+        })
+    }
+}
+
+/// The measures of a benchmark.
+struct Measures<'a> {
+    metric_seen: &'a Cell<bool>,
+}
+
+impl<'de> DeserializeSeed<'de> for Measures<'_> {
+    type Value = Vec<Measured>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Measured>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Measures<'_> {
+    type Value = Vec<Measured>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of measures")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut measures: A) -> Result<Vec<Measured>, A::Error> {
+        let mut metrics = Vec::with_capacity(2);
+        while let Some(measure) = measures.next_key::<ResourceName>()? {
+            let Metric { value, lower_value, upper_value } = measures.next_value()?;
+            self.metric_seen.set(true);
+            metrics.push(Measured { measure, units: None, value, lower_value, upper_value });
+        }
+        Ok(metrics)
+    }
+}
+
+/// The numbers of a measure.
+struct Metric {
+    value: f64,
+    lower_value: Option<f64>,
+    upper_value: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum MetricMember {
+    Value,
+    LowerValue,
+    UpperValue,
+    #[serde(other)]
+    Other,
+}
+
+// Not derived: that would refuse a repeated member and take an array for a metric.
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetricVisitor;
+
+        impl<'de> Visitor<'de> for MetricVisitor {
+            type Value = Metric;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object with a `value`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Metric, A::Error> {
+                let (mut value, mut lower_value, mut upper_value) = (None, None, None);
+                while let Some(member) = members.next_key()? {
+                    match member {
+                        MetricMember::Value => value = Some(members.next_value()?),
+                        MetricMember::LowerValue => lower_value = members.next_value()?,
+                        MetricMember::UpperValue => upper_value = members.next_value()?,
+                        MetricMember::Other => drop(members.next_value::<IgnoredAny>()?),
+                    }
+                }
+                let value = value.ok_or_else(|| A::Error::missing_field("value"))?;
+                Ok(Metric { value, lower_value, upper_value })
+            }
+        }
+
+        deserializer.deserialize_map(MetricVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter, Average};
+
+    use crate::{Label, parse};
+
+    fn read(text: &str) -> String {
+        parse(Adapter::Json, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    #[test]
+    fn benchmarks_by_key() {
+        let text = r#"{
+            "suite::sort_small": {
+                "latency": {"value": 88.0, "lower_value": 87.5, "upper_value": 88.7},
+                "Peak Bytes": {"value": 4096, "note": [1, {"a": null}]}
+            },
+            "7c9d2a52-5f2b-4f1e-9d0a-2f4a5b6c7d8e": {"throughput": {"value": -12000.5, "upper_value": null}},
+            "empty": {}
+        }"#;
+        insta::assert_snapshot!(read(text), @"
+        suite::sort_small latency 88 [87.5, 88.7]
+        suite::sort_small Peak Bytes 4096
+        7c9d2a52-5f2b-4f1e-9d0a-2f4a5b6c7d8e throughput -12000.5
+        empty
+        ");
+        let results = parse(Adapter::Json, text, Some(Average::Median)).unwrap();
+        assert!(matches!(results.entries[0].label, Label::Reference(_)));
+        assert_eq!(read("{}"), "");
+        assert_eq!(read(" [] "), "");
+    }
+
+    #[test]
+    fn benchmarks_with_parameters() {
+        let text = r#"[
+            {"name": "sort", "parameters": {"n": 10, "kind": "heap"}, "measures": {"latency": {"value": 1}}},
+            {"measures": {"latency": {"value": 2}}, "name": "sort", "parameters": {"n": "20", "kind": "heap"}},
+            {"name": "sort", "measures": {"latency": {"value": 3}}},
+            {"name": "sort", "parameters": null, "measures": {"throughput": {"value": 4}}},
+            {"name": "sort-bencher-ignore", "parameters": {"n": true}, "measures": {}}
+        ]"#;
+        insta::assert_snapshot!(read(text), @"
+        sort {kind=heap, n=10} latency 1
+        sort {kind=heap, n=20} latency 2
+        sort latency 3
+        sort throughput 4
+        sort {n=true} (ignored)
+        ");
+        let plain = r#"{"a": {"latency": {"value": 1}}}"#;
+        let listed = r#"[{"name": "a", "measures": {"latency": {"value": 1}}}]"#;
+        assert_eq!(parse(Adapter::Json, plain, None), parse(Adapter::Json, listed, None));
+    }
+
+    #[test]
+    fn the_last_of_two_keys_wins() {
+        assert_eq!(
+            read(r#"{"a": {"x": {"value": 1}}, "b": {}, "a": {"y": {"value": 2, "value": 3}}}"#),
+            "b\na y 3\n"
+        );
+        assert_eq!(read(r#"{"a": {"x": {"value": 1}, "x": {"value": 2}}}"#), "a x 2\n");
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        let results = parse(Adapter::Json, r#"{"a": {"x": {"value": 0.29999999999999998889776975}}}"#, None);
+        assert_eq!(results.unwrap().entries[0].metrics[0].value.to_bits(), 0.3_f64.to_bits());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_path() {
+        let long = format!(r#"{{"{}": {{"x": {{"value": 1}}}}}}"#, "é".repeat(513));
+        let errors: Vec<_> = [
+            r#"{"a": {"x": {"value": "1"}}}"#,
+            r#"{"a": {"x": {"value": 1}}, "b": {"y": {"value": 1e400}}}"#,
+            r#"{"a": {"x": {}}}"#,
+            r#"{"a": {"x": [1, 2, 3]}}"#,
+            r#"{"a": 5}"#,
+            r#"{"a": {"": {"value": 1}}}"#,
+            r#"{"": {}}"#,
+            &long,
+            r#"{"a": {"x": {"value": 1}}} done"#,
+            "warming up\n{}",
+            "",
+            "5",
+            r#"[{"name": "a"}]"#,
+            r#"[{"name": "a", "params": {}}]"#,
+            r#"[{"name": "a", "parameters": {"n": []}, "measures": {}}]"#,
+        ]
+        .map(|text| read(text))
+        .into();
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        The adapter `json` cannot read the output at `a.x.value`: expected a number, found `string "1"`.
+        The adapter `json` cannot read the output at `b.y.value`: expected valid JSON (number out of range at line 1 column 53).
+        The adapter `json` cannot read the output at `a.x`: expected the member `value`.
+        The adapter `json` cannot read the output at `a.x`: expected an object with a `value`, found `an array`.
+        The adapter `json` cannot read the output at `a`: expected an object of measures, found `integer 5`.
+        The adapter `json` cannot read the output at `a.`: expected a valid value (a name is 1 to 64 characters, without spaces at either end and without control characters).
+        The adapter `json` cannot read the output at ``: expected a valid value (a benchmark name is 1 to 1024 bytes without the character NUL).
+        The adapter `json` cannot read the output at `…éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé`: expected a valid value (a benchmark name is 1 to 1024 bytes without the character NUL).
+        The adapter `json` cannot read the output: expected valid JSON (trailing characters at line 1 column 28).
+        The adapter `json` cannot read the output: expected valid JSON (expected value at line 1 column 1).
+        The adapter `json` cannot read the output: expected valid JSON (EOF while parsing a value at line 1 column 0).
+        The adapter `json` cannot read the output: expected an object or an array of benchmarks, found `integer 5`.
+        The adapter `json` cannot read the output at `[0]`: expected the member `measures`.
+        The adapter `json` cannot read the output at `[0].params`: expected one of `name`, `parameters`, `measures`, found `params`.
+        The adapter `json` cannot read the output at `[0].parameters.n`: expected a text, a number or a truth value, found `an array`.
+        "#);
+    }
+}

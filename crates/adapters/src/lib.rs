@@ -1,0 +1,158 @@
+//! What benchmark tools print, read as results. A text in, benchmarks with their metrics out, or the reason why not.
+//!
+//! There is no I/O here, and nothing is known of projects: whether a benchmark exists already, and what its numbers
+//! mean for a threshold, is decided elsewhere. A new tool is a file and its line in [`ADAPTERS`].
+
+mod c_sharp_dot_net;
+mod cpp_google;
+mod document;
+mod error;
+mod fold;
+mod java_jmh;
+mod js_mitata;
+mod js_vitest;
+mod json;
+mod load_k6;
+mod load_oha;
+mod python_pyperf;
+mod python_pytest;
+mod results;
+mod shell_hyperfine;
+mod text;
+mod variant;
+
+use tidemark_api::{Adapter, Average};
+
+use crate::error::Failure;
+pub use crate::{
+    error::{ParseError, Place},
+    fold::fold,
+    results::{Entry, Label, Measured, Results},
+};
+
+/// A tool whose output can be read.
+pub struct Tool {
+    /// The word for it.
+    pub adapter: Adapter,
+    /// What it is, for lists of the tools.
+    pub about: &'static str,
+    /// The averages that its output offers, the usual one first; a tool with none takes no such setting.
+    pub averages: &'static [Average],
+    /// Whether `magic` tries it; a part of another tool need not be tried again.
+    pub detected: bool,
+    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
+}
+
+/// Every tool, in the order in which `magic` tries them.
+///
+/// The order is part of the contract for outputs that several would read. The tools that came later stand where they
+/// take nothing from the others.
+pub const ADAPTERS: &[Tool] = {
+    use Adapter::*;
+    use Average::{Mean, Median};
+    &[
+        tool(
+            Json,
+            "The service's own format, for everything without an adapter",
+            &[Mean, Median],
+            json::parse,
+        ),
+        tool(
+            CSharpDotNet,
+            "BenchmarkDotNet, JSON of a full exporter",
+            &[Mean, Median],
+            c_sharp_dot_net::parse,
+        ),
+        tool(CppGoogle, "Google Benchmark, JSON", &[Mean, Median], cpp_google::parse),
+        tool(JavaJmh, "JMH, JSON", &[Mean], java_jmh::parse),
+        tool(JsVitest, "Vitest, JSON", &[Mean, Median], js_vitest::parse),
+        tool(PythonPytest, "pytest-benchmark, JSON", &[Mean, Median], python_pytest::parse),
+        tool(ShellHyperfine, "Hyperfine, JSON", &[Mean, Median], shell_hyperfine::parse),
+        tool(JsMitata, "mitata, JSON", &[Mean, Median], js_mitata::parse),
+        tool(PythonPyperf, "pyperf, JSON", &[Mean, Median], python_pyperf::parse),
+        tool(LoadK6, "k6, JSON of its summary", &[Mean, Median], load_k6::parse),
+        tool(LoadOha, "oha, JSON", &[Mean, Median], load_oha::parse),
+    ]
+};
+
+const fn tool(
+    adapter: Adapter,
+    about: &'static str,
+    averages: &'static [Average],
+    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
+) -> Tool {
+    Tool { adapter, about, averages, detected: true, parse }
+}
+
+/// What an adapter gets to read.
+struct Input<'a> {
+    /// The output of the tool, without colors.
+    text: &'a str,
+    /// Which average is asked for; always one that the tool offers.
+    average: Option<Average>,
+}
+
+/// Reads the output of a tool.
+///
+/// `magic` takes the first tool whose adapter can read it. If none can, the tool that knew the output for its own says
+/// what is wrong with it.
+pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<Results, ParseError> {
+    let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let input = Input { text: &text, average };
+    match adapter.plain() {
+        Adapter::Magic => detect(&input),
+        adapter => {
+            let tool =
+                ADAPTERS.iter().find(|tool| tool.adapter == adapter).expect("every adapter has its row");
+            tool.read(&input).map_err(|failure| failure.into_error(adapter))
+        }
+    }
+}
+
+/// Finds the tool by its output.
+fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
+    let mut broken = None;
+    for tool in ADAPTERS.iter().filter(|tool| tool.detected && tool.serves(input.average)) {
+        match tool.read(input) {
+            Ok(results) => return Ok(results),
+            Err(Failure::Foreign(_)) => {}
+            Err(failure @ Failure::Broken(_)) => {
+                broken.get_or_insert_with(|| failure.into_error(tool.adapter));
+            }
+        }
+    }
+    if let Some(error) = broken {
+        return Err(error);
+    }
+    let other_average = ADAPTERS
+        .iter()
+        .filter(|tool| tool.detected && !tool.serves(input.average))
+        .find(|tool| (tool.parse)(&Input { average: None, ..*input }).is_ok());
+    Err(match other_average {
+        Some(tool) => tool.refuse_average().into_error(tool.adapter),
+        None => {
+            Failure::foreign("name its adapter, or write the results in the format of the adapter `json`")
+                .into_error(Adapter::Magic)
+        }
+    })
+}
+
+impl Tool {
+    fn read(&self, input: &Input<'_>) -> Result<Results, Failure> {
+        if !self.serves(input.average) {
+            return Err(self.refuse_average());
+        }
+        (self.parse)(input).and_then(Results::collect)
+    }
+
+    fn serves(&self, average: Option<Average>) -> bool {
+        average.is_none_or(|average| self.averages.contains(&average))
+    }
+
+    fn refuse_average(&self) -> Failure {
+        Failure::foreign(match self.averages.first() {
+            Some(average) => format!("the average `{average}` or none to be asked for"),
+            None => "no average to be asked for, as the tool offers none".to_owned(),
+        })
+    }
+}

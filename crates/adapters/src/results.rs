@@ -1,0 +1,291 @@
+//! What was read: benchmarks with their metrics, in the order of the output. Which benchmark and which measure of a
+//! project they are is not known here.
+
+use std::{collections::HashMap, fmt, hash::Hash};
+
+use tidemark_api::{BenchmarkName, Parameters, ResourceName};
+
+use crate::{Failure, Place};
+
+/// The suffixes of a label that ask for no alerts.
+const IGNORE: [&str; 6] = [
+    "_bencher_ignore",
+    "BencherIgnore",
+    "-bencher-ignore",
+    "_tidemark_ignore",
+    "TidemarkIgnore",
+    "-tidemark-ignore",
+];
+
+/// What one output says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// Its benchmarks, in the order of the output; no two have both label and parameters in common.
+    pub entries: Vec<Entry>,
+}
+
+/// A benchmark of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// What it is called.
+    pub label: Label,
+    /// What it was run with.
+    pub parameters: Option<Parameters>,
+    /// Whether it asks for no alerts.
+    pub ignored: bool,
+    /// What was measured, each measure once.
+    pub metrics: Vec<Measured>,
+}
+
+/// How a result calls a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Label {
+    /// By its name, never to be taken for a UUID or a slug.
+    Name(BenchmarkName),
+    /// By its UUID, its slug or its name.
+    Reference(BenchmarkName),
+}
+
+/// What was measured of a benchmark. Every number is finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The UUID, slug or name of the measure; a built-in one goes by its slug.
+    pub measure: ResourceName,
+    /// The units of the measure, if it is neither built in nor known to the project.
+    pub units: Option<ResourceName>,
+    /// The value.
+    pub value: f64,
+    /// The lower end of its range.
+    pub lower_value: Option<f64>,
+    /// The upper end of its range.
+    pub upper_value: Option<f64>,
+}
+
+impl Label {
+    /// The text of the label.
+    pub fn as_str(&self) -> &str {
+        let (Self::Name(name) | Self::Reference(name)) = self;
+        name.as_str()
+    }
+}
+
+impl Entry {
+    /// Makes the entry of a named benchmark; `place` is where the output speaks of it.
+    pub(crate) fn new(
+        place: impl FnOnce() -> Place,
+        name: &str,
+        metrics: Vec<Measured>,
+    ) -> Result<Self, Failure> {
+        let Ok(name) = name.parse() else {
+            return Err(Failure::broken(
+                place(),
+                "a benchmark name of 1 to 1024 bytes without the character NUL",
+                name,
+            ));
+        };
+        if let Some(metric) = metrics.iter().find(|metric| !metric.is_finite()) {
+            return Err(Failure::broken(
+                place(),
+                format!("a `{}` within the range of a double", metric.measure),
+                &metric.value.to_string(),
+            ));
+        }
+        Ok(Self { label: Label::Name(name), parameters: None, ignored: false, metrics })
+    }
+}
+
+impl Measured {
+    /// A value of a built-in measure, given by its slug.
+    pub(crate) fn of(slug: &'static str, value: f64) -> Self {
+        let measure = slug.parse().expect("the slug of a built-in measure is a name");
+        Self { measure, units: None, value, lower_value: None, upper_value: None }
+    }
+
+    /// A value of a measure that is named by its units, if they make a name.
+    pub(crate) fn in_units(units: &str, value: f64) -> Option<Self> {
+        let measure: ResourceName = units.parse().ok()?;
+        Some(Self { units: Some(measure.clone()), measure, value, lower_value: None, upper_value: None })
+    }
+
+    /// A latency in nanoseconds.
+    pub(crate) fn latency(value: f64) -> Self {
+        Self::of("latency", value)
+    }
+
+    /// A throughput in operations a second.
+    pub(crate) fn throughput(value: f64) -> Self {
+        Self::of("throughput", value)
+    }
+
+    /// The same with a range.
+    pub(crate) fn within(self, lower_value: f64, upper_value: f64) -> Self {
+        Self { lower_value: Some(lower_value), upper_value: Some(upper_value), ..self }
+    }
+
+    /// The same with a range that reaches as far to both sides.
+    pub(crate) fn give_or_take(self, spread: f64) -> Self {
+        let value = self.value;
+        self.within(value - spread, value + spread)
+    }
+
+    fn is_finite(&self) -> bool {
+        [Some(self.value), self.lower_value, self.upper_value].into_iter().flatten().all(f64::is_finite)
+    }
+}
+
+impl Results {
+    /// Puts entries in order: takes the suffix off the ignored ones and leaves each benchmark, and each of its
+    /// measures, once. Of two metrics the later one stays.
+    pub(crate) fn collect(mut entries: Vec<Entry>) -> Result<Self, Failure> {
+        for entry in &mut entries {
+            entry.ignore()?;
+        }
+        let (groups, count) = group(entries.iter().map(Entry::key));
+        let mut merged: Vec<Entry> = Vec::with_capacity(count);
+        for (entry, group) in entries.into_iter().zip(groups) {
+            match merged.get_mut(group) {
+                None => merged.push(entry),
+                Some(first) if first.ignored == entry.ignored => first.metrics.extend(entry.metrics),
+                Some(_) => {
+                    return Err(Failure::broken(
+                        Place::Path(crate::document::short(entry.label.as_str())),
+                        "a benchmark either with its ignore suffix or without",
+                        "both",
+                    ));
+                }
+            }
+        }
+        for entry in &mut merged {
+            let (groups, count) = group(entry.metrics.iter().map(|metric| &metric.measure));
+            if count < groups.len() {
+                let mut metrics = Vec::with_capacity(count);
+                for (metric, group) in entry.metrics.drain(..).zip(groups) {
+                    match metrics.get_mut(group) {
+                        None => metrics.push(metric),
+                        Some(earlier) => *earlier = metric,
+                    }
+                }
+                entry.metrics = metrics;
+            }
+        }
+        Ok(Self { entries: merged })
+    }
+}
+
+impl Entry {
+    pub(crate) fn key(&self) -> (&Label, Option<&Parameters>) {
+        (&self.label, self.parameters.as_ref())
+    }
+
+    /// Takes an ignore suffix for what it means. What is left is a name, even if it looks like a slug.
+    fn ignore(&mut self) -> Result<(), Failure> {
+        let label = self.label.as_str();
+        if let Some(name) = IGNORE.iter().find_map(|suffix| label.strip_suffix(suffix)) {
+            let name = name.parse().map_err(|_| {
+                Failure::broken(
+                    Place::Path(label.to_owned()),
+                    "a benchmark name before the ignore suffix",
+                    label,
+                )
+            })?;
+            self.label = Label::Name(name);
+            self.ignored = true;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers equal keys alike: the group of each key, from zero in order of appearance, and how many groups there are.
+pub(crate) fn group<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> (Vec<usize>, usize) {
+    let mut known = HashMap::with_capacity(keys.size_hint().0);
+    let groups = keys
+        .map(|key| {
+            let next = known.len();
+            *known.entry(key).or_insert(next)
+        })
+        .collect();
+    (groups, known.len())
+}
+
+/// One line for each metric: `label {name=value} measure value [lower, upper]`.
+impl fmt::Display for Results {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.entries {
+            let mut title = entry.label.as_str().to_owned();
+            if let Some(parameters) = &entry.parameters {
+                let parameters: Vec<_> =
+                    parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                title = format!("{title} {{{}}}", parameters.join(", "));
+            }
+            if entry.ignored {
+                title.push_str(" (ignored)");
+            }
+            if entry.metrics.is_empty() {
+                writeln!(formatter, "{title}")?;
+            }
+            for metric in &entry.metrics {
+                write!(formatter, "{title} {} {}", metric.measure, metric.value)?;
+                let bound =
+                    |bound: Option<f64>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
+                if metric.lower_value.is_some() || metric.upper_value.is_some() {
+                    write!(formatter, " [{}, {}]", bound(metric.lower_value), bound(metric.upper_value))?;
+                }
+                writeln!(formatter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, metrics: Vec<Measured>) -> Entry {
+        Entry::new(|| Place::Line(1), name, metrics).unwrap()
+    }
+
+    #[test]
+    fn the_last_metric_of_a_measure_wins_and_others_stay() {
+        let results = Results::collect(vec![
+            entry("a", vec![Measured::latency(1.0), Measured::throughput(5.0)]),
+            entry("b", vec![Measured::latency(3.0)]),
+            entry("a", vec![Measured::latency(2.0).give_or_take(0.5)]),
+        ])
+        .unwrap();
+        insta::assert_snapshot!(results, @"
+        a latency 2 [1.5, 2.5]
+        a throughput 5
+        b latency 3
+        ");
+    }
+
+    #[test]
+    fn a_suffix_asks_for_no_alerts() {
+        let names =
+            ["a_bencher_ignore", "bBencherIgnore", "c-bencher-ignore", "d_tidemark_ignore", "e_ignore"];
+        let results = Results::collect(names.iter().map(|name| entry(name, vec![])).collect()).unwrap();
+        insta::assert_snapshot!(results, @"
+        a (ignored)
+        b (ignored)
+        c (ignored)
+        d (ignored)
+        e_ignore
+        ");
+        let reference =
+            |name: &str| Entry { label: Label::Reference(name.parse().unwrap()), ..entry("x", vec![]) };
+        let results = Results::collect(vec![reference("a-bencher-ignore"), reference("a-b")]).unwrap();
+        assert_eq!(results.entries[0].label, Label::Name("a".parse().unwrap()));
+        assert_eq!(results.entries[1].label, Label::Reference("a-b".parse().unwrap()));
+        assert!(Results::collect(vec![entry("BencherIgnore", vec![])]).is_err());
+        assert!(Results::collect(vec![entry("a", vec![]), entry("aBencherIgnore", vec![])]).is_err());
+    }
+
+    #[test]
+    fn names_and_numbers_are_checked() {
+        for (name, value) in [("", 1.0), ("a\0", 1.0), (&*"x".repeat(1025), 1.0), ("a", f64::INFINITY)] {
+            let metrics = vec![Measured::latency(value)];
+            assert!(matches!(Entry::new(|| Place::Line(3), name, metrics), Err(Failure::Broken(_))));
+        }
+    }
+}

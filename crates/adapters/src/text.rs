@@ -1,0 +1,282 @@
+//! The parts that lines of tools are made of: blanks, words, numbers, units of time. What a line means is for the
+//! adapters.
+
+use std::borrow::Cow;
+
+use crate::{Entry, Failure, Measured, Place};
+
+/// A line of an output.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Its number, from one.
+    pub(crate) number: usize,
+    /// Its text, without the line end.
+    pub(crate) text: &'a str,
+}
+
+impl Line<'_> {
+    /// The entry of a benchmark that this line speaks of.
+    pub(crate) fn entry(self, name: &str, metrics: Vec<Measured>) -> Result<Entry, Failure> {
+        Entry::new(|| Place::Line(self.number), name, metrics)
+    }
+
+    /// This line should have been something else.
+    pub(crate) fn broken(self, expected: &str) -> Failure {
+        Failure::broken(Place::Line(self.number), expected, self.text)
+    }
+}
+
+/// The lines of an output, as a terminal shows them: what stands before a carriage return is written over.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
+    text.split('\n').enumerate().map(|(index, line)| {
+        let line = line.trim_end_matches('\r');
+        Line { number: index + 1, text: line.rsplit('\r').next().unwrap_or(line) }
+    })
+}
+
+/// The entries, unless there are none, which means that the output is another tool's.
+pub(crate) fn some(entries: Vec<Entry>, expected: &str) -> Result<Vec<Entry>, Failure> {
+    if entries.is_empty() { Err(Failure::foreign(expected)) } else { Ok(entries) }
+}
+
+/// A text without the sequences that color a terminal.
+pub(crate) fn without_colors(text: &str) -> Cow<'_, str> {
+    const ESCAPE: char = '\u{1b}';
+    if !text.contains(ESCAPE) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut parts = text.split(ESCAPE);
+    plain.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        plain.push_str(after_sequence(part));
+    }
+    Cow::Owned(plain)
+}
+
+/// What follows the sequence that a text begins with, whose escape is gone already. No sequence outlasts its line.
+fn after_sequence(text: &str) -> &str {
+    let end = match text.as_bytes().first() {
+        Some(b'[') => text[1..].find(|character| matches!(character, '@'..='~' | '\n')).map(|end| end + 1),
+        Some(b']') => text.find(['\u{7}', '\n']),
+        Some(b'(' | b')') => text.char_indices().nth(1).map(|(end, _)| end),
+        _ => Some(0),
+    };
+    // The last character of a sequence goes with it.
+    let rest = end.map_or("", |end| &text[end..]);
+    if rest.starts_with('\n') { rest } else { after_first(rest) }
+}
+
+fn after_first(text: &str) -> &str {
+    let mut characters = text.chars();
+    characters.next();
+    characters.as_str()
+}
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Picoseconds,
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    const WORDS: [(&str, Self); 7] = [
+        ("ps", Self::Picoseconds),
+        ("ns", Self::Nanoseconds),
+        ("us", Self::Microseconds),
+        ("\u{b5}s", Self::Microseconds),
+        ("\u{3bc}s", Self::Microseconds),
+        ("ms", Self::Milliseconds),
+        ("s", Self::Seconds),
+    ];
+
+    /// The unit that a whole word stands for.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, unit)| *unit)
+    }
+
+    /// So many of this unit in nanoseconds.
+    pub(crate) fn nanoseconds(self, count: f64) -> f64 {
+        count
+            * match self {
+                Self::Picoseconds => 1.0 / 1e3,
+                Self::Nanoseconds => 1.0,
+                Self::Microseconds => 1e3,
+                Self::Milliseconds => 1e6,
+                Self::Seconds => 1e9,
+            }
+    }
+
+    /// So many in one of this unit, as a rate a second.
+    pub(crate) fn per_second(self, count: f64) -> f64 {
+        count
+            / match self {
+                Self::Picoseconds => 1.0 / 1e12,
+                Self::Nanoseconds => 1.0 / 1e9,
+                Self::Microseconds => 1.0 / 1e6,
+                Self::Milliseconds => 1.0 / 1e3,
+                Self::Seconds => 1.0,
+            }
+    }
+}
+
+/// Reads a line from left to right. Each step either takes what it is named for or gives up on the line.
+#[derive(Clone, Copy)]
+pub(crate) struct Scan<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { rest: text }
+    }
+
+    /// What is left.
+    pub(crate) fn rest(self) -> &'a str {
+        self.rest
+    }
+
+    /// Exactly this.
+    pub(crate) fn literal(&mut self, literal: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(literal)?;
+        Some(())
+    }
+
+    /// Spaces and tabs, at least one.
+    pub(crate) fn blanks(&mut self) -> Option<()> {
+        self.rest.starts_with(is_blank).then(|| self.any_blanks())
+    }
+
+    /// Spaces and tabs, if there are any.
+    pub(crate) fn any_blanks(&mut self) {
+        self.rest = self.rest.trim_start_matches(is_blank);
+    }
+
+    /// Anything up to a space or tab, at least one character.
+    pub(crate) fn token(&mut self) -> Option<&'a str> {
+        let end = self.rest.find(is_blank).unwrap_or(self.rest.len());
+        self.take(end)
+    }
+
+    /// A number without sign and exponent, whose digits may be grouped by commas.
+    pub(crate) fn number(&mut self) -> Option<f64> {
+        let is_digit = |character: char| matches!(character, '0'..='9' | '.' | ',');
+        let end = self.rest.find(|character| !is_digit(character)).unwrap_or(self.rest.len());
+        let digits = self.take(end)?;
+        let number: f64 =
+            if digits.contains(',') { digits.replace(',', "").parse() } else { digits.parse() }.ok()?;
+        number.is_finite().then_some(number)
+    }
+
+    /// Digits that may be grouped by commas, as a number.
+    pub(crate) fn integer(&mut self) -> Option<f64> {
+        let mut ahead = *self;
+        let number = ahead.number()?;
+        let digits = &self.rest[..self.rest.len() - ahead.rest.len()];
+        if digits.contains('.') {
+            return None;
+        }
+        *self = ahead;
+        Some(number)
+    }
+
+    /// A unit of time.
+    pub(crate) fn unit(&mut self) -> Option<Unit> {
+        let (word, unit) = Unit::WORDS.iter().find(|(word, _)| self.rest.starts_with(word))?;
+        self.literal(word)?;
+        Some(*unit)
+    }
+
+    /// A number, blanks and a unit, in nanoseconds.
+    pub(crate) fn duration(&mut self) -> Option<f64> {
+        let count = self.number()?;
+        self.blanks()?;
+        Some(self.unit()?.nanoseconds(count))
+    }
+
+    /// The end of the line.
+    pub(crate) fn end(self) -> Option<()> {
+        self.rest.is_empty().then_some(())
+    }
+
+    fn take(&mut self, end: usize) -> Option<&'a str> {
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!taken.is_empty()).then_some(taken)
+    }
+}
+
+/// Whether a character is a space or a tab, which is all that counts as blank.
+pub(crate) fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_go_and_the_rest_stays() {
+        assert!(matches!(without_colors("plain"), Cow::Borrowed("plain")));
+        for (colored, plain) in [
+            ("\u{1b}[1;32mgreen\u{1b}[0m", "green"),
+            ("a\u{1b}(B\u{1b}[mb", "ab"),
+            ("\u{1b}]0;title\u{7}a\u{1b}]0;title\u{1b}\\b", "ab"),
+            ("\u{1b}[31\na\u{1b}]0;title\nb\u{1b}", "\na\nb"),
+            ("\u{1b}éa\u{1b}(é", "a"),
+            ("\u{1b}\n\u{1b}[\u{1b}", "\n"),
+        ] {
+            assert_eq!(without_colors(colored), plain, "{colored:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_what_a_terminal_shows() {
+        let shown: Vec<_> =
+            lines("a\r\nworking\rdone\n\nlast").map(|line| (line.number, line.text)).collect();
+        assert_eq!(shown, [(1, "a"), (2, "done"), (3, ""), (4, "last")]);
+    }
+
+    #[test]
+    fn numbers_have_no_sign_and_no_exponent() {
+        for (text, number, rest) in [
+            ("1,234.5 ns", Some(1234.5), " ns"),
+            ("12", Some(12.0), ""),
+            ("1e5", Some(1.0), "e5"),
+            ("-1", None, ""),
+            ("1.2.3", None, ""),
+            (",", None, ""),
+            (&"9".repeat(400), None, ""),
+        ] {
+            let mut scan = Scan::new(text);
+            assert_eq!(scan.number(), number, "{text}");
+            if number.is_some() {
+                assert_eq!(scan.rest(), rest);
+            }
+        }
+        assert_eq!(Scan::new("1,234").integer(), Some(1234.0));
+        assert_eq!(Scan::new("1.5").integer(), None);
+    }
+
+    #[test]
+    fn units_convert_by_one_operation() {
+        for (word, nanoseconds, per_second) in [
+            ("ps", 2.5 * 0.001, 2.5 / 1e-12),
+            ("ns", 2.5, 2.5 / 1e-9),
+            ("us", 2500.0, 2.5 / 1e-6),
+            ("µs", 2500.0, 2.5 / 1e-6),
+            ("μs", 2500.0, 2.5 / 1e-6),
+            ("ms", 2.5e6, 2500.0),
+            ("s", 2.5e9, 2.5),
+        ] {
+            let unit = Unit::from_word(word).unwrap();
+            assert_eq!(Scan::new(word).unit(), Some(unit));
+            assert_eq!((unit.nanoseconds(2.5), unit.per_second(2.5)), (nanoseconds, per_second), "{word}");
+        }
+        assert_eq!(Unit::from_word("min"), None);
+    }
+}

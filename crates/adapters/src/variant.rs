@@ -1,0 +1,63 @@
+//! The parameters that tools report of a benchmark, as the parameters of a variant. Where a tool writes them is known
+//! to its adapter.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tidemark_api::Parameters;
+
+use crate::{Failure, Place};
+
+/// The parameters of a JSON object; none if it is empty, not an object, or if one of them has parts of its own or is
+/// too long for a variant.
+pub(crate) fn of_object(value: &Value) -> Option<Parameters> {
+    let parameters = value.as_object()?.iter().map(|(name, value)| {
+        // Python and JavaScript have a value for nothing, and it is as good as any.
+        let value = if value.is_null() { Value::from("null") } else { value.clone() };
+        (name.clone(), value)
+    });
+    Parameters::deserialize(Value::Object(parameters.collect())).ok()
+}
+
+/// The parameters by name, of which there may be none. Without them benchmarks would be mixed up, so those that no
+/// variant can have are an error.
+pub(crate) fn of_texts(
+    place: impl FnOnce() -> Place,
+    parameters: BTreeMap<String, String>,
+) -> Result<Option<Parameters>, Failure> {
+    if parameters.is_empty() {
+        return Ok(None);
+    }
+    let longest = parameters.iter().map(|(name, value)| format!("{name}={value}")).max_by_key(String::len);
+    Parameters::try_from(parameters).map(Some).map_err(|_| {
+        let expected = "up to 32 parameters with names of 1 to 64 bytes and values of up to 256 bytes";
+        Failure::broken(place(), expected, &longest.unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_values_are_parameters() {
+        let parameters =
+            of_object(&json!({"n": 64, "f": 2.5, "on": true, "kind": "heap", "x": null})).unwrap();
+        let parameters: Vec<_> = parameters.iter().collect();
+        assert_eq!(parameters, [("f", "2.5"), ("kind", "heap"), ("n", "64"), ("on", "true"), ("x", "null")]);
+        for value in [json!(null), json!([1]), json!({}), json!({"a": [1]}), json!({"a": "x".repeat(257)})] {
+            assert_eq!(of_object(&value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_no_variant_can_have_is_an_error() {
+        let place = || Place::Path("rows[0]".to_owned());
+        assert_eq!(of_texts(place, BTreeMap::new()).unwrap(), None);
+        assert!(of_texts(place, [("n".to_owned(), "1".to_owned())].into()).unwrap().is_some());
+        assert!(of_texts(place, [("n".to_owned(), "x".repeat(257))].into()).is_err());
+    }
+}
