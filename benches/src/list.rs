@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::json;
-use tidemark_api::{BenchmarkName, NameId, Timestamp};
+use tidemark_api::{BenchmarkName, Timestamp};
 use tidemark_store::{Db, Entropy, Error, Fresh, Location, benchmark};
 
 use crate::{
@@ -75,9 +75,7 @@ fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
         },
     };
     let name = |number| format!("bench {number:06}");
-    let wanted = (0..rows)
-        .map(|number| Ok((name(number).parse()?, name(number).parse()?)))
-        .collect::<Result<Vec<(NameId, BenchmarkName)>>>()?;
+    let wanted = (0..rows).map(|number| Ok(name(number).parse()?)).collect::<Result<Vec<BenchmarkName>>>()?;
     let shared = database.is_some();
     let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(Counter));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -85,6 +83,7 @@ fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
         let db = Db::open(&location).await?;
         db.write(move |tx| {
             let project = tx.value("select id from project where slug = 'lab'", &[])?;
+            let wanted: Vec<_> = wanted.iter().map(|name| (None, name)).collect();
             benchmark::ensure(tx, &fresh, project, &wanted)?;
             // What PostgreSQL does by itself within a minute of so many new rows.
             if shared {

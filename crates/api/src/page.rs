@@ -231,6 +231,28 @@ word! {
     }
 }
 
+word! {
+    /// What reports can be ordered by.
+    #[derive(Default)]
+    ProjReportsSort {
+        /// By when the run began, the newest first.
+        #[default]
+        DateTime = "date_time",
+    }
+}
+
+word! {
+    /// What alerts can be ordered by, after their status.
+    #[derive(Default)]
+    ProjAlertsSort {
+        /// By when the run began, the oldest first.
+        Created = "created",
+        /// By when they were last changed, the newest first.
+        #[default]
+        Modified = "modified",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

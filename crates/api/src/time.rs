@@ -112,6 +112,28 @@ impl ToSchema for Timestamp {
     }
 }
 
+/// A moment in milliseconds since 1970, as query strings have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(as = DateTimeMillis)]
+pub struct Millis(i64);
+
+impl From<Millis> for Timestamp {
+    fn from(millis: Millis) -> Self {
+        Self::from_micros(millis.0.saturating_mul(MILLI))
+    }
+}
+
+impl<'de> Deserialize<'de> for Millis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // In a query string it is text.
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|_| {
+            serde::de::Error::custom("expected a time in milliseconds since 1970, such as 1790000000000")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -10,6 +10,7 @@ mod backup;
 pub mod clock;
 pub mod config;
 pub mod http;
+pub mod ingest;
 pub mod limits;
 pub mod mail;
 mod metrics;

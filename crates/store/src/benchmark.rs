@@ -1,5 +1,7 @@
 //! Benchmarks: what is measured.
 
+use std::{collections::HashMap, sync::Arc};
+
 use tidemark_api::{
     benchmark::{Benchmark, BenchmarkFilter, BenchmarkName},
     id::{NameId, ResourceId},
@@ -62,18 +64,40 @@ pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, benchmark: &NameId) -> Resul
     Ok(BENCHMARK.resolve(tx, project, benchmark)?.map(BenchmarkId::from))
 }
 
-/// The benchmarks that references mean, in the same order; missing ones are made, archived ones revived.
+/// The benchmarks that are named, in the same order; missing ones are made, archived ones revived. One without a
+/// reference goes by its name alone.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     project: ProjectId,
-    benchmarks: &[(NameId, BenchmarkName)],
+    benchmarks: &[(Option<&NameId>, &BenchmarkName)],
 ) -> Result<Vec<BenchmarkId>> {
     let wanted: Vec<_> = benchmarks
         .iter()
-        .map(|(reference, name)| Wanted { reference, name: name.as_str(), slug: None, units: None })
+        .map(|(reference, name)| Wanted {
+            reference: *reference,
+            name: name.as_str(),
+            slug: None,
+            units: None,
+        })
         .collect();
     Ok(BENCHMARK.ensure(tx, fresh, project, &wanted)?.into_iter().map(BenchmarkId::from).collect())
+}
+
+/// The benchmarks with these keys.
+pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<BenchmarkId, Arc<Benchmark>>> {
+    let mut found = HashMap::with_capacity(ids.len());
+    tx.each(
+        &format!("select {COLUMNS}, benchmark.id from benchmark {JOINS} where benchmark.id in {{ints $1}}"),
+        &[&ids],
+        |row| {
+            let cells = &mut row.cells();
+            let benchmark = read(cells)?;
+            found.insert(cells.take()?, Arc::new(benchmark));
+            Ok(())
+        },
+    )?;
+    Ok(found)
 }
 
 /// One benchmark.

@@ -75,19 +75,22 @@ pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, branch: &NameId) -> Result<O
     Ok(BRANCH.resolve(tx, project, branch)?.map(BranchId::from))
 }
 
-/// The branch that a reference means, made with an empty head if there is none, revived if it is archived.
+/// The branch that a reference means, made if there is none, revived if it is archived. The head of a new one starts
+/// from `start`, with so many versions.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     project: ProjectId,
     branch: &NameId,
     name: &BranchName,
+    start: Option<(&head::Start, u32)>,
 ) -> Result<BranchId> {
-    let wanted = Wanted { reference: branch, name: name.as_str(), slug: None, units: None };
+    let wanted = Wanted { reference: Some(branch), name: name.as_str(), slug: None, units: None };
     let id = only(BRANCH.ensure(tx, fresh, project, &[wanted])?)?;
     // Whoever lost a race for the branch waited until the winner had given it a head.
     if !tx.value::<bool>("select exists (select 1 from head where branch_id = $1)", &[&id])? {
-        head::create(tx, fresh, id, None, 0)?;
+        let (start, max_versions) = start.unzip();
+        head::create(tx, fresh, id, start, max_versions.unwrap_or_default())?;
     }
     Ok(id)
 }

@@ -406,6 +406,8 @@ pub enum Kind {
     Text,
     /// A UUID.
     Uuid,
+    /// Bytes.
+    Blob,
 }
 
 /// The columns of a row, read one after the other.
@@ -444,6 +446,14 @@ impl Row<'_> {
     /// The columns from the first on.
     pub fn cells(&self) -> Cells<'_> {
         Cells { row: self, next: 0 }
+    }
+
+    /// Hands the bytes of the column at `index` to `read`, without a copy.
+    pub(crate) fn bytes<T>(&self, index: usize, read: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        match self.value(index)? {
+            Value::Blob(bytes) => Ok(read(bytes)),
+            _ => Err(Error::engine("expected bytes")),
+        }
     }
 
     fn value(&self, index: usize) -> Result<Value<'_>> {

@@ -248,8 +248,8 @@ const ROUNDS: usize = 8;
 /// One that a report names, and what it is called if it has to be made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
-    /// How it is referred to.
-    pub(crate) reference: &'a NameId,
+    /// How it is referred to, if by more than its name.
+    pub(crate) reference: Option<&'a NameId>,
     /// The name of a new one.
     pub(crate) name: &'a str,
     /// The slug of a new one, if it has one of its own.
@@ -274,9 +274,12 @@ impl Dimension {
             let mut missing: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
             let mut keys = Vec::with_capacity(wanted.len());
             for one in wanted {
-                match known.find(one.reference).or_else(|| known.names.get(one.name).copied()) {
+                let found = one.reference.and_then(|reference| known.find(reference));
+                match found.or_else(|| known.names.get(one.name).copied()) {
                     Some(key) => keys.push(key),
-                    None if one.reference.uuid().is_some() => return Err(Error::NotFound(self.table)),
+                    None if one.reference.is_some_and(|reference| reference.uuid().is_some()) => {
+                        return Err(Error::NotFound(self.table));
+                    }
                     None => {
                         missing.insert(one.name, *one);
                     }
@@ -302,9 +305,12 @@ impl Dimension {
     }
 
     fn known(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &[Wanted<'_>]) -> Result<Known> {
-        let uuids: Vec<Uuid> = wanted.iter().filter_map(|one| one.reference.uuid()).collect();
-        let slugs: Vec<&str> = wanted.iter().map(|one| one.reference.as_str()).collect();
-        let names: Vec<&str> = wanted.iter().flat_map(|one| [one.reference.as_str(), one.name]).collect();
+        let references = || wanted.iter().filter_map(|one| one.reference);
+        let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
+        let slugs: Vec<&str> = references().map(NameId::as_str).collect();
+        // What a reference says is its name, too, except for those that are known by another.
+        let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
+        let names: Vec<&str> = slugs.iter().copied().chain(named.map(|one| one.name)).collect();
         let (table, mut known) = (self.table, Known::default());
         tx.each(
             // As in `resolve`; the plus leads to the index of the UUIDs.
@@ -355,7 +361,9 @@ impl Dimension {
             )?
             .into_iter()
             .collect();
-        let is_slug = |one: &Wanted<'_>, slug: &Slug| one.reference.as_str() == slug.as_str();
+        let is_slug = |one: &Wanted<'_>, slug: &Slug| {
+            one.reference.is_some_and(|reference| reference.as_str() == slug.as_str())
+        };
         new.sort_by_key(|(_, one, slug)| is_slug(one, slug));
         let mut given: HashSet<Slug> = HashSet::new();
         new.retain_mut(|(_, one, slug)| {

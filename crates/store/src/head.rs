@@ -9,7 +9,7 @@ use tidemark_api::{
     time::Timestamp,
 };
 
-use crate::{BranchId, Cells, Fresh, HeadId, ProjectId, Result, Tx, dimension::BRANCH};
+use crate::{BranchId, Cells, Fresh, HeadId, ProjectId, Result, Tx, alert, dimension::BRANCH};
 
 /// Where a new head would start: a version that the current head of a branch sees.
 #[derive(Clone, Debug)]
@@ -161,8 +161,9 @@ pub fn create(
     Ok(head)
 }
 
-/// Stamps the current head of a branch as replaced; another must be made in the same transaction.
+/// Stamps the current head of a branch as replaced and silences its alerts; another head must be made in the same
+/// transaction.
 pub fn replace(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
     tx.execute("update head set replaced = $2 where id = $1", &[&head, &now])?;
-    Ok(())
+    alert::silence(tx, head, now)
 }

@@ -3,6 +3,7 @@
 //! Plain functions on a [`Tx`], one file a noun: `organization::find(tx, …)`. What a write needs from outside, the
 //! time and randomness, comes in as [`Fresh`].
 
+pub mod alert;
 pub mod audit;
 pub mod benchmark;
 pub mod branch;
@@ -15,6 +16,7 @@ pub mod invitation;
 pub mod key;
 pub mod measure;
 pub mod member;
+pub mod metric;
 mod migrate;
 pub mod organization;
 pub mod outbox;
@@ -24,7 +26,9 @@ pub mod project;
 pub mod project_member;
 pub mod quota;
 pub mod rate_window;
+pub mod report;
 pub mod restore;
+pub mod series;
 pub mod server;
 pub mod session;
 pub mod sign_in;
@@ -36,11 +40,13 @@ pub mod threshold;
 pub mod token;
 pub mod user;
 mod value;
+pub mod variant;
+pub mod version;
 
 pub use db::{Cells, Db, Kind, List, Load, Location, Lock, Row, Tx};
 pub use error::{Error, IN_USE, Result};
 pub use fresh::{Entropy, Fresh};
 pub use value::{
-    BenchmarkId, BranchId, Column, HeadId, MeasureId, OrganizationId, Param, PlotId, ProjectId, SpecId,
-    TestbedId, ThresholdId, UserId, Value,
+    AlertId, BenchmarkId, BranchId, Column, HeadId, MeasureId, ModelId, OrganizationId, Param, PlotId,
+    ProjectId, ReportId, SpecId, TestbedId, ThresholdId, UserId, Value, VariantId, VersionId,
 };

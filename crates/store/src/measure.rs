@@ -1,5 +1,7 @@
 //! Measures: what is measured of a benchmark.
 
+use std::{collections::HashMap, sync::Arc};
+
 use tidemark_api::{
     id::{NameId, ResourceId},
     measure::{Measure, MeasureFilter, UNKNOWN_UNITS, built_in},
@@ -71,18 +73,40 @@ pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     project: ProjectId,
-    measures: &[(NameId, ResourceName)],
+    measures: &[(&NameId, &ResourceName, Option<&ResourceName>)],
 ) -> Result<Vec<MeasureId>> {
     let wanted: Vec<_> = measures
         .iter()
-        .map(|(reference, name)| match built_in(name.as_str()) {
-            Some(known) => {
-                Wanted { reference, name: known.name, slug: Some(known.slug), units: Some(known.units) }
+        .map(|(reference, name, units)| {
+            let reference = Some(*reference);
+            match built_in(name.as_str()) {
+                Some(known) => {
+                    Wanted { reference, name: known.name, slug: Some(known.slug), units: Some(known.units) }
+                }
+                None => {
+                    let units = Some(units.map_or(UNKNOWN_UNITS, ResourceName::as_str));
+                    Wanted { reference, name: name.as_str(), slug: None, units }
+                }
             }
-            None => Wanted { reference, name: name.as_str(), slug: None, units: Some(UNKNOWN_UNITS) },
         })
         .collect();
     Ok(MEASURE.ensure(tx, fresh, project, &wanted)?.into_iter().map(MeasureId::from).collect())
+}
+
+/// The measures with these keys.
+pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Arc<Measure>>> {
+    let mut found = HashMap::with_capacity(ids.len());
+    tx.each(
+        &format!("select {COLUMNS}, measure.id from measure {JOINS} where measure.id in {{ints $1}}"),
+        &[&ids],
+        |row| {
+            let cells = &mut row.cells();
+            let measure = read(cells)?;
+            found.insert(cells.take()?, Arc::new(measure));
+            Ok(())
+        },
+    )?;
+    Ok(found)
 }
 
 /// One measure.

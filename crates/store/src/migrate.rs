@@ -1,7 +1,8 @@
 //! The numbered steps from an empty database to today's tables. Forward only, never edited once released.
 //!
 //! The files use words where the engines differ: `{key}` a primary key that counts by itself, `{int}`, `{real}`,
-//! `{bool}`, `{text}`, `{uuid}`, `{blob}`, `{strict}` at the end of a table, and `{search TABLE}` for an index that
+//! `{bool}`, `{text}`, `{uuid}`, `{blob}`, `{strict}` at the end of a table, `{clustered}` instead for one that is kept in the order
+//! of its primary key where the engine can, and `{search TABLE}` for an index that
 //! finds any part of a name or slug.
 
 use sha2::{Digest, Sha256};
@@ -15,6 +16,7 @@ use crate::{
 const STEPS: &[(i64, &str, &str)] = &[
     (1, "accounts", include_str!("../migrations/0001_accounts.sql")),
     (2, "projects", include_str!("../migrations/0002_projects.sql")),
+    (3, "reports", include_str!("../migrations/0003_reports.sql")),
 ];
 
 /// Runs the steps that this database has not seen. The caller holds a lock and a transaction.
@@ -62,6 +64,7 @@ fn words(text: &str, postgres: bool) -> String {
             ("{uuid}", "uuid"),
             ("{blob}", "bytea"),
             ("{strict}", ""),
+            ("{clustered}", ""),
         ]
     } else {
         [
@@ -74,6 +77,7 @@ fn words(text: &str, postgres: bool) -> String {
             ("{uuid}", "text"),
             ("{blob}", "blob"),
             ("{strict}", "strict"),
+            ("{clustered}", "strict, without rowid"),
         ]
     };
     let text = pairs.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));

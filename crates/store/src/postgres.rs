@@ -214,6 +214,7 @@ fn type_word(kind: Kind) -> &'static str {
         Kind::Bool => "boolean",
         Kind::Text => "text",
         Kind::Uuid => "uuid",
+        Kind::Blob => "bytea",
     }
 }
 

@@ -198,6 +198,37 @@ pub fn list(
     )
 }
 
+/// The longest name that a number still fits behind, in bytes, and what a longer one is cut to, in characters.
+const NUMBERED: usize = 41;
+const NUMBERED_CUT: usize = 38;
+
+/// A name that no project of the organization has: this one, or with the next number behind it.
+pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceName) -> Result<ResourceName> {
+    let stem = match name.as_str() {
+        text if text.len() > NUMBERED => {
+            format!("{}...", text.chars().take(NUMBERED_CUT).collect::<String>())
+        }
+        text => text.to_owned(),
+    };
+    let length = i32::try_from(stem.chars().count()).unwrap_or(i32::MAX);
+    let taken: Vec<String> = tx.all(
+        "select name from project where organization_id = $1 and (name = $2 or substr(name, 1, $4) = $3)",
+        &[&organization, name, &stem, &length],
+        |row| row.get(0),
+    )?;
+    let number = |taken: &str| -> Option<u64> {
+        let rest = taken.strip_prefix(&stem)?;
+        if rest.is_empty() { Some(0) } else { rest.strip_prefix(" (")?.strip_suffix(')')?.parse().ok() }
+    };
+    let is_taken = taken.iter().any(|taken| taken == name.as_str());
+    match taken.iter().filter_map(|taken| number(taken)).max() {
+        None if !is_taken => Ok(name.clone()),
+        last => format!("{stem} ({})", last.unwrap_or(0) + 1)
+            .parse()
+            .map_err(|error: tidemark_api::Invalid| crate::Error::Engine(error.into())),
+    }
+}
+
 /// Changes a project.
 pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timestamp) -> Result<Found> {
     tx.execute(

@@ -25,6 +25,8 @@ pub enum Scope {
     Models(ThresholdId),
     /// Plots of a project.
     Plots(ProjectId),
+    /// Reports of a project.
+    Reports(ProjectId),
 }
 
 impl Scope {
@@ -40,6 +42,7 @@ impl Scope {
             Self::Thresholds(_) => "threshold",
             Self::Models(_) => "model",
             Self::Plots(_) => "plot",
+            Self::Reports(_) => "report",
         }
     }
 }
@@ -55,7 +58,8 @@ pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option
         | Scope::Benchmarks(id)
         | Scope::Measures(id)
         | Scope::Thresholds(id)
-        | Scope::Plots(id) => ("project_id", id),
+        | Scope::Plots(id)
+        | Scope::Reports(id) => ("project_id", id),
     };
     let table = scope.noun();
     tx.optional(

@@ -81,8 +81,17 @@ pub fn ensure(
     testbed: &NameId,
     name: &ResourceName,
 ) -> Result<TestbedId> {
-    let wanted = Wanted { reference: testbed, name: name.as_str(), slug: None, units: None };
+    let wanted = Wanted { reference: Some(testbed), name: name.as_str(), slug: None, units: None };
     only(TESTBED.ensure(tx, fresh, project, &[wanted])?)
+}
+
+/// Takes the spec from a testbed.
+pub fn clear_spec(tx: &mut Tx<'_>, testbed: TestbedId, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update testbed set spec_id = null, modified = $2 where id = $1 and spec_id is not null",
+        &[&testbed, &now],
+    )?;
+    Ok(())
 }
 
 /// One testbed.

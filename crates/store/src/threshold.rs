@@ -1,18 +1,21 @@
 //! Thresholds, and the models they have had.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use tidemark_api::{
     id::{ModelUuid, ThresholdUuid},
     page::{Direction, Page, ProjThresholdsSort},
-    threshold::{Model, Threshold},
+    threshold::{Model, Threshold, ThresholdModel},
     time::Timestamp,
 };
 use tidemark_stats as stats;
 
 use crate::{
-    BranchId, Cells, Fresh, Kind, List, MeasureId, Param, ProjectId, Result, Row, TestbedId, ThresholdId, Tx,
-    Value, branch, db::direction, head, measure, testbed,
+    BranchId, Cells, Error, Fresh, IN_USE, Kind, List, MeasureId, ModelId, Param, ProjectId, ReportId,
+    Result, Row, TestbedId, ThresholdId, Tx, Value, branch, db::direction, head, measure, testbed,
 };
 
 /// A threshold with its key.
@@ -217,8 +220,12 @@ pub fn put(
 
 /// Removes a threshold and its models; one that has judged a metric is a conflict.
 pub fn delete(tx: &mut Tx<'_>, threshold: ThresholdId) -> Result<()> {
-    tx.execute("delete from threshold where id = $1", &[&threshold])?;
-    Ok(())
+    let sql = "delete from threshold where id = $1
+               and not exists (select 1 from threshold_count where threshold_id = $1 and judged > 0)";
+    match tx.execute(sql, &[&threshold])? {
+        0 => Err(Error::Conflict(IN_USE.into())),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the thresholds of a branch mirror those of another, each testbed and measure by itself.
@@ -231,32 +238,9 @@ pub fn mirror(
 ) -> Result<()> {
     let wanted = by_dimensions(tx, source)?;
     let present = by_dimensions(tx, target)?;
-    let missing: Vec<_> = wanted.keys().filter(|key| !present.contains_key(key)).collect();
+    let missing: Vec<_> = wanted.keys().filter(|key| !present.contains_key(key)).copied().collect();
     if !missing.is_empty() {
-        let uuids: Vec<_> = missing.iter().map(|_| fresh.uuid()).collect();
-        let rows: Vec<Vec<Value<'_>>> = missing
-            .iter()
-            .zip(&uuids)
-            .map(|((testbed, measure), uuid)| {
-                let columns: [&dyn Param; 7] =
-                    [uuid, &project, &target, testbed, measure, &fresh.now, &fresh.now];
-                columns.into_iter().map(Param::value).collect()
-            })
-            .collect();
-        tx.insert_many(
-            "threshold",
-            &[
-                ("uuid", Kind::Uuid),
-                ("project_id", Kind::Int),
-                ("branch_id", Kind::Int),
-                ("testbed_id", Kind::Int),
-                ("measure_id", Kind::Int),
-                ("created", Kind::Int),
-                ("modified", Kind::Int),
-            ],
-            &rows,
-            "",
-        )?;
+        insert(tx, fresh, project, target, &missing)?;
     }
     let (mut changed, mut models) = (Vec::new(), Vec::new());
     for (key, (id, before)) in by_dimensions(tx, target)? {
@@ -271,6 +255,147 @@ pub fn mirror(
         retire(tx, &changed, fresh.now)?;
     }
     insert_models(tx, fresh, &models)
+}
+
+/// A threshold of a branch and a testbed, with the model in force.
+#[derive(Clone, Copy, Debug)]
+pub struct Active {
+    /// The threshold.
+    pub id: ThresholdId,
+    /// The measure it watches.
+    pub measure: MeasureId,
+    /// The model, if it has not been removed.
+    pub model: Option<(ModelId, stats::Model)>,
+}
+
+/// The thresholds of a branch and a testbed.
+pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<Active>> {
+    tx.all(
+        &format!(
+            "select threshold.id, threshold.measure_id, model.id, {MODEL_COLUMNS} from threshold
+             left join model on model.threshold_id = threshold.id and model.replaced is null
+             where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id"
+        ),
+        &[&branch, &testbed],
+        |row| {
+            let cells = &mut row.cells();
+            let (id, measure, model) = (cells.take()?, cells.take()?, cells.take::<Option<ModelId>>()?);
+            let settings = read_model(cells)?.map(|model| model.settings());
+            Ok(Active { id, measure, model: model.zip(settings) })
+        },
+    )
+}
+
+/// Gives the thresholds of a branch and a testbed these models; with `reset` all others lose theirs.
+pub fn set(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    (branch, testbed): (BranchId, TestbedId),
+    wanted: &[(MeasureId, stats::Model)],
+    reset: bool,
+) -> Result<()> {
+    let mut present: HashMap<MeasureId, Active> =
+        active(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|(measure, _)| !present.contains_key(measure))
+        .map(|(measure, _)| (testbed, *measure))
+        .collect();
+    if !missing.is_empty() {
+        insert(tx, fresh, project, branch, &missing)?;
+        present = active(tx, branch, testbed)?.into_iter().map(|one| (one.measure, one)).collect();
+    }
+    let (mut changed, mut models) = (Vec::new(), Vec::new());
+    for (measure, model) in wanted {
+        if let Some(one) = present.remove(measure)
+            && one.model.map(|(_, model)| model) != Some(*model)
+        {
+            changed.push(one.id.get());
+            models.push((one.id, *model));
+        }
+    }
+    if reset {
+        changed.extend(present.values().filter(|one| one.model.is_some()).map(|one| one.id.get()));
+    }
+    if !changed.is_empty() {
+        retire(tx, &changed, fresh.now)?;
+    }
+    insert_models(tx, fresh, &models)
+}
+
+/// Adds to how many metrics thresholds have judged, and to how many active alerts they have.
+pub fn count(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
+    let rows: Vec<Vec<Value<'_>>> = counts
+        .iter()
+        .map(|(threshold, judged, active)| {
+            let columns: [&dyn Param; 5] = [threshold, judged, active, &0, &0];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
+    let columns = ["threshold_id", "judged", "active", "dismissed", "silenced"].map(|name| (name, Kind::Int));
+    let suffix = "on conflict (threshold_id) do update set judged = threshold_count.judged + excluded.judged,
+                      active = threshold_count.active + excluded.active";
+    tx.insert_many("threshold_count", &columns, &rows, suffix)?;
+    Ok(())
+}
+
+/// Takes back what a report that is deleted has added: metrics judged, by model, and its alerts.
+pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i64>) -> Result<()> {
+    if judged.is_empty() {
+        return Ok(());
+    }
+    let models: Vec<i64> = judged.keys().copied().collect();
+    let mut counts: BTreeMap<ThresholdId, i64> = BTreeMap::new();
+    tx.each("select threshold_id, id from model where id in {ints $1}", &[&models], |row| {
+        let count = judged.get(&row.get(1)?).copied().unwrap_or_default();
+        *counts.entry(row.get(0)?).or_default() -= count;
+        Ok(())
+    })?;
+    let counts: Vec<_> = counts.into_iter().map(|(threshold, judged)| (threshold, judged, 0)).collect();
+    count(tx, &counts)?;
+    tx.execute("delete from alert where report_id = $1", &[&report])?;
+    let thresholds: Vec<i64> = counts.iter().map(|(threshold, ..)| threshold.get()).collect();
+    count_alerts(tx, &thresholds)
+}
+
+/// Counts the alerts of thresholds anew.
+pub(crate) fn count_alerts(tx: &mut Tx<'_>, thresholds: &[i64]) -> Result<()> {
+    if thresholds.is_empty() {
+        return Ok(());
+    }
+    let count = |status| {
+        format!(
+            "{status} = (select count(*) from alert where alert.threshold_id = threshold_count.threshold_id
+                         and alert.status = '{status}')"
+        )
+    };
+    let sets = ["active", "dismissed", "silenced"].map(count).join(", ");
+    let sql = format!("update threshold_count set {sets} where threshold_id in {{ints $1}}");
+    tx.execute(&sql, &[&thresholds])?;
+    Ok(())
+}
+
+/// The thresholds of these models, as metrics show them.
+pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Arc<ThresholdModel>>> {
+    if models.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = tx.all(
+        &format!(
+            "select model.id, threshold.uuid, project.uuid, threshold.created, {MODEL_COLUMNS} from model
+             join threshold on threshold.id = model.threshold_id
+             join project on project.id = threshold.project_id where model.id in {{ints $1}}"
+        ),
+        &[&models],
+        |row| {
+            let cells = &mut row.cells();
+            let (id, uuid, project, created) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+            let model = read_model(cells)?.ok_or_else(|| Error::engine("a model without a UUID"))?;
+            Ok((id, Arc::new(ThresholdModel { uuid, project, model, created })))
+        },
+    )?;
+    Ok(rows.into_iter().collect())
 }
 
 type ByDimensions = HashMap<(TestbedId, MeasureId), (ThresholdId, Option<stats::Model>)>;
@@ -290,6 +415,37 @@ fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
         },
     )?;
     Ok(rows.into_iter().collect())
+}
+
+/// Adds thresholds without models.
+fn insert(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    branch: BranchId,
+    dimensions: &[(TestbedId, MeasureId)],
+) -> Result<()> {
+    let uuids: Vec<_> = dimensions.iter().map(|_| fresh.uuid()).collect();
+    let rows: Vec<Vec<Value<'_>>> = dimensions
+        .iter()
+        .zip(&uuids)
+        .map(|((testbed, measure), uuid)| {
+            let columns: [&dyn Param; 7] =
+                [uuid, &project, &branch, testbed, measure, &fresh.now, &fresh.now];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
+    let columns = [
+        ("uuid", Kind::Uuid),
+        ("project_id", Kind::Int),
+        ("branch_id", Kind::Int),
+        ("testbed_id", Kind::Int),
+        ("measure_id", Kind::Int),
+        ("created", Kind::Int),
+        ("modified", Kind::Int),
+    ];
+    tx.insert_many("threshold", &columns, &rows, "")?;
+    Ok(())
 }
 
 fn retire(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 
 use tidemark_api::{
-    ActorKind, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid, Boundary, BranchName, BranchUuid, Cpu,
-    Disk, Email, GitHash, HeadUuid, InvitationUuid, Jwt, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty,
-    OperatingSystem, OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole,
-    ProjectUuid, ResourceName, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid, ThresholdUuid,
-    Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, Visibility, Window, XAxis, YAxis,
+    ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
+    Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Email, GitHash, HeadUuid, InvitationUuid,
+    Jwt, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem, OrganizationRole,
+    OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid,
+    ResourceName, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid, ThresholdUuid, Timestamp,
+    TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -335,7 +336,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Architecture, BenchmarkName, BranchName, Email, GitHash, Jwt, NonEmpty, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Email, GitHash, Jwt, NonEmpty, OperatingSystem,
     OrganizationRole, PlanLevel, ProjectRole, ResourceName, Sandbox, Url, UserName, Visibility, XAxis, YAxis,
 }
 
@@ -353,9 +354,9 @@ impl Column for Slug {
 }
 
 uuids! {
-    AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, MeasureUuid, ModelUuid, OrganizationUuid,
-    PlotUuid, ProjectKeyUuid, ProjectUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
-    UserUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, MeasureUuid, ModelUuid, OrganizationUuid,
+    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
+    UserUuid, VariantUuid,
 }
 
 keys! {
@@ -379,6 +380,16 @@ keys! {
     MeasureId,
     /// Key of a threshold.
     ThresholdId,
+    /// Key of a model.
+    ModelId,
+    /// Key of a variant of a benchmark.
+    VariantId,
+    /// Key of a version.
+    VersionId,
+    /// Key of a report.
+    ReportId,
+    /// Key of an alert.
+    AlertId,
     /// Key of a plot.
     PlotId,
 }

@@ -464,6 +464,31 @@ pub fn project_for(
     judge_project(caller, found, permission, WITHOUT_KEY)
 }
 
+/// The project that a run is for, if there is one. Whoever has not claimed it lets everybody in; a claimed one needs the
+/// permission to create.
+pub fn project_for_run(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+) -> Result<Option<project::Found>> {
+    match look_up_project(tx, caller, wanted)? {
+        None => Ok(None),
+        Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {
+            may_make(caller)?;
+            Ok(Some(found))
+        }
+        found => judge_project(caller, found, ProjectPermission::Create, WITH_KEY).map(Some),
+    }
+}
+
+/// Whether the caller may make something that nobody owns yet: anybody, except with a credential that is no good.
+pub fn may_make(caller: &Caller) -> Result<()> {
+    match caller {
+        Caller::Anonymous | Caller::User(_) => Ok(()),
+        caller => signed_in(caller.clone()).map(drop),
+    }
+}
+
 /// Why somebody who is not an administrator may not delete for good.
 pub fn refuse_hard_delete(caller: Caller) -> Error {
     match signed_in(caller) {

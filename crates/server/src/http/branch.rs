@@ -121,7 +121,7 @@ pub(super) async fn update(
 
 /// Moves a branch to a start point if that is another than it has. A start point without a hash does not move a head
 /// that started from the same branch: the source moving on is no reason to lose the history.
-pub(super) fn start_from(
+pub(crate) fn start_from(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     project: ProjectId,
@@ -140,7 +140,8 @@ pub(super) fn start_from(
         Some(start) if current.start_branch != Some(start.branch) => true,
         // The hash it started from may have left the source since; asking for it again is no change.
         Some(_) if wanted.hash.is_none() || wanted.hash == current.start_hash => false,
-        Some(start) => start.hash.is_some() && start.hash != current.start_hash,
+        // A hash that the source does not have says nothing about where to start.
+        Some(start) => start.hash == wanted.hash,
     };
     if moves {
         head::replace(tx, current.id, fresh.now)?;

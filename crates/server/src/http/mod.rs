@@ -1,12 +1,13 @@
 //! The HTTP API: the table of routes and the layers around them. One file a noun.
 
 pub mod access;
+mod alert;
 pub mod answer;
 mod audit;
 mod auth;
 mod benchmark;
 pub(crate) mod body;
-mod branch;
+pub(crate) mod branch;
 pub mod error;
 mod frame;
 mod health;
@@ -21,6 +22,8 @@ mod project;
 mod project_key;
 mod project_member;
 mod quota;
+mod report;
+mod run;
 mod server;
 mod testbed;
 mod threshold;
@@ -112,6 +115,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(threshold::list, threshold::create))
         .routes(routes!(threshold::view, threshold::put, threshold::delete))
         .routes(routes!(threshold::models))
+        .routes(routes!(report::list, report::create))
+        .routes(routes!(report::view, report::delete))
+        .routes(routes!(alert::list, alert::update_many))
+        .routes(routes!(alert::view, alert::update))
+        .routes(routes!(run::create))
         .routes(routes!(plot::list, plot::create))
         .routes(routes!(plot::view, plot::update, plot::delete))
         .routes(routes!(user::list))

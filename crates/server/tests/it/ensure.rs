@@ -18,12 +18,16 @@ impl Lab {
 
     async fn ensure_benchmarks(&self, names: &[&str]) -> Result<Vec<BenchmarkId>, Error> {
         let (fresh, project, wanted) = (self.server.app.fresh(), self.id, names_of(names));
-        self.write(move |tx| benchmark::ensure(tx, &fresh, project, &wanted)).await
+        self.write(move |tx| benchmark::ensure(tx, &fresh, project, &any(&wanted))).await
     }
 
     async fn ensure_measures(&self, names: &[&str]) -> Result<Vec<MeasureId>, Error> {
         let (fresh, project, wanted) = (self.server.app.fresh(), self.id, names_of(names));
-        self.write(move |tx| measure::ensure(tx, &fresh, project, &wanted)).await
+        let wanted = move |tx: &mut Tx<'_>| {
+            let wanted: Vec<_> = wanted.iter().map(|(key, name)| (key, name, None)).collect();
+            measure::ensure(tx, &fresh, project, &wanted)
+        };
+        self.write(wanted).await
     }
 
     /// The names that keys stand for, in their order.
@@ -37,6 +41,11 @@ impl Lab {
 
 fn names_of<N: std::str::FromStr<Err: std::fmt::Debug>>(names: &[&str]) -> Vec<(NameId, N)> {
     names.iter().map(|name| (name.parse().unwrap(), name.parse().unwrap())).collect()
+}
+
+/// References that may be a UUID, a slug or a name.
+fn any<N>(wanted: &[(NameId, N)]) -> Vec<(Option<&NameId>, &N)> {
+    wanted.iter().map(|(reference, name)| (Some(reference), name)).collect()
 }
 
 both! {
@@ -85,8 +94,8 @@ both! {
         let (fresh, project) = (lab.server.app.fresh(), lab.id);
         let make = move |tx: &mut Tx<'_>| {
             let (name, reference) = ("feature/x".parse().unwrap(), "feature/x".parse().unwrap());
-            let made = branch::ensure(tx, &fresh, project, &reference, &name)?;
-            let again = branch::ensure(tx, &fresh, project, &"feature-x".parse().unwrap(), &"feature-x".parse().unwrap())?;
+            let made = branch::ensure(tx, &fresh, project, &reference, &name, None)?;
+            let again = branch::ensure(tx, &fresh, project, &"feature-x".parse().unwrap(), &"feature-x".parse().unwrap(), None)?;
             let machine = testbed::ensure(tx, &fresh, project, &"My Box".parse().unwrap(), &"My Box".parse().unwrap())?;
             Ok((made == again, branch::view(tx, made)?, testbed::view(tx, machine)?))
         };
@@ -154,7 +163,7 @@ both! {
             tokio::spawn(async move {
                 let fresh = app.fresh();
                 let references = names_of(&wanted.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
-                let made = app.db.write(move |tx| benchmark::ensure(tx, &fresh, project, &references)).await;
+                let made = app.db.write(move |tx| benchmark::ensure(tx, &fresh, project, &any(&references))).await;
                 let mut keys: Vec<_> = wanted.iter().map(|(place, _)| *place).zip(made.unwrap()).collect();
                 keys.sort_by_key(|(place, _)| *place);
                 keys.into_iter().map(|(_, key)| key).collect::<Vec<_>>()
@@ -174,7 +183,7 @@ both! {
         let lab = Lab::open(server).await;
         let make = async || {
             let (fresh, project) = (lab.server.app.fresh(), lab.id);
-            let ensure = move |tx: &mut Tx<'_>| branch::ensure(tx, &fresh, project, &"main".parse().unwrap(), &"main".parse().unwrap());
+            let ensure = move |tx: &mut Tx<'_>| branch::ensure(tx, &fresh, project, &"main".parse().unwrap(), &"main".parse().unwrap(), None);
             lab.write(ensure).await.unwrap()
         };
         let keys = tokio::join!(make(), make(), make(), make());

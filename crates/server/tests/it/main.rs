@@ -29,6 +29,7 @@ mod project;
 mod project_key;
 mod project_member;
 mod quota;
+mod report;
 mod rights;
 mod server;
 mod server_routes;

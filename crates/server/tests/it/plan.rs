@@ -116,6 +116,7 @@ async fn the_names_of_a_report(lab: &Lab) {
         for (reference, _) in &wanted {
             assert!(benchmark::resolve(tx, project, reference)?.is_some());
         }
+        let wanted: Vec<_> = wanted.iter().map(|(reference, name)| (Some(reference), name)).collect();
         assert_eq!(benchmark::ensure(tx, &fresh, project, &wanted)?.len(), 3);
         Ok(())
     };

@@ -1,0 +1,132 @@
+//! Runs: reports that find or make their project by themselves.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+
+use crate::{
+    GitHash, NameId, ReportIdempotencyKey, ReportSettings, ReportThresholds, ResourceId, StartPointPatch,
+    Timestamp,
+};
+
+/// The prefixes of the keys of a context: our own, and the one that existing clients send.
+const PREFIXES: [&str; 2] = ["tidemark.dev/v0", "bencher.dev/v0"];
+
+/// A run to record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonNewRun)]
+pub struct NewRun {
+    /// The UUID or slug of the project. A slug that is not known makes a new one; without it, the context decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ResourceId>,
+    /// The UUID, slug or name of the branch; from the context when not given, or else `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<NameId>,
+    /// The commit that was measured; from the context when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<GitHash>,
+    /// Where the branch starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_point: Option<StartPointPatch>,
+    /// The UUID, slug or name of the testbed; from the context when not given, or else `localhost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub testbed: Option<NameId>,
+    /// Whether the testbed loses its spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_reset: Option<bool>,
+    /// The thresholds of this branch and testbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thresholds: Option<ReportThresholds>,
+    /// When the run began.
+    pub start_time: Timestamp,
+    /// When the run ended.
+    pub end_time: Timestamp,
+    /// What the tool printed, a text for each iteration.
+    pub results: Vec<String>,
+    /// How the results are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ReportSettings>,
+    /// A job to run; jobs are not offered yet, so that it must be absent or null.
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
+    pub job: Option<NoJob>,
+    /// What is known of where the run was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<RunContext>,
+    /// A UUID of the sender's choice: a run that is sent again with the same one is answered with the first report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<ReportIdempotencyKey>,
+}
+
+/// A job, which no run can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoJob {}
+
+impl<'de> Deserialize<'de> for NoJob {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom(
+            "this server does not run jobs; run the benchmarks yourself and send their results",
+        ))
+    }
+}
+
+/// What is known of where a run was made: texts by keys such as `tidemark.dev/v0/branch/ref/name`. Keys that are not
+/// known are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct RunContext(BTreeMap<String, String>);
+
+impl RunContext {
+    fn get(&self, key: &str) -> Option<&str> {
+        let value = PREFIXES.iter().find_map(|prefix| self.0.get(&format!("{prefix}/{key}")));
+        value.map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// The name of the repository.
+    pub fn repo_name(&self) -> Option<&str> {
+        self.get("repo/name")
+    }
+
+    /// The first commit of the repository.
+    pub fn repo_hash(&self) -> Option<&str> {
+        self.get("repo/hash")
+    }
+
+    /// The name of the branch.
+    pub fn branch_name(&self) -> Option<&str> {
+        self.get("branch/ref/name")
+    }
+
+    /// The commit that was measured.
+    pub fn branch_hash(&self) -> Option<&str> {
+        self.get("branch/hash")
+    }
+
+    /// The operating system of the machine.
+    pub fn testbed_os(&self) -> Option<&str> {
+        self.get("testbed/os")
+    }
+
+    /// A fingerprint of the machine.
+    pub fn testbed_fingerprint(&self) -> Option<&str> {
+        self.get("testbed/fingerprint")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_read_under_either_prefix() {
+        let context: RunContext = serde_json::from_str(
+            r#"{"bencher.dev/v0/repo/name": " My Repo ", "tidemark.dev/v0/testbed/os": "Linux", "other": "x",
+                "tidemark.dev/v0/branch/hash": " "}"#,
+        )
+        .unwrap();
+        assert_eq!(context.repo_name(), Some("My Repo"));
+        assert_eq!(context.testbed_os(), Some("Linux"));
+        assert_eq!(context.branch_hash(), None);
+    }
+}

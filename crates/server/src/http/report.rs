@@ -1,0 +1,144 @@
+//! `/v0/projects/{project}/reports`
+
+use axum::{Json, extract::State};
+use serde::Deserialize;
+use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
+use tidemark_store::{Lock, Tx, branch, quota::Scope, report, testbed};
+use tokio::task::spawn_blocking;
+use utoipa::IntoParams;
+
+use super::{
+    access::{Create, Delete, Project, ProjectByUser, View},
+    answer::{Created, Deleted, Paged},
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    project::ProjectPath,
+    quota::Quota,
+    run,
+};
+use crate::{App, auth::caller::Caller, ingest};
+
+/// A project and a report in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ReportPath {
+    /// The slug or UUID of a project.
+    #[serde(rename = "project")]
+    #[param(rename = "project")]
+    _project: ResourceId,
+    /// The UUID of a report.
+    report: ReportUuid,
+}
+
+/// List the reports of a project, the newest runs first.
+#[utoipa::path(get, path = "/v0/projects/{project}/reports", operation_id = "proj_reports_get", tag = "reports",
+    params(ProjectPath, ReportFilter, Page), responses((status = 200, body = Vec<Report>)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    project: Project<View>,
+    Query(filter): Query<ReportFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Report>> {
+    let read = move |tx: &mut Tx<'_>| {
+        let mut wanted = report::Filter {
+            branch: None,
+            testbed: None,
+            start_time: filter.start_time.map(Into::into),
+            end_time: filter.end_time.map(Into::into),
+            archived: filter.archived.unwrap_or(false),
+        };
+        // What is not there has no reports.
+        if let Some(branch) = &filter.branch {
+            wanted.branch = branch::resolve(tx, project.id, branch)?;
+        }
+        if let Some(testbed) = &filter.testbed {
+            wanted.testbed = testbed::resolve(tx, project.id, testbed)?;
+        }
+        if filter.branch.is_some() != wanted.branch.is_some()
+            || filter.testbed.is_some() != wanted.testbed.is_some()
+        {
+            return Ok((Vec::new(), 0));
+        }
+        let expand = filter.expand.unwrap_or(false);
+        Ok::<_, Error>(report::list(tx, (project.id, &project.project), &wanted, expand, &page)?)
+    };
+    Ok(Paged(app.db.read(read).await?))
+}
+
+/// Record a report: read the results, judge them, and answer with the verdict.
+#[utoipa::path(post, path = "/v0/projects/{project}/reports", operation_id = "proj_report_post", tag = "reports",
+    params(ProjectPath), request_body = NewReport, responses((status = 201, body = Report)),
+    extensions(("x-right" = json!("project:create"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    project: Project<Create>,
+    Body(new): Body<NewReport>,
+) -> Result<Created<Report>> {
+    run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
+    let settings = new.settings.unwrap_or_default();
+    let texts = new.results;
+    let results = spawn_blocking(move || ingest::read(&texts, settings))
+        .await
+        .map_err(|error| Error::Internal(error.into()))??;
+    let submission = ingest::Submission {
+        user: match &project.caller {
+            Caller::User(by) => Some(by.found.id),
+            _ => None,
+        },
+        branch: new.branch,
+        hash: new.hash,
+        start_point: new.start_point,
+        testbed: new.testbed,
+        spec_reset: false,
+        thresholds: new.thresholds,
+        start_time: new.start_time,
+        end_time: new.end_time,
+        adapter: settings.adapter.unwrap_or_default(),
+        results,
+        idempotency_key: new.idempotency_key.map(|key| key.0),
+    };
+    let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
+    let (id, organization, claimed) = (project.id, project.organization, project.project.claimed.is_some());
+    let write = move |tx: &mut Tx<'_>| {
+        quota.check(tx, Scope::Reports(id), claimed, fresh.now)?;
+        quota.check_metrics(tx, organization, claimed, fresh.now)?;
+        ingest::record(tx, &fresh, id, &submission)
+    };
+    let report = app.db.write(write).await?;
+    Ok(Created(app.db.read(move |tx| report::view(tx, &project.project, report)).await?))
+}
+
+/// View a report with its results and alerts.
+#[utoipa::path(get, path = "/v0/projects/{project}/reports/{report}", operation_id = "proj_report_get",
+    tag = "reports", params(ReportPath), responses((status = 200, body = Report)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Path(path): Path<ReportPath>,
+) -> Result<Json<Report>> {
+    let read = move |tx: &mut Tx<'_>| {
+        let id = report::find(tx, project.id, path.report)?;
+        Ok::<_, Error>(report::view(tx, &project.project, id)?)
+    };
+    Ok(Json(app.db.read(read).await?))
+}
+
+/// Delete a report with its metrics and alerts. A version without any other report goes with it.
+#[utoipa::path(delete, path = "/v0/projects/{project}/reports/{report}", operation_id = "proj_report_delete",
+    tag = "reports", params(ReportPath), responses((status = 204)),
+    extensions(("x-right" = json!("project:delete:by_user"))))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Delete>,
+    Path(path): Path<ReportPath>,
+) -> Result<Deleted> {
+    let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
+        let id = report::find(tx, project.id, path.report)?;
+        report::delete(tx, id)?;
+        Ok::<_, Error>(Deleted)
+    };
+    app.db.write(write).await
+}

@@ -1,0 +1,356 @@
+//! Alerts: metrics that crossed a limit.
+
+use tidemark_api::{
+    Alert, AlertStatus, AlertUuid, BoundaryLimit, Iteration, Metric, MetricAlert, MetricBoundary, Page,
+    ProjAlertsSort, Timestamp, Variant, Version, page::Direction,
+};
+
+use crate::{
+    AlertId, BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, MeasureId, ModelId, Param, ProjectId,
+    ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, db::direction, head, measure,
+    metric, testbed, threshold,
+};
+
+/// An alert to raise.
+#[derive(Clone, Copy, Debug)]
+pub struct New {
+    /// The threshold.
+    pub threshold: ThresholdId,
+    /// The benchmark.
+    pub benchmark: BenchmarkId,
+    /// The variant of the benchmark, or 0.
+    pub variant: i64,
+    /// The place of the metric in the vector of the report.
+    pub place: u32,
+    /// The metric, with the model and the limits that judged it.
+    pub metric: metric::Packed,
+    /// The limit that was crossed.
+    pub limit: BoundaryLimit,
+}
+
+/// Raises alerts for a report.
+pub fn insert(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    (report, head, start_time): (ReportId, HeadId, Timestamp),
+    alerts: &[New],
+) -> Result<()> {
+    if alerts.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<(uuid::Uuid, &New, ModelId, MetricBoundary)> = alerts
+        .iter()
+        .map(|alert| {
+            let judged = alert.metric.judged.ok_or_else(|| Error::engine("an alert without a model"))?;
+            Ok((fresh.uuid(), alert, judged.model, judged.boundary()))
+        })
+        .collect::<Result<_>>()?;
+    let rows: Vec<Vec<Value<'_>>> = rows
+        .iter()
+        .map(|(uuid, alert, model, boundary)| {
+            let columns: [&dyn Param; 20] = [
+                uuid,
+                &project,
+                &report,
+                &head,
+                &alert.threshold,
+                model,
+                &alert.benchmark,
+                &alert.variant,
+                &alert.place,
+                &alert.metric.iteration,
+                &alert.metric.value,
+                &alert.metric.lower_value,
+                &alert.metric.upper_value,
+                &boundary.baseline,
+                &boundary.lower_limit,
+                &boundary.upper_limit,
+                &alert.limit,
+                &AlertStatus::Active,
+                &start_time,
+                &fresh.now,
+            ];
+            let mut row: Vec<Value<'_>> = columns.into_iter().map(Param::value).collect();
+            row.push(fresh.now.value());
+            row
+        })
+        .collect();
+    let columns = [
+        ("uuid", Kind::Uuid),
+        ("project_id", Kind::Int),
+        ("report_id", Kind::Int),
+        ("head_id", Kind::Int),
+        ("threshold_id", Kind::Int),
+        ("model_id", Kind::Int),
+        ("benchmark_id", Kind::Int),
+        ("variant_id", Kind::Int),
+        ("place", Kind::Int),
+        ("iteration", Kind::Int),
+        ("value", Kind::Real),
+        ("lower_value", Kind::Real),
+        ("upper_value", Kind::Real),
+        ("baseline", Kind::Real),
+        ("lower_limit", Kind::Real),
+        ("upper_limit", Kind::Real),
+        ("crossed", Kind::Text),
+        ("status", Kind::Text),
+        ("start_time", Kind::Int),
+        ("created", Kind::Int),
+        ("modified", Kind::Int),
+    ];
+    tx.insert_many("alert", &columns, &rows, "")?;
+    Ok(())
+}
+
+fn columns() -> String {
+    format!(
+        "alert.id, alert.report_id, alert.uuid, report.uuid, alert.iteration, alert.place, alert.value,
+         alert.lower_value, alert.upper_value, alert.baseline, alert.lower_limit, alert.upper_limit, alert.crossed,
+         alert.status, alert.created, alert.modified, variant.uuid, variant.parameters, {}, threshold.uuid,
+         threshold.created, threshold.modified, {}, version.number, version.hash, {}, {}, {}",
+        benchmark::COLUMNS,
+        branch::columns(),
+        testbed::columns(),
+        measure::COLUMNS,
+        threshold::MODEL_COLUMNS
+    )
+}
+
+fn joins() -> String {
+    format!(
+        "join project on project.id = alert.project_id
+         join report on report.id = alert.report_id
+         join benchmark on benchmark.id = alert.benchmark_id
+         left join variant on variant.id = alert.variant_id
+         join threshold on threshold.id = alert.threshold_id
+         join model on model.id = alert.model_id
+         join branch on branch.id = threshold.branch_id
+         join head on head.id = report.head_id {}
+         join version on version.id = report.version_id
+         join testbed on testbed.id = threshold.testbed_id left join spec on spec.id = report.spec_id
+         join measure on measure.id = threshold.measure_id",
+        head::JOINS
+    )
+}
+
+fn read(cells: &mut Cells<'_>) -> Result<(AlertId, ReportId, Alert)> {
+    let (id, report_id) = (cells.take()?, cells.take()?);
+    let (uuid, report, iteration) = (cells.take()?, cells.take()?, cells.take::<u32>()?);
+    let metric = Metric {
+        uuid: metric::uuid(report, cells.take()?),
+        value: cells.take()?,
+        lower_value: cells.take()?,
+        upper_value: cells.take()?,
+    };
+    let boundary =
+        MetricBoundary { baseline: cells.take()?, lower_limit: cells.take()?, upper_limit: cells.take()? };
+    let (limit, status) = (cells.take()?, cells.take()?);
+    let (created, modified) = (cells.take()?, cells.take()?);
+    let variant = match (cells.take()?, cells.take()?) {
+        (Some(uuid), Some(parameters)) => Some(Variant { uuid, parameters }),
+        _ => None,
+    };
+    let benchmark = benchmark::read(cells)?;
+    let (threshold, threshold_created, threshold_modified) = (cells.take()?, cells.take()?, cells.take()?);
+    let mut branch = branch::read(cells)?;
+    branch.head.version = Some(Version { number: cells.take()?, hash: cells.take()? });
+    let threshold = tidemark_api::Threshold {
+        uuid: threshold,
+        project: branch.project,
+        branch,
+        testbed: testbed::read(cells)?,
+        measure: measure::read(cells)?,
+        model: threshold::read_model(cells)?,
+        created: threshold_created,
+        modified: threshold_modified,
+    };
+    let alert = Alert {
+        uuid,
+        report,
+        iteration: Iteration::new(iteration),
+        benchmark,
+        variant,
+        metric,
+        threshold,
+        boundary,
+        limit,
+        status,
+        created,
+        modified,
+    };
+    Ok((id, report_id, alert))
+}
+
+/// The alerts that reports have raised, by iteration, benchmark and measure.
+pub(crate) fn of_reports(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<(ReportId, Alert)>> {
+    tx.all(
+        &format!(
+            "select {} from alert {} where alert.report_id in {{ints $1}}
+             order by alert.iteration, benchmark.name, measure.name, alert.id",
+            columns(),
+            joins()
+        ),
+        &[&reports],
+        |row| {
+            let (_, report, alert) = read(&mut row.cells())?;
+            Ok((report, alert))
+        },
+    )
+}
+
+/// The alerts of metrics in some reports, by report and place.
+pub fn of_metrics(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<((ReportId, u32), MetricAlert)>> {
+    tx.all(
+        "select report_id, place, uuid, crossed, status, modified from alert where report_id in {ints $1}",
+        &[&reports],
+        |row| {
+            let alert = MetricAlert {
+                uuid: row.get(2)?,
+                limit: row.get(3)?,
+                status: row.get(4)?,
+                modified: row.get(5)?,
+            };
+            Ok(((row.get(0)?, row.get(1)?), alert))
+        },
+    )
+}
+
+/// One alert and its key.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, alert: AlertUuid) -> Result<(AlertId, Alert)> {
+    let sql = format!(
+        "select {} from alert {} where alert.project_id = $1 and alert.uuid = $2",
+        columns(),
+        joins()
+    );
+    tx.one("alert", &sql, &[&project, &alert], |row| {
+        let (id, _, alert) = read(&mut row.cells())?;
+        Ok((id, alert))
+    })
+}
+
+/// The alerts of a project: the active ones first, then by time, benchmark and iteration.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    status: Option<AlertStatus>,
+    archived: bool,
+    sort: ProjAlertsSort,
+    page: &Page,
+) -> Result<(Vec<Alert>, i64)> {
+    let state = if archived {
+        "(branch.archived is not null or testbed.archived is not null or measure.archived is not null)"
+    } else {
+        "branch.archived is null and testbed.archived is null and measure.archived is null"
+    };
+    let thresholds = format!(
+        "join branch on branch.id = threshold.branch_id join testbed on testbed.id = threshold.testbed_id
+         join measure on measure.id = threshold.measure_id where threshold.project_id = $1 and {state}"
+    );
+    let counted = match status {
+        Some(status) => status.as_str(),
+        None => "active + dismissed + silenced",
+    };
+    let total: i64 = tx.value(
+        &format!(
+            "select cast(coalesce(sum({counted}), 0) as bigint) from threshold_count
+             join threshold on threshold.id = threshold_count.threshold_id {thresholds}"
+        ),
+        &[&project],
+    )?;
+    let (limit, offset) = (page.limit(), page.offset());
+    if limit == 0 || offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    let (column, default) = match sort {
+        ProjAlertsSort::Created => ("start_time", Direction::Asc),
+        ProjAlertsSort::Modified => ("modified", Direction::Desc),
+    };
+    let direction = direction(page.direction.unwrap_or(default));
+    let order = format!(
+        "alert.status, alert.{column} {direction}, benchmark.name, alert.iteration, alert.id {direction}"
+    );
+    let sql = format!(
+        "select {} from (
+             select alert.id as page_id from alert join benchmark on benchmark.id = alert.benchmark_id
+             where alert.project_id = $1 and (cast($2 as text) is null or alert.status = $2)
+             and alert.threshold_id in (select threshold.id from threshold {thresholds})
+             order by {order} limit $3 offset $4
+         ) as page join alert on alert.id = page.page_id {} order by {order}",
+        columns(),
+        joins()
+    );
+    let rows = tx.all(&sql, &[&project, &status, &limit, &offset], |row| {
+        let (_, _, alert) = read(&mut row.cells())?;
+        Ok(alert)
+    })?;
+    Ok((rows, total))
+}
+
+/// Which alerts to change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Which {
+    /// This one.
+    pub id: Option<AlertId>,
+    /// Those with this status.
+    pub status: Option<AlertStatus>,
+    /// Those of a report.
+    pub report: Option<ReportId>,
+    /// Those of a branch.
+    pub branch: Option<BranchId>,
+    /// Those of a testbed.
+    pub testbed: Option<TestbedId>,
+    /// Those of a benchmark.
+    pub benchmark: Option<BenchmarkId>,
+    /// Those of a measure.
+    pub measure: Option<MeasureId>,
+}
+
+/// Changes alerts, or only when they were last changed; answers how many.
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &Which,
+    status: Option<AlertStatus>,
+    now: Timestamp,
+) -> Result<u64> {
+    let thresholds: Vec<i64> = tx.all(
+        "update alert set status = coalesce(cast($9 as text), status), modified = $10
+         where project_id = $1 and (cast($2 as bigint) is null or id = $2)
+           and (cast($3 as text) is null or status = $3)
+           and (cast($4 as bigint) is null or report_id = $4)
+           and (cast($5 as bigint) is null or benchmark_id = $5)
+           and threshold_id in (select threshold.id from threshold where threshold.project_id = $1
+                                and (cast($6 as bigint) is null or threshold.branch_id = $6)
+                                and (cast($7 as bigint) is null or threshold.testbed_id = $7)
+                                and (cast($8 as bigint) is null or threshold.measure_id = $8))
+         returning threshold_id",
+        &[
+            &project,
+            &which.id,
+            &which.status,
+            &which.report,
+            &which.benchmark,
+            &which.branch,
+            &which.testbed,
+            &which.measure,
+            &status,
+            &now,
+        ],
+        |row| row.get(0),
+    )?;
+    let updated = thresholds.len() as u64;
+    threshold::count_alerts(tx, &super::report::distinct(thresholds.into_iter()))?;
+    Ok(updated)
+}
+
+/// Silences the active alerts of a head that is replaced.
+pub(crate) fn silence(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
+    let thresholds: Vec<i64> = tx.all(
+        "update alert set status = 'silenced', modified = $2 where head_id = $1 and status = 'active'
+         returning threshold_id",
+        &[&head, &now],
+        |row| row.get(0),
+    )?;
+    threshold::count_alerts(tx, &super::report::distinct(thresholds.into_iter()))
+}

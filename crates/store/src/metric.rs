@@ -1,0 +1,360 @@
+//! Metrics, packed: how they are written with their report and found again.
+//!
+//! A report has one vector, the values of its metrics by series and iteration, and one row for each sixteen neighboring
+//! series with all there is to know about theirs. The place of a metric in the vector is the tail of its UUID, the rest
+//! of which is the report's.
+
+use tidemark_api::{MetricBoundary, MetricUuid, ReportUuid};
+use tidemark_stats::Limits;
+use uuid::Uuid;
+
+use crate::{Error, Kind, ModelId, Param, ReportId, Result, Tx, Value};
+
+/// How many neighboring series share a row, as a power of two.
+const BUCKET_BITS: u32 = 4;
+
+/// A metric as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Packed {
+    /// What was measured where.
+    pub series: u32,
+    /// The result of the report that it is from.
+    pub iteration: u32,
+    /// The value.
+    pub value: f64,
+    /// The lower end of its range.
+    pub lower_value: Option<f64>,
+    /// The upper end of its range.
+    pub upper_value: Option<f64>,
+    /// What it was held against, if there was a threshold.
+    pub judged: Option<Judged>,
+}
+
+/// What a metric was held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// The model that judged it.
+    pub model: ModelId,
+    /// The limits; none when there was too little to tell by.
+    pub limits: Option<Limits>,
+}
+
+impl Judged {
+    /// The limits as the wire has them.
+    pub fn boundary(&self) -> MetricBoundary {
+        self.limits.into()
+    }
+}
+
+/// The UUID of the metric at a place of its report's vector.
+pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
+    let mut bytes = report.uuid().into_bytes();
+    for (byte, mask) in bytes[12..].iter_mut().zip(place.to_be_bytes()) {
+        *byte ^= mask;
+    }
+    Uuid::from_bytes(bytes).into()
+}
+
+/// The report and the place that a metric's UUID tells of.
+pub fn find(tx: &mut Tx<'_>, metric: MetricUuid) -> Result<(ReportId, u32)> {
+    let bytes = metric.uuid().into_bytes();
+    let (mut first, mut last) = (bytes, bytes);
+    first[12..].fill(0);
+    last[12..].fill(u8::MAX);
+    let (first, last) = (Uuid::from_bytes(first), Uuid::from_bytes(last));
+    tx.one("metric", "select id, uuid from report where uuid between $1 and $2", &[&first, &last], |row| {
+        let report: ReportUuid = row.get(1)?;
+        let mut place = [0; 4];
+        for (place, (left, right)) in
+            place.iter_mut().zip(bytes[12..].iter().zip(&report.uuid().into_bytes()[12..]))
+        {
+            *place = left ^ right;
+        }
+        Ok((row.get(0)?, u32::from_be_bytes(place)))
+    })
+}
+
+/// Writes the metrics of a new report, which are in the order of series and iteration.
+pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<()> {
+    let mut series = Vec::with_capacity(metrics.len() * 4);
+    let mut values = Vec::with_capacity(metrics.len() * 8);
+    for metric in metrics {
+        series.extend_from_slice(&metric.series.to_le_bytes());
+        values.extend_from_slice(&metric.value.to_le_bytes());
+    }
+    tx.execute(
+        "insert into report_vector (report_id, series, vals) values ($1, $2, $3)",
+        &[&report, &series, &values],
+    )?;
+    let mut rows: Vec<(i64, i64, Vec<u8>)> = Vec::new();
+    let mut first = 0;
+    for chunk in metrics.chunk_by(|left, right| bucket(left.series) == bucket(right.series)) {
+        let mut body = Vec::with_capacity(chunk.len() * 48);
+        chunk.iter().for_each(|metric| pack(metric, &mut body));
+        rows.push((i64::from(bucket(chunk[0].series)), first, body));
+        first += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
+    }
+    let rows: Vec<Vec<Value<'_>>> = rows
+        .iter()
+        .map(|(bucket, first, body)| {
+            let columns: [&dyn Param; 4] = [bucket, &report, first, body];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
+    let columns =
+        [("bucket", Kind::Int), ("report_id", Kind::Int), ("first", Kind::Int), ("body", Kind::Blob)];
+    tx.insert_many("metric", &columns, &rows, "")?;
+    Ok(())
+}
+
+/// The metrics of reports, each with its report and its place, in the order of report, series and iteration.
+pub fn of_reports(
+    tx: &mut Tx<'_>,
+    reports: &[i64],
+    mut each: impl FnMut(ReportId, u32, Packed) -> Result<()>,
+) -> Result<()> {
+    tx.each(
+        "select bucket, report_id, first, body from metric where report_id in {ints $1} order by report_id, bucket",
+        &[&reports],
+        |row| {
+            let report = row.get(1)?;
+            row.bytes(3, |body| unpack(row.get(0)?, row.get(2)?, body, |place, metric| each(report, place, metric)))?
+        },
+    )
+}
+
+/// The metrics of some series in some reports, in the order of bucket and report.
+pub fn of_series(
+    tx: &mut Tx<'_>,
+    reports: &[i64],
+    series: &[u32],
+    mut each: impl FnMut(ReportId, u32, Packed) -> Result<()>,
+) -> Result<()> {
+    let mut buckets: Vec<i64> = series.iter().map(|series| i64::from(bucket(*series))).collect();
+    buckets.sort_unstable();
+    buckets.dedup();
+    tx.each(
+        "select bucket, report_id, first, body from metric where bucket in {ints $1} and report_id in {ints $2}",
+        &[&buckets, &reports],
+        |row| {
+            let report = row.get(1)?;
+            row.bytes(3, |body| unpack(row.get(0)?, row.get(2)?, body, |place, metric| each(report, place, metric)))?
+        },
+    )
+}
+
+/// The series of a report that no other report has.
+pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
+    let mut own: Vec<u32> = Vec::new();
+    of_reports(tx, &[report.get()], |_, _, metric| {
+        own.push(metric.series);
+        Ok(())
+    })?;
+    own.dedup();
+    let mut others = std::collections::HashSet::new();
+    // Most are in the report next to it; only what is not is looked for everywhere.
+    for newest_only in [true, false] {
+        own.retain(|series| !others.contains(series));
+        if own.is_empty() {
+            break;
+        }
+        let mut buckets: Vec<i64> = own.iter().map(|series| i64::from(bucket(*series))).collect();
+        buckets.dedup();
+        let newest = "and report_id = (select max(report_id) from metric as other
+                       where other.bucket = metric.bucket and other.report_id <> $2)";
+        let sql = format!(
+            "select bucket, first, body from metric where bucket in {{ints $1}} and report_id <> $2 {}",
+            if newest_only { newest } else { "" }
+        );
+        tx.each(&sql, &[&buckets, &report], |row| {
+            row.bytes(2, |body| {
+                unpack(row.get(0)?, row.get(1)?, body, |_, metric| {
+                    others.insert(metric.series);
+                    Ok(())
+                })
+            })?
+        })?;
+    }
+    own.retain(|series| !others.contains(series));
+    Ok(own.into_iter().map(i64::from).collect())
+}
+
+/// The series and values of a report's vector, in the order of series and iteration.
+pub fn vector<'a>(series: &'a [u8], values: &'a [u8]) -> impl DoubleEndedIterator<Item = (u32, f64)> + 'a {
+    let (series, _) = series.as_chunks();
+    let (values, _) = values.as_chunks();
+    series
+        .iter()
+        .map(|bytes| u32::from_le_bytes(*bytes))
+        .zip(values.iter().map(|bytes| f64::from_le_bytes(*bytes)))
+}
+
+const fn bucket(series: u32) -> u32 {
+    series >> BUCKET_BITS
+}
+
+/// Which of the numbers that may be absent a metric has.
+mod flag {
+    pub(super) const LOWER_VALUE: u8 = 1;
+    pub(super) const UPPER_VALUE: u8 = 1 << 1;
+    pub(super) const JUDGED: u8 = 1 << 2;
+    pub(super) const LIMITS: u8 = 1 << 3;
+    pub(super) const BASELINE: u8 = 1 << 4;
+    pub(super) const LOWER_LIMIT: u8 = 1 << 5;
+    pub(super) const UPPER_LIMIT: u8 = 1 << 6;
+}
+
+/// The place of the series in its bucket, the flags, the iteration, the model, and then the numbers that are there.
+fn pack(metric: &Packed, out: &mut Vec<u8>) {
+    let limits = metric.judged.and_then(|judged| judged.limits);
+    let numbers = [
+        (flag::LOWER_VALUE, metric.lower_value),
+        (flag::UPPER_VALUE, metric.upper_value),
+        (flag::BASELINE, limits.and_then(|limits| limits.baseline)),
+        (flag::LOWER_LIMIT, limits.and_then(|limits| limits.lower)),
+        (flag::UPPER_LIMIT, limits.and_then(|limits| limits.upper)),
+    ];
+    let mut flags =
+        numbers.iter().filter(|(_, number)| number.is_some()).fold(0, |flags, (flag, _)| flags | flag);
+    if metric.judged.is_some() {
+        flags |= flag::JUDGED;
+    }
+    if limits.is_some() {
+        flags |= flag::LIMITS;
+    }
+    out.push((metric.series & ((1 << BUCKET_BITS) - 1)) as u8);
+    out.push(flags);
+    pack_number(u64::from(metric.iteration), out);
+    if let Some(judged) = metric.judged {
+        pack_number(judged.model.get().unsigned_abs(), out);
+    }
+    out.extend_from_slice(&metric.value.to_le_bytes());
+    for number in numbers.iter().filter_map(|(_, number)| *number) {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// Seven bits a byte, the lowest first; the high bit says that more follow.
+fn pack_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn unpack(
+    bucket: u32,
+    first: u32,
+    body: &[u8],
+    mut each: impl FnMut(u32, Packed) -> Result<()>,
+) -> Result<()> {
+    let mut bytes = Bytes(body);
+    let mut place = first;
+    while !bytes.0.is_empty() {
+        let metric = bytes.metric(bucket).ok_or_else(|| Error::engine("packed metrics are damaged"))?;
+        each(place, metric)?;
+        place += 1;
+    }
+    Ok(())
+}
+
+/// What is left to unpack.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn metric(&mut self, bucket: u32) -> Option<Packed> {
+        let series = (bucket << BUCKET_BITS) | u32::from(self.byte()?);
+        let flags = self.byte()?;
+        let iteration = u32::try_from(self.number()?).ok()?;
+        let model =
+            if flags & flag::JUDGED == 0 { None } else { Some(i64::try_from(self.number()?).ok()?.into()) };
+        let value = self.real()?;
+        let mut optional = |flag| if flags & flag == 0 { Some(None) } else { self.real().map(Some) };
+        let (lower_value, upper_value) = (optional(flag::LOWER_VALUE)?, optional(flag::UPPER_VALUE)?);
+        let limits = Limits {
+            baseline: optional(flag::BASELINE)?,
+            lower: optional(flag::LOWER_LIMIT)?,
+            upper: optional(flag::UPPER_LIMIT)?,
+        };
+        let limits = (flags & flag::LIMITS != 0).then_some(limits);
+        let judged = model.map(|model| Judged { model, limits });
+        Some(Packed { series, iteration, value, lower_value, upper_value, judged })
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn real(&mut self) -> Option<f64> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(f64::from_le_bytes(*bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn judged() -> impl Strategy<Value = Option<Judged>> {
+        let limits = (any::<Option<f64>>(), any::<Option<f64>>(), any::<Option<f64>>())
+            .prop_map(|(baseline, lower, upper)| Limits { baseline, lower, upper });
+        let judged = (0..i64::MAX, prop::option::of(limits))
+            .prop_map(|(model, limits)| Judged { model: model.into(), limits });
+        prop::option::of(judged)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_unpacked(
+            bucket in 0_u32..1 << 28, first in 0_u32..1_000, offsets in prop::collection::vec(0_u32..16, 0..40),
+            iteration in any::<u32>(), value in -1e300..1e300, range in any::<(Option<f64>, Option<f64>)>(),
+            judged in judged(),
+        ) {
+            let metrics: Vec<Packed> = offsets.iter().map(|offset| Packed {
+                series: bucket << BUCKET_BITS | offset, iteration, value, lower_value: range.0, upper_value: range.1,
+                judged,
+            }).collect();
+            let mut body = Vec::new();
+            metrics.iter().for_each(|metric| pack(metric, &mut body));
+            let mut unpacked = Vec::new();
+            unpack(bucket, first, &body, |place, metric| {
+                unpacked.push((place, metric));
+                Ok(())
+            }).unwrap();
+            let expected: Vec<_> = (first..).zip(metrics).collect();
+            prop_assert_eq!(format!("{unpacked:?}"), format!("{expected:?}"));
+        }
+
+        #[test]
+        fn damage_is_noticed(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = unpack(0, 0, &body, |_, _| Ok(()));
+        }
+
+        #[test]
+        fn a_place_is_found_in_a_uuid(report in any::<u128>(), place in any::<u32>()) {
+            let report = ReportUuid::from(Uuid::from_u128(report));
+            let metric = uuid(report, place);
+            prop_assert_eq!(metric.uuid().as_bytes()[..12].to_vec(), report.uuid().as_bytes()[..12].to_vec());
+            let tail = |uuid: Uuid| u32::from_be_bytes(uuid.into_bytes()[12..].try_into().unwrap());
+            prop_assert_eq!(tail(metric.uuid()) ^ tail(report.uuid()), place);
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Reports: what was sent, in which place of a history it stands, and what it shows.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use tidemark_api::{
+    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, Page, Project, PubUser, Report,
+    ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
+};
+use uuid::Uuid;
+
+use crate::{
+    BranchId, Cells, Error, Fresh, HeadId, OrganizationId, Param, ProjectId, ReportId, Result, SpecId,
+    TestbedId, Tx, UserId, VersionId, alert, benchmark, branch,
+    db::direction,
+    head, measure, metric, series, testbed, threshold, variant,
+    version::{self, Stretch},
+};
+
+/// A report to write down.
+#[derive(Clone, Debug)]
+pub struct New<'a> {
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Who sent it.
+    pub user: Option<UserId>,
+    /// The branch that was measured.
+    pub branch: BranchId,
+    /// Its head.
+    pub head: HeadId,
+    /// The version.
+    pub version: VersionId,
+    /// Where it was measured.
+    pub testbed: TestbedId,
+    /// The spec of the job that made it.
+    pub spec: Option<SpecId>,
+    /// The tool whose output it holds.
+    pub adapter: Adapter,
+    /// When the run began.
+    pub start_time: Timestamp,
+    /// When the run ended.
+    pub end_time: Timestamp,
+    /// By what it is known when it is sent again.
+    pub idempotency_key: Option<Uuid>,
+    /// How much is in each iteration.
+    pub counts: &'a [IterationCounts],
+    /// How many metrics it has.
+    pub metrics: usize,
+}
+
+/// Which reports to list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    /// Those of a branch.
+    pub branch: Option<BranchId>,
+    /// Those of a testbed.
+    pub testbed: Option<TestbedId>,
+    /// Those whose run began at this time or later.
+    pub start_time: Option<Timestamp>,
+    /// Those whose run ended at this time or earlier.
+    pub end_time: Option<Timestamp>,
+    /// Those whose branch or testbed is archived, instead of the others.
+    pub archived: bool,
+}
+
+/// A report with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: ReportId,
+    /// What the wire shows.
+    pub report: Report,
+}
+
+/// Writes a report down, without its metrics.
+pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId, ReportUuid)> {
+    let uuid = ReportUuid::from(fresh.uuid());
+    let counts = serde_json::to_string(new.counts).map_err(|error| Error::Engine(error.into()))?;
+    let metrics = i64::try_from(new.metrics).unwrap_or(i64::MAX);
+    let id = tx.one(
+        "report",
+        "insert into report (uuid, project_id, account_id, branch_id, head_id, version_id, testbed_id, spec_id, adapter,
+                             start_time, end_time, idempotency_key, counts, metrics, created)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id",
+        &[
+            &uuid,
+            &new.project,
+            &new.user,
+            &new.branch,
+            &new.head,
+            &new.version,
+            &new.testbed,
+            &new.spec,
+            &new.adapter,
+            &new.start_time,
+            &new.end_time,
+            &new.idempotency_key,
+            &counts,
+            &metrics,
+            &fresh.now,
+        ],
+        |row| row.get(0),
+    )?;
+    tx.execute(
+        "insert into lane (branch_id, testbed_id, reports) values ($1, $2, 1)
+         on conflict (branch_id, testbed_id) do update set reports = lane.reports + 1",
+        &[&new.branch, &new.testbed],
+    )?;
+    Ok((id, uuid))
+}
+
+/// The report that was sent with this key before.
+pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Result<Option<ReportId>> {
+    tx.optional(
+        "select id from report where project_id = $1 and idempotency_key = $2",
+        &[&project, &key],
+        |row| row.get(0),
+    )
+}
+
+/// The key of the report with this id.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<ReportId> {
+    tx.one(
+        "report",
+        "select id from report where project_id = $1 and uuid = $2",
+        &[&project, &report],
+        |row| row.get(0),
+    )
+}
+
+/// The vectors of the reports on a stretch of a history and one testbed, the newest first: key, start, series, values.
+#[derive(Clone, Copy, Debug)]
+pub struct Earlier {
+    /// Where they were measured.
+    pub testbed: TestbedId,
+    /// Only those of jobs on this spec.
+    pub spec: Option<SpecId>,
+    /// Only those whose run began at this time or later.
+    pub from: Timestamp,
+    /// Only those whose run began at this time or earlier.
+    pub until: Timestamp,
+    /// Only those with this key or a greater one.
+    pub since: ReportId,
+    /// Only those with a smaller key.
+    pub before: ReportId,
+    /// How many to pass over.
+    pub offset: i64,
+    /// How many to read.
+    pub limit: i64,
+}
+
+/// Reads the vectors of earlier reports and hands each to `vector`, with when its run began; answers how many there were.
+pub fn vectors(
+    tx: &mut Tx<'_>,
+    stretch: &Stretch,
+    earlier: &Earlier,
+    mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
+) -> Result<i64> {
+    let mut count = 0;
+    tx.each(
+        "select report.start_time, report_vector.series, report_vector.vals
+         from report join report_vector on report_vector.report_id = report.id
+         where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
+           and report.start_time between $5 and $6 and report.id >= $7 and report.id < $8
+           and (cast($9 as bigint) is null or report.spec_id = $9)
+         order by report.version_id desc, report.start_time desc, report.id desc limit $10 offset $11",
+        &[
+            &stretch.head,
+            &earlier.testbed,
+            &stretch.first,
+            &stretch.last,
+            &earlier.from,
+            &earlier.until,
+            &earlier.since,
+            &earlier.before,
+            &earlier.spec,
+            &earlier.limit,
+            &earlier.offset,
+        ],
+        |row| {
+            let start = row.get(0)?;
+            row.bytes(1, |series| row.bytes(2, |values| vector(start, series, values)))??;
+            count += 1;
+            Ok(())
+        },
+    )?;
+    Ok(count)
+}
+
+fn columns() -> String {
+    format!(
+        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.created,
+         account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
+        branch::columns(),
+        testbed::columns()
+    )
+}
+
+fn joins() -> String {
+    format!(
+        "join project on project.id = report.project_id
+         left join account on account.id = report.account_id
+         join branch on branch.id = report.branch_id
+         join head on head.id = report.head_id {}
+         join version on version.id = report.version_id
+         join testbed on testbed.id = report.testbed_id left join spec on spec.id = report.spec_id",
+        head::JOINS
+    )
+}
+
+fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
+    let (id, uuid, start_time, end_time) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let adapter: Adapter = cells.take()?;
+    let counts: String = cells.take()?;
+    let created = cells.take()?;
+    let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
+    let user = match (user, name, slug) {
+        (Some(uuid), Some(name), Some(slug)) => Some(PubUser { uuid, name, slug }),
+        _ => None,
+    };
+    let mut branch = branch::read(cells)?;
+    branch.head.version = Some(Version { number: cells.take()?, hash: cells.take()? });
+    let results = serde_json::from_str(&counts).map_err(|error| Error::Engine(error.into()))?;
+    let report = Report {
+        uuid,
+        user,
+        project: project.clone(),
+        branch,
+        testbed: testbed::read(cells)?,
+        start_time,
+        end_time,
+        adapter: adapter.plain(),
+        results: None,
+        alerts: None,
+        counts: ReportCounts { results, alerts: AlertCounts::default() },
+        created,
+    };
+    Ok(Found { id, report })
+}
+
+/// One report with its results and alerts.
+pub fn view(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Report> {
+    let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
+    let found = tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?;
+    let mut found = [found];
+    expand(tx, &mut found)?;
+    count_alerts(tx, &mut found)?;
+    let [found] = found;
+    Ok(found.report)
+}
+
+/// The reports of a project by when their runs began, with results and alerts if `expand` says so.
+pub fn list(
+    tx: &mut Tx<'_>,
+    (id, project): (ProjectId, &Project),
+    filter: &Filter,
+    expanded: bool,
+    page: &Page,
+) -> Result<(Vec<Report>, i64)> {
+    let state = if filter.archived {
+        "(branch.archived is not null or testbed.archived is not null)"
+    } else {
+        "branch.archived is null and testbed.archived is null"
+    };
+    let dimensions = "(cast($2 as bigint) is null or branch.id = $2)
+        and (cast($3 as bigint) is null or testbed.id = $3)";
+    let times = "(cast($4 as bigint) is null or report.start_time >= $4)
+        and (cast($5 as bigint) is null or report.end_time <= $5)";
+    let params: [&dyn Param; 5] =
+        [&id, &filter.branch, &filter.testbed, &filter.start_time, &filter.end_time];
+    let from = format!(
+        "report join branch on branch.id = report.branch_id join testbed on testbed.id = report.testbed_id
+         where report.project_id = $1 and {state} and {dimensions} and {times}"
+    );
+    let total: i64 = if filter.start_time.is_none() && filter.end_time.is_none() {
+        tx.value(
+            &format!(
+                "select cast(coalesce(sum(lane.reports), 0) as bigint) from lane
+                 join branch on branch.id = lane.branch_id join testbed on testbed.id = lane.testbed_id
+                 where branch.project_id = $1 and {state} and {dimensions}"
+            ),
+            &params[..3],
+        )?
+    } else {
+        tx.value(&format!("select count(*) from {from}"), &params)?
+    };
+    let (limit, offset) = (page.limit(), page.offset());
+    if limit == 0 || offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    let order = ["start_time", "end_time", "created", "id"]
+        .map(|column| format!("report.{column} {direction}"))
+        .join(", ");
+    let mut params = params.to_vec();
+    params.extend([&limit as &dyn Param, &offset]);
+    // The keys of the page first, from the index; the joins then only meet the rows that are shown.
+    let sql = format!(
+        "select {} from (select report.id as page_id from {from} order by {order} limit $6 offset $7) as page
+         join report on report.id = page.page_id {} order by {order}",
+        columns(),
+        joins()
+    );
+    let mut found = tx.all(&sql, &params, |row| read(&mut row.cells(), project))?;
+    if expanded {
+        expand(tx, &mut found)?;
+    }
+    count_alerts(tx, &mut found)?;
+    Ok((found.into_iter().map(|found| found.report).collect(), total))
+}
+
+/// Counts the alerts that reports have raised.
+fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+    let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
+    let mut counts: HashMap<ReportId, AlertCounts> = HashMap::new();
+    tx.each(
+        "select report_id, count(*), count(case when status = 'active' then 1 end) from alert
+         where report_id in {ints $1} group by report_id",
+        &[&ids],
+        |row| {
+            counts.insert(row.get(0)?, AlertCounts { total: row.get(1)?, active: row.get(2)? });
+            Ok(())
+        },
+    )?;
+    for found in reports {
+        found.report.counts.alerts = counts.get(&found.id).copied().unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Adds the results and the alerts to reports.
+fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+    let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
+    let mut metrics: Vec<(ReportId, u32, metric::Packed)> = Vec::new();
+    metric::of_reports(tx, &ids, |report, place, metric| {
+        metrics.push((report, place, metric));
+        Ok(())
+    })?;
+    let subjects =
+        series::subjects(tx, &distinct(metrics.iter().map(|(_, _, metric)| i64::from(metric.series))))?;
+    let of = |subject: fn(&series::Subject) -> i64| distinct(subjects.values().map(subject));
+    let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
+    let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
+    let variants = variant::by_ids(
+        tx,
+        &distinct(subjects.values().map(|subject| subject.variant).filter(|id| *id > 0)),
+    )?;
+    let judges = metrics.iter().filter_map(|(_, _, metric)| metric.judged).map(|judged| judged.model.get());
+    let thresholds = threshold::by_models(tx, &distinct(judges))?;
+    let mut alerts: HashMap<ReportId, Vec<Alert>> = HashMap::new();
+    for (report, alert) in alert::of_reports(tx, &ids)? {
+        alerts.entry(report).or_default().push(alert);
+    }
+    let gone = || Error::engine("a metric lacks what it is of");
+    let mut metrics = metrics.into_iter().peekable();
+    for found in reports.iter_mut() {
+        // Iteration, then benchmark and variant, then measure, each by name.
+        let mut results: BTreeMap<u32, BTreeMap<_, Vec<ReportMeasure>>> = BTreeMap::new();
+        while let Some((_, place, metric)) = metrics.next_if(|(report, _, _)| *report == found.id) {
+            let subject = subjects.get(&metric.series).ok_or_else(gone)?;
+            let benchmark = benchmarks.get(&subject.benchmark).ok_or_else(gone)?;
+            let variant = variants.get(&subject.variant.into());
+            let judged = metric.judged;
+            let key = (
+                benchmark.name.as_str(),
+                variant.map(|variant| &variant.parameters),
+                subject.benchmark,
+                subject.variant,
+            );
+            results.entry(metric.iteration).or_default().entry(key).or_default().push(ReportMeasure {
+                measure: Arc::clone(measures.get(&subject.measure).ok_or_else(gone)?),
+                metric: Metric {
+                    uuid: metric::uuid(found.report.uuid, place),
+                    value: metric.value,
+                    lower_value: metric.lower_value,
+                    upper_value: metric.upper_value,
+                },
+                threshold: judged.and_then(|judged| thresholds.get(&judged.model)).map(Arc::clone),
+                boundary: judged.map(|judged| judged.boundary()),
+            });
+        }
+        let results = results.into_iter().map(|(iteration, entries)| {
+            let entries = entries.into_iter().map(|((_, _, benchmark, variant), mut measures)| {
+                measures.sort_by(|left, right| left.measure.name.cmp(&right.measure.name));
+                Ok(ReportResult {
+                    iteration: Iteration::new(iteration),
+                    benchmark: Arc::clone(benchmarks.get(&benchmark).ok_or_else(gone)?),
+                    variant: variants.get(&variant.into()).map(Arc::clone),
+                    measures,
+                })
+            });
+            entries.collect::<Result<Vec<_>>>()
+        });
+        found.report.results = Some(results.collect::<Result<_>>()?);
+        found.report.alerts = Some(alerts.remove(&found.id).unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// The different keys among these.
+pub(crate) fn distinct(keys: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut keys: Vec<i64> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Removes a report, its metrics and its alerts. A version that it was the last report of goes, too, and those after it
+/// close the gap.
+pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+    let unused = metric::only_in(tx, report)?;
+    let mut judged: BTreeMap<i64, i64> = BTreeMap::new();
+    metric::of_reports(tx, &[report.get()], |_, _, metric| {
+        if let Some(one) = metric.judged {
+            *judged.entry(one.model.get()).or_default() += 1;
+        }
+        Ok(())
+    })?;
+    threshold::forget(tx, report, &judged)?;
+    let (branch, testbed, version) = tx.one(
+        "report",
+        "delete from report where id = $1 returning branch_id, testbed_id, version_id",
+        &[&report],
+        |row| Ok((row.get::<BranchId>(0)?, row.get::<TestbedId>(1)?, row.get::<VersionId>(2)?)),
+    )?;
+    tx.execute(
+        "update lane set reports = reports - 1 where branch_id = $1 and testbed_id = $2",
+        &[&branch, &testbed],
+    )?;
+    series::delete(tx, &unused)?;
+    version::remove_unused(tx, version)
+}
+
+/// How many metrics the projects of an organization got in a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// How many.
+    pub metrics: u64,
+    /// When the first of them came.
+    pub first: Option<Timestamp>,
+}
+
+/// Counts the metrics that the projects of an organization, deleted ones included, got after `from` and until `until`.
+pub fn metrics(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Usage> {
+    tx.one(
+        "value",
+        "select cast(coalesce(sum(report.metrics), 0) as bigint), min(report.created) from project
+         join report on report.project_id = project.id and report.created > $2 and report.created <= $3
+         where project.organization_id = $1",
+        &[&organization, &from, &until],
+        |row| Ok(Usage { metrics: row.get(0)?, first: row.get(1)? }),
+    )
+}

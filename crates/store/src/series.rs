@@ -1,0 +1,101 @@
+//! Series: what is measured where, as one number. Metrics are packed by it.
+
+use std::collections::HashMap;
+
+use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ProjectId, ReportId, Result, TestbedId, Tx, Value};
+
+/// What a series is of, on one testbed. Without parameters the variant is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The benchmark.
+    pub benchmark: BenchmarkId,
+    /// The variant of the benchmark, or 0.
+    pub variant: i64,
+    /// The measure.
+    pub measure: MeasureId,
+}
+
+/// A series on one testbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// The number that stands for it.
+    pub id: u32,
+    /// No report with a smaller key has it.
+    pub since: ReportId,
+}
+
+/// The series of a testbed for all these subjects, in the same order; missing ones begin with this report.
+pub fn ensure(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    testbed: TestbedId,
+    report: ReportId,
+    subjects: &[Subject],
+) -> Result<Vec<Series>> {
+    if subjects.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut known = known(tx, testbed, subjects)?;
+    let mut missing: Vec<Subject> =
+        subjects.iter().filter(|subject| !known.contains_key(subject)).copied().collect();
+    if !missing.is_empty() {
+        missing.sort_unstable();
+        missing.dedup();
+        let rows: Vec<Vec<Value<'_>>> = missing
+            .iter()
+            .map(|subject| {
+                let columns: [&dyn Param; 6] =
+                    [&project, &testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
+                columns.into_iter().map(Param::value).collect()
+            })
+            .collect();
+        let columns = ["project_id", "testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
+        tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &rows, "")?;
+        known = self::known(tx, testbed, subjects)?;
+    }
+    subjects
+        .iter()
+        .map(|subject| known.get(subject).copied().ok_or_else(|| Error::engine("a new series is not there")))
+        .collect()
+}
+
+fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<HashMap<Subject, Series>> {
+    let mut benchmarks: Vec<i64> = subjects.iter().map(|subject| subject.benchmark.get()).collect();
+    benchmarks.sort_unstable();
+    benchmarks.dedup();
+    let mut known = HashMap::with_capacity(subjects.len());
+    tx.each(
+        "select benchmark_id, variant_id, measure_id, id, since from series
+         where testbed_id = $1 and benchmark_id in {ints $2}",
+        &[&testbed, &benchmarks],
+        |row| {
+            let subject = Subject { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
+            known.insert(subject, Series { id: row.get(3)?, since: row.get(4)? });
+            Ok(())
+        },
+    )?;
+    Ok(known)
+}
+
+/// What these series are of.
+pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, Subject>> {
+    let mut found = HashMap::with_capacity(ids.len());
+    tx.each(
+        "select id, benchmark_id, variant_id, measure_id from series where id in {ints $1}",
+        &[&ids],
+        |row| {
+            let subject = Subject { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            found.insert(row.get(0)?, subject);
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// Removes the series that no metric has any more.
+pub(crate) fn delete(tx: &mut Tx<'_>, ids: &[i64]) -> Result<()> {
+    if !ids.is_empty() {
+        tx.execute("delete from series where id in {ints $1}", &[&ids])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Versions: the numbered places in the history of a head, and the order in which reports stand there.
+//!
+//! Within a head the keys of versions rise with their numbers, and stay in that order when the numbers close a gap.
+
+use tidemark_api::GitHash;
+
+use crate::{Fresh, HeadId, Result, Tx, VersionId};
+
+/// A stretch of the history that a head sees: its own versions, or some of another head's.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// Whose versions.
+    pub head: HeadId,
+    /// The key of the first of them.
+    pub first: VersionId,
+    /// The key of the last of them.
+    pub last: VersionId,
+}
+
+/// The history of a head, from its own versions back to the oldest inherited ones.
+pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
+    let mut stretches = vec![Stretch { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }];
+    tx.each(
+        "select source_head_id,
+                (select min(id) from version
+                 where version.head_id = segment.source_head_id and number >= segment.first_number),
+                (select max(id) from version
+                 where version.head_id = segment.source_head_id and number <= segment.last_number)
+         from segment where head_id = $1 order by last_number desc",
+        &[&head],
+        |row| {
+            // Nothing is left of a stretch whose reports were all deleted.
+            if let (Some(first), Some(last)) = (row.get(1)?, row.get(2)?) {
+                stretches.push(Stretch { head: row.get(0)?, first, last });
+            }
+            Ok(())
+        },
+    )?;
+    Ok(stretches)
+}
+
+/// The version for a report on a head: the one that a report of the same commit was made for, or a new one.
+pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHash>) -> Result<VersionId> {
+    if let Some(hash) = hash {
+        let same = tx.optional(
+            "select id from version where head_id = $1 and hash = $2 order by number desc limit 1",
+            &[&head, hash],
+            |row| row.get(0),
+        )?;
+        if let Some(version) = same {
+            return Ok(version);
+        }
+    }
+    tx.one(
+        "version",
+        "insert into version (head_id, number, hash, created)
+         select $1, coalesce((select max(number) from version where head_id = $1),
+                             (select max(last_number) from segment where head_id = $1), -1) + 1,
+                cast($2 as text), cast($3 as bigint)
+         returning id",
+        &[&head, &hash, &fresh.now],
+        |row| row.get(0),
+    )
+}
+
+/// Removes a version that no report is of any more, and closes the gap in every history that it, or what followed it,
+/// was part of.
+pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
+    let removed = tx.optional(
+        "delete from version where id = $1 and not exists (select 1 from report where version_id = $1)
+         returning head_id, number",
+        &[&version],
+        |row| Ok((row.get::<HeadId>(0)?, row.get::<i64>(1)?)),
+    )?;
+    let Some((head, number)) = removed else { return Ok(()) };
+    tx.execute(
+        "update head set start_head_id = null, start_version_id = null where start_version_id = $1",
+        &[&version],
+    )?;
+    // The heads whose own versions come after it: they continue this head from there on, or continue such a head.
+    let shifted: Vec<i64> = tx.all(
+        "with recursive shifted (head_id) as (
+             select head_id from segment where source_head_id = $1 and last_number >= $2
+             union
+             select segment.head_id from segment join shifted on segment.source_head_id = shifted.head_id
+         ) select head_id from shifted",
+        &[&head, &number],
+        |row| row.get(0),
+    )?;
+    // By way of negative numbers, since no two versions of a head may have the same in between.
+    tx.execute(
+        "update version set number = -number where (head_id = $1 and number > $2) or head_id in {ints $3}",
+        &[&head, &number, &shifted],
+    )?;
+    tx.execute(
+        "update version set number = -number - 1 where number < 0 and (head_id = $1 or head_id in {ints $2})",
+        &[&head, &shifted],
+    )?;
+    tx.execute(
+        "delete from segment where source_head_id = $1 and first_number = $2 and last_number = $2",
+        &[&head, &number],
+    )?;
+    tx.execute(
+        "update segment set first_number = first_number - case when first_number > $1 then 1 else 0 end,
+                last_number = last_number - 1
+         where head_id in {ints $2} and last_number >= $1",
+        &[&number, &shifted],
+    )?;
+    Ok(())
+}
