@@ -72,7 +72,7 @@ fn entry(line: usize, summary: &Summary) -> Result<Entry, Failure> {
             return Err(Failure::broken(Place::Line(line), "a summary of version 6 or 7", version));
         }
     };
-    let metrics = summary.profiles.iter().flat_map(|profile| read(profile)).collect();
+    let metrics = summary.profiles.iter().flat_map(read).collect();
     let name = match &summary.id {
         Some(id) => format!("{}::{id}", summary.module_path),
         None => summary.module_path.clone(),
