@@ -46,7 +46,9 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
         }
         for (name, value) in &parameters {
             if !(1..=NAME_MAX).contains(&name.len()) || name.contains('\0') {
-                return Err(Invalid::new("the name of a parameter is 1 to 64 bytes without the character NUL"));
+                return Err(Invalid::new(
+                    "the name of a parameter is 1 to 64 bytes without the character NUL",
+                ));
             }
             if value.len() > VALUE_MAX || value.contains('\0') {
                 return Err(Invalid::new(
@@ -61,7 +63,8 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
 impl<'de> Deserialize<'de> for Parameters {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = BTreeMap::<String, Scalar>::deserialize(deserializer)?;
-        let parameters: BTreeMap<_, _> = given.into_iter().map(|(name, Scalar(value))| (name, value)).collect();
+        let parameters: BTreeMap<_, _> =
+            given.into_iter().map(|(name, Scalar(value))| (name, value)).collect();
         parameters.try_into().map_err(de::Error::custom)
     }
 }
