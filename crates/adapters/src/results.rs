@@ -17,9 +17,6 @@ const IGNORE: [&str; 6] = [
     "-tidemark-ignore",
 ];
 
-/// How many measures are compared with each other one by one.
-const FEW: usize = 8;
-
 /// What one output says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
@@ -158,7 +155,7 @@ impl Results {
                 }
             }
         }
-        for entry in merged.iter_mut().filter(|entry| !entry.is_plainly_distinct()) {
+        for entry in &mut merged {
             let (groups, count) = group(entry.metrics.iter().map(|metric| &metric.measure));
             if count < groups.len() {
                 let mut metrics = Vec::with_capacity(count);
@@ -178,18 +175,6 @@ impl Results {
 impl Entry {
     pub(crate) fn key(&self) -> (&Label, Option<&Parameters>) {
         (&self.label, self.parameters.as_ref())
-    }
-
-    /// Whether each measure occurs once, as far as that shows at a glance: a few are faster compared than hashed.
-    fn is_plainly_distinct(&self) -> bool {
-        let mut rest = self.metrics.as_slice();
-        while let [metric, others @ ..] = rest {
-            if others.len() >= FEW || others.iter().any(|other| other.measure == metric.measure) {
-                return false;
-            }
-            rest = others;
-        }
-        true
     }
 
     /// Takes an ignore suffix for what it means. What is left is a name, even if it looks like a slug.
