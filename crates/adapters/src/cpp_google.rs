@@ -285,7 +285,7 @@ mod tests {
         The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected the member `time_unit`.
         The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a unit of time as `time_unit`, found `h`.
         The adapter `cpp_google` cannot read the output at `benchmarks[0].real_time`: expected a number, found `string "NaN"`.
-        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL, found ``.
+        The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL.
         The adapter `cpp_google` cannot read the output at `benchmarks[0]`: expected a `latency` within the range of a double, found `inf`.
         The adapter `cpp_google` cannot read the output at `benchmarks`: expected at least one benchmark.
         "#);

@@ -77,7 +77,8 @@ impl Failure {
 
     /// Points at what is wrong.
     pub(crate) fn broken(place: Place, expected: impl Into<String>, found: &str) -> Self {
-        Self::Broken(Reason { place: Some(place), expected: expected.into(), found: Some(excerpt(found)) })
+        let found = Some(excerpt(found)).filter(|found| !found.is_empty());
+        Self::Broken(Reason { place: Some(place), expected: expected.into(), found })
     }
 
     /// Points at where something is missing.

@@ -144,7 +144,7 @@ mod tests {
         insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `js_vitest` cannot read the output at `files[0].groups[0].benchmarks[0].rme`: expected a number, found `null`.
         The adapter `js_vitest` cannot read the output at `files[0].groups[0].benchmarks[0]`: expected the member `sd`.
-        The adapter `js_vitest` cannot read the output at `files[0].groups[0].benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL, found ``.
+        The adapter `js_vitest` cannot read the output at `files[0].groups[0].benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL.
         The adapter `js_vitest` cannot read the output at `files`: expected at least one benchmark.
         The adapter `js_vitest` cannot read the output at `files[0]`: expected the member `groups`.
         ");

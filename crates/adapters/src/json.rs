@@ -302,7 +302,7 @@ mod tests {
             r#"[{"name": "a", "params": {}}]"#,
             r#"[{"name": "a", "parameters": {"n": []}, "measures": {}}]"#,
         ]
-        .map(|text| read(text))
+        .map(read)
         .into();
         insta::assert_snapshot!(errors.join("\n"), @r#"
         The adapter `json` cannot read the output at `a.x.value`: expected a number, found `string "1"`.

@@ -4,19 +4,34 @@
 //! mean for a threshold, is decided elsewhere. A new tool is a file and its line in [`ADAPTERS`].
 
 mod c_sharp_dot_net;
+mod cpp_catch2;
 mod cpp_google;
+mod dart_benchmark_harness;
 mod document;
 mod error;
 mod fold;
+mod go_bench;
 mod java_jmh;
+mod js_benchmark;
 mod js_mitata;
+mod js_time;
 mod js_vitest;
 mod json;
 mod load_k6;
 mod load_oha;
+mod load_wrk;
+mod python_asv;
 mod python_pyperf;
 mod python_pytest;
 mod results;
+mod ruby_benchmark;
+mod rust_bench;
+mod rust_criterion;
+mod rust_divan;
+mod rust_gungraun;
+mod rust_gungraun_json;
+mod rust_gungraun_stdout;
+mod rust_iai;
 mod shell_hyperfine;
 mod text;
 mod variant;
@@ -63,15 +78,31 @@ pub const ADAPTERS: &[Tool] = {
             &[Mean, Median],
             c_sharp_dot_net::parse,
         ),
+        tool(CppCatch2, "Catch2", &[Mean], cpp_catch2::parse),
         tool(CppGoogle, "Google Benchmark, JSON", &[Mean, Median], cpp_google::parse),
+        tool(DartBenchmarkHarness, "benchmark_harness", &[Mean], dart_benchmark_harness::parse),
+        tool(GoBench, "go test -bench", &[Mean], go_bench::parse),
         tool(JavaJmh, "JMH, JSON", &[Mean], java_jmh::parse),
+        tool(JsBenchmark, "Benchmark.js", &[Median], js_benchmark::parse),
         tool(JsVitest, "Vitest, JSON", &[Mean, Median], js_vitest::parse),
+        tool(PythonAsv, "airspeed velocity", &[Median], python_asv::parse),
         tool(PythonPytest, "pytest-benchmark, JSON", &[Mean, Median], python_pytest::parse),
+        tool(RubyBenchmark, "Benchmark of Ruby", &[], ruby_benchmark::parse),
+        tool(RustBench, "cargo bench of libtest", &[Median], rust_bench::parse),
+        tool(RustCriterion, "Criterion", &[Mean], rust_criterion::parse),
+        tool(RustIai, "Iai", &[], rust_iai::parse),
+        tool(RustGungraun, "Gungraun, formerly Iai-Callgrind", &[], rust_gungraun::parse),
+        part(RustGungraunJson, "Gungraun, only its summaries", &[], rust_gungraun_json::parse),
+        part(RustGungraunStdout, "Gungraun, only what it prints", &[], rust_gungraun_stdout::parse),
         tool(ShellHyperfine, "Hyperfine, JSON", &[Mean, Median], shell_hyperfine::parse),
+        tool(RustDivan, "Divan", &[Mean, Median], rust_divan::parse),
         tool(JsMitata, "mitata, JSON", &[Mean, Median], js_mitata::parse),
         tool(PythonPyperf, "pyperf, JSON", &[Mean, Median], python_pyperf::parse),
         tool(LoadK6, "k6, JSON of its summary", &[Mean, Median], load_k6::parse),
         tool(LoadOha, "oha, JSON", &[Mean, Median], load_oha::parse),
+        tool(LoadWrk, "wrk", &[Mean, Median], load_wrk::parse),
+        // Its lines are so plain that the output of another tool may have one among its own.
+        tool(JsTime, "console.time", &[], js_time::parse),
     ]
 };
 
@@ -82,6 +113,16 @@ const fn tool(
     parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
 ) -> Tool {
     Tool { adapter, about, averages, detected: true, parse }
+}
+
+/// A tool that `magic` knows by another row.
+const fn part(
+    adapter: Adapter,
+    about: &'static str,
+    averages: &'static [Average],
+    parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
+) -> Tool {
+    Tool { detected: false, ..tool(adapter, about, averages, parse) }
 }
 
 /// What an adapter gets to read.
@@ -154,5 +195,39 @@ impl Tool {
             Some(average) => format!("the average `{average}` or none to be asked for"),
             None => "no average to be asked for, as the tool offers none".to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read, or the sentence that says why not.
+    pub(crate) fn read(adapter: Adapter, text: &str) -> String {
+        parse(adapter, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    #[test]
+    fn every_adapter_has_one_row() {
+        for adapter in Adapter::ALL {
+            let adapter = adapter.plain();
+            let rows = ADAPTERS.iter().filter(|tool| tool.adapter == adapter).count();
+            assert_eq!(rows, usize::from(adapter != Adapter::Magic), "{adapter}");
+        }
+    }
+
+    #[test]
+    fn magic_names_what_to_do() {
+        insta::assert_snapshot!(read(Adapter::Rust, "hello"), @"No tool was recognized by the output; name its adapter, or write the results in the format of the adapter `json`.");
+        insta::assert_snapshot!(read(Adapter::Magic, r#"{"a": {"latency": {"value": "1"}}}"#), @r#"The adapter `json` cannot read the output at `a.latency.value`: expected a number, found `string "1"`."#);
+        let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
+        insta::assert_snapshot!(parse(Adapter::Magic, libtest, Some(Average::Mean)).unwrap_err(), @"The adapter `rust_bench` cannot read the output: expected the average `median` or none to be asked for.");
+        let ruby = " user system total real\na 1 1 1 ( 1)";
+        insta::assert_snapshot!(parse(Adapter::Magic, ruby, Some(Average::Mean)).unwrap_err(), @"The adapter `ruby_benchmark` cannot read the output: expected no average to be asked for, as the tool offers none.");
+    }
+
+    #[test]
+    fn a_byte_order_mark_makes_no_difference() {
+        assert_eq!(read(Adapter::Magic, "\u{feff}{\"a\": {}}"), "a\n");
     }
 }

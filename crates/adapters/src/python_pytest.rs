@@ -157,7 +157,7 @@ mod tests {
         insta::assert_snapshot!(errors.join("\n"), @"
         The adapter `python_pytest` cannot read the output at `benchmarks[0].stats.mean`: expected a number, found `null`.
         The adapter `python_pytest` cannot read the output at `benchmarks[0].stats`: expected the member `iqr`.
-        The adapter `python_pytest` cannot read the output at `benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL, found ``.
+        The adapter `python_pytest` cannot read the output at `benchmarks[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL.
         The adapter `python_pytest` cannot read the output: expected the member `commit_info`.
         The adapter `python_pytest` cannot read the output at `commit_info`: expected an object, found `integer 5`.
         The adapter `python_pytest` cannot read the output at `benchmarks`: expected at least one benchmark.

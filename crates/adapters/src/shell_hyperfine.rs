@@ -113,7 +113,7 @@ mod tests {
         insta::assert_snapshot!(errors.join("\n"), @r#"
         The adapter `shell_hyperfine` cannot read the output at `results[0].median`: expected a number, found `string "0.09"`.
         The adapter `shell_hyperfine` cannot read the output at `results[0]`: expected the member `max`.
-        The adapter `shell_hyperfine` cannot read the output at `results[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL, found ``.
+        The adapter `shell_hyperfine` cannot read the output at `results[0]`: expected a benchmark name of 1 to 1024 bytes without the character NUL.
         The adapter `shell_hyperfine` cannot read the output at `results`: expected at least one benchmark.
         The adapter `shell_hyperfine` cannot read the output at `results[0]`: expected the member `command`.
         "#);

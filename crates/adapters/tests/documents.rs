@@ -1,5 +1,7 @@
 //! The tools that write JSON, all alike: what holds for each of their documents, whole or damaged.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{fs, path::Path};
 
 use proptest::{prelude::*, sample};

@@ -1,0 +1,60 @@
+//! What benchmark_harness of Dart prints.
+
+use crate::{
+    Entry, Failure, Input, Measured,
+    text::{self, Line, Unit, is_blank},
+};
+
+const MARK: &str = "(RunTime):";
+const ROW: &str = "a line such as `Name(RunTime): 12.5 us.`";
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for line in text::lines(input.text) {
+        if let Some((name, time)) = line.text.split_once(MARK) {
+            let microseconds = microseconds(time).ok_or_else(|| line.broken(ROW))?;
+            entries.push(entry(line, name, microseconds)?);
+        }
+    }
+    text::some(entries, ROW)
+}
+
+fn entry(line: Line<'_>, name: &str, microseconds: f64) -> Result<Entry, Failure> {
+    line.entry(name.trim(), vec![Measured::latency(Unit::Microseconds.nanoseconds(microseconds))])
+}
+
+/// The time, which Dart writes with an exponent when it is very short or very long.
+fn microseconds(time: &str) -> Option<f64> {
+    let count = time.trim_matches(is_blank).strip_suffix("us.")?;
+    let separated = count.trim_end_matches(is_blank);
+    if separated.len() == count.len() || !separated.starts_with(|character: char| character.is_ascii_digit())
+    {
+        return None;
+    }
+    separated.replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::Adapter::DartBenchmarkHarness;
+
+    use crate::tests::read;
+
+    #[test]
+    fn rows() {
+        let text = include_str!("../fixtures/dart_benchmark_harness/composed.txt");
+        insta::assert_snapshot!(read(DartBenchmarkHarness, text), @"
+        Sorter latency 12500
+        Template latency 156.84724489971973
+        Tiny latency 0.00015
+        ");
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1 us.\nB(RunTime): NaN us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 2: expected a line such as `Name(RunTime): 12.5 us.`, found `B(RunTime): NaN us.`.");
+        insta::assert_snapshot!(read(DartBenchmarkHarness, "A(RunTime): 1us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a line such as `Name(RunTime): 12.5 us.`, found `A(RunTime): 1us.`.");
+        insta::assert_snapshot!(read(DartBenchmarkHarness, "(RunTime): 1 us."), @"The adapter `dart_benchmark_harness` cannot read the output at line 1: expected a benchmark name of 1 to 1024 bytes without the character NUL.");
+        insta::assert_snapshot!(read(DartBenchmarkHarness, "A: 1 us."), @"The adapter `dart_benchmark_harness` cannot read the output: expected a line such as `Name(RunTime): 12.5 us.`.");
+    }
+}

@@ -1,0 +1,178 @@
+//! The summary of wrk and of wrk2. One run is one benchmark, named by the URL that it asked for.
+
+use tidemark_api::Average;
+
+use crate::{
+    Entry, Failure, Input, Measured,
+    text::{self, Line, Unit, is_blank},
+};
+
+const TITLE: &str = " test @ ";
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    for line in text::lines(input.text) {
+        if let Some((_, url)) = line.text.strip_prefix("Running ").and_then(|rest| rest.split_once(TITLE)) {
+            runs.push(Run { url, ..Run::new(line) });
+        } else if let Some(run) = runs.last_mut() {
+            run.read(line)?;
+        }
+    }
+    let entries = runs.iter().map(|run| run.entry(input.average)).collect::<Result<_, _>>()?;
+    text::some(
+        entries,
+        "a line such as `Running 10s test @ http://localhost:8080/` and what wrk prints below it",
+    )
+}
+
+/// What is known of a run so far.
+struct Run<'a> {
+    line: Line<'a>,
+    url: &'a str,
+    /// The mean and the standard deviation, in nanoseconds.
+    latency: Option<(f64, f64)>,
+    median: Option<f64>,
+    requests: Option<f64>,
+    failures: f64,
+    /// What needs nothing else to be known.
+    metrics: Vec<Measured>,
+}
+
+impl<'a> Run<'a> {
+    fn new(line: Line<'a>) -> Self {
+        Self {
+            line,
+            url: "",
+            latency: None,
+            median: None,
+            requests: None,
+            failures: 0.0,
+            metrics: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, line: Line<'_>) -> Result<(), Failure> {
+        let words: Vec<_> = line.text.split(is_blank).filter(|word| !word.is_empty()).take(10).collect();
+        let known = match words.as_slice() {
+            ["Latency", mean, deviation, _, percent] if percent.ends_with('%') => {
+                time(mean).zip(time(deviation)).map(|latency| self.latency = Some(latency))
+            }
+            ["50%" | "50.000%", value] => time(value).map(|value| self.median = Some(value)),
+            ["90%" | "90.000%", value] => time(value).map(|value| self.push("latency-p90", value)),
+            ["99%" | "99.000%", value] => time(value).map(|value| self.push("latency-p99", value)),
+            [count, "requests", "in", ..] => number(count).map(|count| self.requests = Some(count)),
+            ["Non-2xx", "or", "3xx", "responses:", count] => {
+                number(count).map(|count| self.failures += count)
+            }
+            ["Socket", "errors:", counts @ ..] => counts
+                .iter()
+                .filter(|word| !word.starts_with(char::is_alphabetic))
+                .map(|count| number(count.trim_end_matches(',')))
+                .sum::<Option<f64>>()
+                .map(|count| self.failures += count),
+            ["Requests/sec:", rate] => number(rate).map(|rate| self.push("throughput", rate)),
+            ["Transfer/sec:", rate] => bytes(rate).map(|rate| self.push("bandwidth", rate)),
+            _ => Some(()),
+        };
+        known.ok_or_else(|| line.broken("numbers with the units of wrk"))
+    }
+
+    fn push(&mut self, slug: &'static str, value: f64) {
+        self.metrics.push(Measured::of(slug, value));
+    }
+
+    fn entry(&self, average: Option<Average>) -> Result<Entry, Failure> {
+        let (mean, deviation) =
+            self.latency.ok_or_else(|| self.line.broken("a line `Latency` below the title"))?;
+        let latency = match average {
+            Some(Average::Median) => Measured::latency(
+                self.median.ok_or_else(|| self.line.broken("a median, which wrk prints with `--latency`"))?,
+            ),
+            _ => Measured::latency(mean).give_or_take(deviation),
+        };
+        let mut metrics = vec![latency];
+        metrics.extend(self.metrics.iter().cloned());
+        // A connection can fail without a request, so failures may outnumber the answers.
+        if let Some(requests) = self.requests {
+            let all = requests.max(self.failures);
+            let rate = if all > 0.0 { self.failures / all * 100.0 } else { 0.0 };
+            metrics.push(Measured::of("error-rate", rate));
+        }
+        self.line.entry(self.url.trim(), metrics)
+    }
+}
+
+/// A number and the unit right after it.
+fn split(word: &str) -> Option<(f64, &str)> {
+    let end = word.find(|character: char| !matches!(character, '0'..='9' | '.')).unwrap_or(word.len());
+    let (digits, unit) = word.split_at(end);
+    Some((number(digits)?, unit))
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn time(word: &str) -> Option<f64> {
+    let (count, unit) = split(word)?;
+    match unit {
+        "m" => Some(Unit::Seconds.nanoseconds(count * 60.0)),
+        "h" => Some(Unit::Seconds.nanoseconds(count * 3600.0)),
+        unit => Unit::from_word(unit).map(|unit| unit.nanoseconds(count)),
+    }
+}
+
+/// Bytes by prefixes that wrk counts in steps of 1024.
+fn bytes(word: &str) -> Option<f64> {
+    let (count, unit) = split(word)?;
+    let power = ["B", "KB", "MB", "GB", "TB", "PB"].iter().position(|known| *known == unit)?;
+    Some(count * 1024.0_f64.powi(i32::try_from(power).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter::LoadWrk, Average};
+
+    use crate::{parse, tests::read};
+
+    #[test]
+    fn real_runs() {
+        let text = include_str!("../fixtures/load_wrk/latency.txt");
+        insta::assert_snapshot!(read(LoadWrk, text), @"
+        http://127.0.0.1:18473/ latency 355460 [-477530, 1188450]
+        http://127.0.0.1:18473/ latency-p90 890000
+        http://127.0.0.1:18473/ latency-p99 4019999.9999999995
+        http://127.0.0.1:18473/ throughput 31750.53
+        http://127.0.0.1:18473/ bandwidth 3932160
+        http://127.0.0.1:18473/ error-rate 0
+        ");
+        let median = parse(LoadWrk, text, Some(Average::Median)).unwrap();
+        assert_eq!(median.entries[0].metrics[0].value, 109_000.0);
+        let plain = include_str!("../fixtures/load_wrk/plain.txt");
+        insta::assert_snapshot!(read(LoadWrk, plain), @"
+        http://127.0.0.1:18473/fast latency 770430 [-569570, 2110430]
+        http://127.0.0.1:18473/fast throughput 21951.54
+        http://127.0.0.1:18473/fast bandwidth 2726297.6
+        http://127.0.0.1:18473/fast error-rate 0
+        ");
+        insta::assert_snapshot!(parse(LoadWrk, plain, Some(Average::Median)).unwrap_err(), @"The adapter `load_wrk` cannot read the output at line 1: expected a median, which wrk prints with `--latency`, found `Running 1s test @ http://127.0.0.1:18473/fast`.");
+    }
+
+    #[test]
+    fn failures_count() {
+        let text = "Running 1m test @ http://a/\n    Latency     1.50m     0.00us   2.00m    99.00%\n  \
+            200 requests in 1.00s, 2.61MB read\n  \
+            Socket errors: connect 0, read 5, write 0, timeout 5\n  Non-2xx or 3xx responses: 40\n";
+        insta::assert_snapshot!(read(LoadWrk, text), @"
+        http://a/ latency 90000000000 [90000000000, 90000000000]
+        http://a/ error-rate 25
+        ");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        insta::assert_snapshot!(read(LoadWrk, "Running 1s test @ http://a/\nunable to connect"), @"The adapter `load_wrk` cannot read the output at line 1: expected a line `Latency` below the title, found `Running 1s test @ http://a/`.");
+        insta::assert_snapshot!(read(LoadWrk, "Running 1s test @ http://a/\nRequests/sec: nan"), @"The adapter `load_wrk` cannot read the output at line 2: expected numbers with the units of wrk, found `Requests/sec: nan`.");
+        insta::assert_snapshot!(read(LoadWrk, "Running"), @"The adapter `load_wrk` cannot read the output: expected a line such as `Running 10s test @ http://localhost:8080/` and what wrk prints below it.");
+    }
+}

@@ -1,0 +1,210 @@
+//! What Divan prints: a tree of benchmarks beside a table of their times, and below some of them what was counted and
+//! allocated. A benchmark is named by its path; what it was run with is the end of the path.
+
+use tidemark_api::Average;
+
+use crate::{
+    Entry, Failure, Input, Measured,
+    text::{self, Line, Scan, is_blank},
+};
+
+const EXPECTED: &str = "a table with the columns fastest, slowest, median and mean";
+
+/// The column of the least time, which shares its cell with the name.
+const FASTEST: usize = 0;
+const SLOWEST: usize = 1;
+const MEDIAN: usize = 2;
+const MEAN: usize = 3;
+const COLUMNS: usize = 6;
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let column = if input.average == Some(Average::Median) { MEDIAN } else { MEAN };
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut path: Vec<&str> = Vec::new();
+    let mut below = Below::Rate;
+    for line in text::lines(input.text) {
+        let Some(cells) = cells(line.text) else { continue };
+        if let Some(root) = title(&cells) {
+            path = vec![root];
+        } else if let (Some((depth, row)), false) = (node(cells[FASTEST]), path.is_empty()) {
+            path.truncate(depth + 1);
+            below = Below::Rate;
+            if cells[MEAN].is_empty() {
+                path.push(without_note(row));
+                continue;
+            }
+            let (name, metric) =
+                times(row, &cells, column).ok_or_else(|| line.broken("a time in each column"))?;
+            path.push(name);
+            entries.push(entry(line, &path, metric)?);
+        } else if let Some(entry) = entries.last_mut() {
+            below = below.read(cells[FASTEST], cells[column], &mut entry.metrics);
+        }
+    }
+    text::some(entries, EXPECTED)
+}
+
+fn entry(line: Line<'_>, path: &[&str], metric: Measured) -> Result<Entry, Failure> {
+    line.entry(&path.join("::"), vec![metric])
+}
+
+/// The cells of a row, without the blanks at their ends.
+fn cells(line: &str) -> Option<[&str; COLUMNS]> {
+    let mut cells = [""; COLUMNS];
+    // Bars are drawn in the tree as well, where they stand before the name.
+    let mut parts = line.rsplitn(COLUMNS, '│');
+    for cell in cells.iter_mut().rev() {
+        *cell = parts.next()?.trim_end_matches(is_blank);
+    }
+    for cell in &mut cells[SLOWEST..] {
+        *cell = cell.trim_start_matches(is_blank);
+    }
+    Some(cells)
+}
+
+/// The name of the tree, in the row that has the titles of the columns.
+fn title<'a>(cells: &[&'a str; COLUMNS]) -> Option<&'a str> {
+    let name = cells[FASTEST].strip_suffix("fastest")?;
+    (cells[SLOWEST..=MEAN] == ["slowest", "median", "mean"]).then(|| name.trim_matches(is_blank))
+}
+
+/// The depth of a node and what is written after its branch.
+fn node(cell: &str) -> Option<(usize, &str)> {
+    let mut rest = cell;
+    let mut depth = 0;
+    loop {
+        if let Some(node) = rest.strip_prefix("├─ ").or_else(|| rest.strip_prefix("╰─ ")) {
+            return Some((depth, node));
+        }
+        rest = rest.strip_prefix("│  ").or_else(|| rest.strip_prefix("   "))?;
+        depth += 1;
+    }
+}
+
+/// The name of a node without times, which may have been left out.
+fn without_note(row: &str) -> &str {
+    row.strip_suffix("(ignored)").unwrap_or(row).trim_end_matches(is_blank)
+}
+
+/// The name before the first time, and the times.
+fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'a str, Measured)> {
+    let (rest, unit) = row.rsplit_once(is_blank)?;
+    let (name, _) = rest.rsplit_once(is_blank)?;
+    let time = |text: &str| {
+        let mut scan = Scan::new(text);
+        let time = scan.duration()?;
+        scan.end().map(|()| time)
+    };
+    let fastest = time(&row[name.len() + 1..])?;
+    text::Unit::from_word(unit)?;
+    let metric = Measured::latency(time(cells[column])?).within(fastest, time(cells[SLOWEST])?);
+    Some((name.trim_end_matches(is_blank), metric))
+}
+
+/// What the next row below a benchmark says.
+#[derive(Clone, Copy)]
+enum Below {
+    /// What it handled in a second.
+    Rate,
+    /// How often it allocated.
+    Allocations,
+    /// How much it allocated.
+    Allocated,
+    /// Nothing that is read.
+    Nothing,
+}
+
+impl Below {
+    fn read(self, label: &str, cell: &str, metrics: &mut Vec<Measured>) -> Self {
+        let label = label.trim_start_matches(|character| is_blank(character) || character == '│');
+        match self {
+            _ if label == "alloc:" => return Self::Allocations,
+            _ if label.ends_with(':') => return Self::Nothing,
+            Self::Rate => {
+                if let Some(rate) = cell.strip_suffix("/s").and_then(bytes) {
+                    metrics.push(Measured::of("bandwidth", rate));
+                }
+                return Self::Rate;
+            }
+            Self::Allocations => {
+                if let Some(count) = Scan::new(cell).number() {
+                    metrics.push(Measured::of("allocations", count));
+                    return Self::Allocated;
+                }
+            }
+            Self::Allocated => metrics.extend(bytes(cell).map(|bytes| Measured::of("allocated", bytes))),
+            Self::Nothing => {}
+        }
+        Self::Nothing
+    }
+}
+
+/// A number of bytes, by either kind of prefix.
+fn bytes(text: &str) -> Option<f64> {
+    let mut scan = Scan::new(text);
+    let count = scan.number()?;
+    scan.blanks()?;
+    let factor = match scan.rest() {
+        "B" => 1.0,
+        "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(count * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter::RustDivan, Average};
+
+    use crate::{parse, tests::read};
+
+    #[test]
+    fn a_real_run() {
+        let text = include_str!("../fixtures/rust_divan/tree.txt");
+        insta::assert_snapshot!(read(RustDivan, text), @"
+        div::sort::10 latency 51.21 [46.78, 323.3]
+        div::sort::10 allocations 1
+        div::sort::10 allocated 80
+        div::sort::1000 latency 10050 [9392, 22340]
+        div::sort::1000 allocations 2
+        div::sort::1000 allocated 16000
+        div::sum_small latency 132.1 [131.2, 132.8]
+        div::group::threaded::t=1 latency 1890 [1842, 4100]
+        div::group::threaded::t=2 latency 1864 [1859, 1890]
+        div::group::fill::u8::4 latency 65.48 [32, 2251]
+        div::group::fill::u8::4 bandwidth 61080000
+        div::group::fill::u8::4 allocations 1
+        div::group::fill::u8::4 allocated 4
+        div::group::fill::u8::64 latency 27.42 [26.42, 31.18]
+        div::group::fill::u8::64 bandwidth 2333000000
+        div::group::fill::u8::64 allocations 1
+        div::group::fill::u8::64 allocated 64
+        div::group::fill::u32::4 latency 26.97 [25.89, 90]
+        div::group::fill::u32::4 bandwidth 593100000
+        div::group::fill::u32::4 allocations 1
+        div::group::fill::u32::4 allocated 16
+        div::group::fill::u32::64 latency 33.19 [31.32, 51.31]
+        div::group::fill::u32::64 bandwidth 7711000000
+        div::group::fill::u32::64 allocations 1
+        div::group::fill::u32::64 allocated 256
+        ");
+        let median = parse(RustDivan, text, Some(Average::Median)).unwrap();
+        insta::assert_snapshot!(median.entries[0].metrics[0].value, @"47.68");
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        let text = "x  fastest │ slowest │ median │ mean │ samples │ iters\n\
+            ├─ a  1 ns │ 2 ns │ 3 ns │ 4 ns │ 1 │ 1\n\
+            ╰─ b  1 ns │ many │ 3 ns │ 4 ns │ 1 │ 1";
+        insta::assert_snapshot!(read(RustDivan, text), @"The adapter `rust_divan` cannot read the output at line 3: expected a time in each column, found `╰─ b  1 ns │ many │ 3 ns │ 4 ns │ 1 │ 1`.");
+        insta::assert_snapshot!(read(RustDivan, "a │ b │ c │ d │ e │ f"), @"The adapter `rust_divan` cannot read the output: expected a table with the columns fastest, slowest, median and mean.");
+    }
+}

@@ -1,0 +1,54 @@
+//! Gungraun, formerly Iai-Callgrind, in either of its formats. What it counts is the business of the tools of Valgrind
+//! that it runs.
+
+use tidemark_api::{BuiltIn, built_in};
+
+use crate::{Entry, Failure, Input, Measured, rust_gungraun_json, rust_gungraun_stdout};
+
+/// Reads the summaries, or what is printed if there are none.
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    match rust_gungraun_json::parse(input) {
+        Err(Failure::Foreign(_)) => rust_gungraun_stdout::parse(input).map_err(|failure| match failure {
+            Failure::Foreign(_) => Failure::foreign("what Gungraun prints, or its summaries as JSON"),
+            broken @ Failure::Broken(_) => broken,
+        }),
+        read => read,
+    }
+}
+
+/// A count of a tool by the name of its measure. What has no measure is not kept.
+pub(crate) fn counted(tool: &str, name: &str, count: f64) -> Option<Measured> {
+    let measure = measure(tool, name)?;
+    Some(Measured::of(measure.slug, count))
+}
+
+/// The tools that look for errors use the same words, so theirs are measures of each tool.
+fn measure(tool: &str, name: &str) -> Option<&'static BuiltIn> {
+    let kind = match tool.to_ascii_uppercase().as_str() {
+        "MEMCHECK" => "Memcheck",
+        "HELGRIND" => "Helgrind",
+        "DRD" => "DRD",
+        _ => return built_in(name),
+    };
+    built_in(&format!("{kind} {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::Adapter::{Magic, RustGungraun, RustIaiCallgrind};
+
+    use crate::tests::read;
+
+    #[test]
+    fn either_format() {
+        let printed = include_str!("../fixtures/rust_gungraun/tools.txt");
+        let summary = include_str!("../fixtures/rust_gungraun/tools.json");
+        for adapter in [RustGungraun, RustIaiCallgrind, Magic] {
+            assert!(
+                read(adapter, printed).contains("gung::numbers::bench_sort short:(10) instructions 602\n")
+            );
+            assert!(read(adapter, summary).contains("gung::numbers::bench_sort::short instructions 602\n"));
+        }
+        insta::assert_snapshot!(read(RustGungraun, "a::b::c\n  d"), @"The adapter `rust_gungraun` cannot read the output: expected what Gungraun prints, or its summaries as JSON.");
+    }
+}

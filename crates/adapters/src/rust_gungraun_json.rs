@@ -1,0 +1,226 @@
+//! The summaries of Gungraun: JSON objects of version 6 or 7, each on a line or printed over several, with any other
+//! text between them.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    Entry, Failure, Input, Measured, Place,
+    rust_gungraun::counted,
+    text::{self, is_blank},
+};
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for (line, object) in objects(input.text) {
+        if let Ok(summary) = serde_json::from_str::<Summary>(&object) {
+            entries.push(entry(line, &summary)?);
+        }
+    }
+    text::some(entries, "a summary of Gungraun as a JSON object")
+}
+
+/// What all versions of a summary have, and nothing else does.
+#[derive(Deserialize)]
+struct Summary {
+    version: String,
+    module_path: String,
+    id: Option<String>,
+    profiles: Vec<Profile>,
+}
+
+/// What one tool counted. Where it stands differs between versions.
+#[derive(Deserialize)]
+struct Profile {
+    tool: String,
+    #[serde(flatten)]
+    rest: Value,
+}
+
+/// The texts that may be objects, with the numbers of their first lines. One over several lines ends at the first brace
+/// that stands as far right as the one it began with.
+fn objects(text: &str) -> Vec<(usize, String)> {
+    let mut objects = Vec::new();
+    let mut open: Option<(usize, &str, String)> = None;
+    for line in text::lines(text) {
+        let indent = &line.text[..line.text.len() - line.text.trim_start_matches(is_blank).len()];
+        let trimmed = line.text.trim_matches(is_blank);
+        if let Some((start, start_indent, mut object)) = open.take() {
+            object.push_str(line.text);
+            object.push('\n');
+            if indent == start_indent && matches!(trimmed, "}" | "},") {
+                let end = object.trim_end().trim_end_matches(',').len();
+                object.truncate(end);
+                objects.push((start, object));
+            } else {
+                open = Some((start, start_indent, object));
+            }
+        } else if trimmed == "{" {
+            open = Some((line.number, indent, "{\n".to_owned()));
+        } else if trimmed.starts_with('{') && trimmed.ends_with('}') {
+            objects.push((line.number, trimmed.to_owned()));
+        }
+    }
+    objects
+}
+
+fn entry(line: usize, summary: &Summary) -> Result<Entry, Failure> {
+    let read = match summary.version.as_str() {
+        "6" => metrics_of_version_6,
+        "7" => metrics_of_version_7,
+        version => {
+            return Err(Failure::broken(Place::Line(line), "a summary of version 6 or 7", version));
+        }
+    };
+    let metrics = summary.profiles.iter().flat_map(read).collect();
+    let name = match &summary.id {
+        Some(id) => format!("{}::{id}", summary.module_path),
+        None => summary.module_path.clone(),
+    };
+    Entry::new(|| Place::Line(line), &name, metrics)
+}
+
+fn metrics_of_version_6(profile: &Profile) -> Vec<Measured> {
+    let Some(kinds) = profile.rest.pointer("/summaries/total/summary").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let events = kinds.values().filter_map(Value::as_object).flatten();
+    let number = |number: &Value| number.get("Int").or_else(|| number.get("Float")).and_then(Value::as_f64);
+    // The old value alone is a `Right`, which says nothing of this run.
+    let new = |event: &Value| {
+        event.pointer("/metrics/Left").or_else(|| event.pointer("/metrics/Both/0")).and_then(number)
+    };
+    events.filter_map(|(key, event)| counted(&profile.tool, measure(key), new(event)?)).collect()
+}
+
+fn metrics_of_version_7(profile: &Profile) -> Vec<Measured> {
+    let events = profile.rest.pointer("/data/total/metrics").and_then(Value::as_object);
+    let new = |event: &Value| event.pointer("/values/new").and_then(Value::as_f64);
+    let counts = events.into_iter().flatten();
+    counts.filter_map(|(key, event)| counted(&profile.tool, measure(key), new(event)?)).collect()
+}
+
+/// The name of a measure by the key of its event; most have the same.
+fn measure(key: &str) -> &str {
+    match key {
+        "Ir" => "Instructions",
+        "L1hits" => "L1 Hits",
+        "L2hits" => "L2 Hits",
+        "LLhits" => "LL Hits",
+        "RamHits" => "RAM Hits",
+        "TotalRW" => "Total read+write",
+        "EstimatedCycles" => "Estimated Cycles",
+        "I1MissRate" => "I1 Miss Rate",
+        "LLiMissRate" => "LLi Miss Rate",
+        "D1MissRate" => "D1 Miss Rate",
+        "LLdMissRate" => "LLd Miss Rate",
+        "LLMissRate" => "LL Miss Rate",
+        "L1HitRate" => "L1 Hit Rate",
+        "LLHitRate" => "LL Hit Rate",
+        "RamHitRate" => "RAM Hit Rate",
+        "TotalBytes" => "Total bytes",
+        "TotalBlocks" => "Total blocks",
+        "TotalUnits" => "Total units",
+        "TotalEvents" => "Total events",
+        "TotalLifetimes" => "Total lifetimes",
+        "AtTGmaxBytes" => "At t-gmax bytes",
+        "AtTGmaxBlocks" => "At t-gmax blocks",
+        "AtTEndBytes" => "At t-end bytes",
+        "AtTEndBlocks" => "At t-end blocks",
+        "ReadsBytes" => "Reads bytes",
+        "WritesBytes" => "Writes bytes",
+        "MaximumBytes" => "Maximum bytes",
+        "MaximumBlocks" => "Maximum blocks",
+        "SuppressedErrors" => "Suppressed Errors",
+        "SuppressedContexts" => "Suppressed Contexts",
+        key => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{Adapter::RustGungraunJson, built_in};
+
+    use super::*;
+    use crate::tests::read;
+
+    const VERSION_6: &str = r#"{"baselines": [null, null], "id": "case1", "module_path": "m::g::f", "version": "6",
+        "profiles": [{"summaries": {"parts": [], "total": {"regressions": [], "summary": {"Callgrind": {
+            "Ir": {"diffs": null, "metrics": {"Left": {"Int": 42}}},
+            "Dr": {"diffs": null, "metrics": {"Right": {"Int": 42}}},
+            "L1HitRate": {"diffs": null, "metrics": {"Both": [{"Float": 99.5}, {"Float": 98.0}]}}}}}},
+            "tool": "Callgrind"},
+            {"summaries": {"total": {"summary": {"ErrorTool": {"Errors": {"metrics": {"Left": {"Int": 1}}}}}}},
+            "tool": "Helgrind"},
+            {"summaries": {"total": {"summary": "None"}}, "tool": "BBV"}]}"#;
+
+    #[test]
+    fn a_real_summary() {
+        insta::assert_snapshot!(read(RustGungraunJson, include_str!("../fixtures/rust_gungraun/tools.json")), @"
+        gung::numbers::bench_sort::short d1-miss-rate 0.6622516556291391
+        gung::numbers::bench_sort::short d1mr 0
+        gung::numbers::bench_sort::short d1mw 1
+        gung::numbers::bench_sort::short dlmr 0
+        gung::numbers::bench_sort::short dlmw 1
+        gung::numbers::bench_sort::short dr 86
+        gung::numbers::bench_sort::short dw 65
+        gung::numbers::bench_sort::short estimated-cycles 1127
+        gung::numbers::bench_sort::short i1-miss-rate 1.6611295681063125
+        gung::numbers::bench_sort::short i1mr 10
+        gung::numbers::bench_sort::short ilmr 10
+        gung::numbers::bench_sort::short instructions 602
+        gung::numbers::bench_sort::short l1-hit-rate 98.53917662682603
+        gung::numbers::bench_sort::short l1-hits 742
+        gung::numbers::bench_sort::short ll-hit-rate 0
+        gung::numbers::bench_sort::short ll-miss-rate 1.4608233731739706
+        gung::numbers::bench_sort::short lld-miss-rate 0.6622516556291391
+        gung::numbers::bench_sort::short ll-hits 0
+        gung::numbers::bench_sort::short lli-miss-rate 1.6611295681063125
+        gung::numbers::bench_sort::short ram-hit-rate 1.4608233731739706
+        gung::numbers::bench_sort::short ram-hits 11
+        gung::numbers::bench_sort::short total-read-write 753
+        gung::numbers::bench_sort::short at-t-end-blocks 0
+        gung::numbers::bench_sort::short at-t-end-bytes 0
+        gung::numbers::bench_sort::short at-t-gmax-blocks 0
+        gung::numbers::bench_sort::short at-t-gmax-bytes 0
+        gung::numbers::bench_sort::short maximum-blocks 0
+        gung::numbers::bench_sort::short maximum-bytes 0
+        gung::numbers::bench_sort::short reads-bytes 288
+        gung::numbers::bench_sort::short total-blocks 1
+        gung::numbers::bench_sort::short total-bytes 80
+        gung::numbers::bench_sort::short total-lifetimes 430
+        gung::numbers::bench_sort::short writes-bytes 272
+        gung::numbers::bench_sort::short memcheck-contexts 0
+        gung::numbers::bench_sort::short memcheck-errors 0
+        gung::numbers::bench_sort::short memcheck-suppressed-contexts 0
+        gung::numbers::bench_sort::short memcheck-suppressed-errors 0
+        ");
+    }
+
+    #[test]
+    fn version_6_on_one_line_and_on_many() {
+        let value: Value = serde_json::from_str(VERSION_6).unwrap();
+        let line = read(RustGungraunJson, &format!("Running\n{{}}\n{value}\n"));
+        insta::assert_snapshot!(line, @"
+        m::g::f::case1 instructions 42
+        m::g::f::case1 l1-hit-rate 99.5
+        m::g::f::case1 helgrind-errors 1
+        ");
+        assert_eq!(read(RustGungraunJson, &format!("[\n{{\n}}\n{value:#}\n")), line);
+        assert_eq!(read(RustGungraunJson, &serde_json::to_string_pretty(&[value]).unwrap()), line);
+    }
+
+    #[test]
+    fn another_version_is_an_error() {
+        let newer = VERSION_6.replace('\n', "").replace(r#""6""#, r#""99""#);
+        insta::assert_snapshot!(read(RustGungraunJson, &newer), @"The adapter `rust_gungraun_json` cannot read the output at line 1: expected a summary of version 6 or 7, found `99`.");
+        insta::assert_snapshot!(read(RustGungraunJson, "{\n"), @"The adapter `rust_gungraun_json` cannot read the output: expected a summary of Gungraun as a JSON object.");
+    }
+
+    #[test]
+    fn every_key_has_its_measure() {
+        for key in ["Ir", "TotalRW", "LLdMissRate", "AtTGmaxBlocks", "Ge", "SysCpuTime", "SpLoss2", "ILdmr"] {
+            assert!(built_in(measure(key)).is_some(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What holds for every adapter and every text, however broken: an answer within linear time, finite numbers, each
+//! benchmark once, and errors that are short.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use proptest::prelude::*;
+use tidemark_adapters::{ADAPTERS, fold, parse};
+use tidemark_api::{Adapter, Average, Fold};
+
+/// The real outputs, so that mutations start close to what adapters accept.
+fn fixtures() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let directories =
+        fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut files: Vec<_> =
+        directories.flat_map(|path| fs::read_dir(path).unwrap()).map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+/// Reads a text by every adapter and checks the answers.
+fn check(text: &str) {
+    let adapters = ADAPTERS.iter().map(|tool| tool.adapter).chain([Adapter::Magic]);
+    for adapter in adapters {
+        for average in [None, Some(Average::Mean), Some(Average::Median)] {
+            match parse(adapter, text, average) {
+                Err(error) => {
+                    let message = error.to_string();
+                    assert!(message.ends_with('.') && message.chars().count() < 600, "{adapter}: {message}");
+                }
+                Ok(results) => {
+                    let mut keys = HashSet::new();
+                    for entry in &results.entries {
+                        assert!(
+                            keys.insert((&entry.label, &entry.parameters)),
+                            "{adapter}: {:?}",
+                            entry.label
+                        );
+                        let mut measures = HashSet::new();
+                        for metric in &entry.metrics {
+                            assert!(measures.insert(&metric.measure), "{adapter}: {}", metric.measure);
+                            let numbers = [Some(metric.value), metric.lower_value, metric.upper_value];
+                            assert!(
+                                numbers.into_iter().flatten().all(f64::is_finite),
+                                "{adapter}: {metric:?}"
+                            );
+                        }
+                    }
+                    for how in Fold::ALL {
+                        assert_eq!(
+                            fold(vec![results.clone(), results.clone()], *how),
+                            results,
+                            "{adapter} {how}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A piece of a line or document that adapters look for.
+fn fragment() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "test a ... bench: ",
+        " ns/iter (+/- ",
+        "time:   [",
+        " ns",
+        "µs",
+        "]",
+        "ops/sec ±",
+        "% (",
+        "a: ",
+        "1:02.5 (m:ss.mmm)",
+        "Running 1s test @ u\n",
+        "Latency ",
+        "Benchmark ",
+        " B/op",
+        "(RunTime): ",
+        " us.",
+        "a::b::c\n",
+        "  Errors: 1|2 (",
+        " user system total real\n",
+        "{\n",
+        "}\n",
+        "{\"a\":",
+        "[",
+        "\"value\":",
+        "1e308",
+        "9999999999",
+        "\n",
+        "\r\n",
+        "\t",
+        " ",
+        "\u{1b}[31m",
+        "\u{1b}]",
+        "├─ ",
+        "│ ",
+        "fastest",
+        "··· ",
+        "[1%] ",
+        "±",
+        "_bencher_ignore",
+        "\u{feff}",
+        "0",
+        "1",
+        ".",
+        ",",
+        "-------------------------------------------------------------------------------\n",
+    ]);
+    prop_oneof![3 => known.prop_map(str::to_owned), 1 => ".{0,8}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_has_an_answer(text in any::<String>()) {
+        check(&text);
+    }
+
+    #[test]
+    fn any_fragments_have_an_answer(fragments in prop::collection::vec(fragment(), 0..40)) {
+        check(&fragments.concat());
+    }
+
+    #[test]
+    fn any_mutation_of_an_output_has_an_answer(
+        output in prop::sample::select(fixtures()),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, fragment()), 1..4),
+    ) {
+        let mut characters: Vec<char> = output.chars().collect();
+        for (place, removed, inserted) in mutations {
+            let start = place.index(characters.len() + 1);
+            let end = characters.len().min(start + removed);
+            characters.splice(start..end, inserted.chars());
+        }
+        check(&characters.into_iter().collect::<String>());
+    }
+}
+
+#[test]
+fn real_outputs_have_answers() {
+    for output in fixtures() {
+        check(&output);
+    }
+}
+
+/// A quadratic adapter would need minutes for any of these, a linear one needs a fraction of a second.
+#[test]
+fn time_is_linear_in_the_length() {
+    for fragment in [
+        " ",
+        "\t1",
+        "time: ",
+        " x ",
+        "x 1 ",
+        "1:",
+        ": 1",
+        "a: 1:",
+        "a::",
+        "\u{1b}]",
+        "\u{1b}[",
+        "{\n",
+        "{\"a\":",
+        "[",
+        "{}\n",
+        "(",
+        "(RunTime):",
+        "1 ns ",
+        "9",
+        "1,",
+        "·",
+        "[1%] ·",
+        "├─ ",
+        "│  ",
+        "a\n",
+        "\r",
+        "test a ... bench: ",
+        "Running 1s test @ ",
+        "a::b::c\n",
+        "a::b::c\n  x\n",
+        " 1 2 3 (",
+        " user system total real\n",
+        "-------------------------------------------------------------------------------\n",
+        "a \n",
+        "a 1 1 1 ns\n",
+    ] {
+        let text = fragment.repeat(400_000 / fragment.len());
+        let start = Instant::now();
+        // What is read does not matter here.
+        let _ = parse(Adapter::Magic, &text, None);
+        assert!(start.elapsed() < Duration::from_secs(20), "{fragment:?} took {:?}", start.elapsed());
+    }
+}
