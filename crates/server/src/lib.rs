@@ -14,5 +14,6 @@ pub mod ingest;
 pub mod limits;
 pub mod mail;
 mod metrics;
+pub mod perf;
 
 pub use app::{App, Parts};

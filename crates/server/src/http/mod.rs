@@ -17,6 +17,7 @@ mod measure;
 mod member;
 mod openapi;
 mod organization;
+mod perf;
 mod plot;
 mod project;
 mod project_key;
@@ -25,6 +26,7 @@ mod quota;
 mod report;
 mod run;
 mod server;
+mod stream;
 mod testbed;
 mod threshold;
 mod token;
@@ -119,6 +121,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(report::view, report::delete))
         .routes(routes!(alert::list, alert::update_many))
         .routes(routes!(alert::view, alert::update))
+        .routes(routes!(perf::query))
         .routes(routes!(run::create))
         .routes(routes!(plot::list, plot::create))
         .routes(routes!(plot::view, plot::update, plot::delete))
