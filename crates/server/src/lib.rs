@@ -13,5 +13,6 @@ pub mod http;
 pub mod limits;
 pub mod mail;
 mod metrics;
+pub mod plot;
 
 pub use app::{App, Parts};
