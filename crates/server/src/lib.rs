@@ -15,5 +15,6 @@ pub mod limits;
 pub mod mail;
 mod metrics;
 pub mod perf;
+pub mod plot;
 
 pub use app::{App, Parts};
