@@ -6,8 +6,9 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, Page, Project, PubUser, Report,
-    ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, MetricUuid, OneMetric, Page, Project,
+    PubUser, Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version,
+    page::Direction,
 };
 use uuid::Uuid;
 
@@ -487,6 +488,49 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     )?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
+}
+
+/// One metric of a project, with all that it belongs to.
+pub fn metric(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
+    let (report, place) = metric::find(tx, uuid)?;
+    let sql = format!(
+        "select {} from report {} where report.id = $1 and report.project_id = $2",
+        columns(),
+        joins()
+    );
+    let found = tx.one("metric", &sql, &[&report, &id], |row| read(&mut row.cells(), project))?.report;
+    let mut metric = None;
+    metric::of_reports(tx, &[report.get()], |_, at, one| {
+        if at == place {
+            metric = Some(one);
+        }
+        Ok(())
+    })?;
+    let one = metric.ok_or(Error::NotFound("metric"))?;
+    let subject =
+        series::subjects(tx, &[one.series.into()])?.remove(&one.series).ok_or(Error::NotFound("series"))?;
+    let variant = variant::by_ids(tx, &[subject.variant])?.remove(&subject.variant.into());
+    let judges = match one.judged {
+        Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
+        None => HashMap::new(),
+    };
+    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
+    Ok(OneMetric {
+        uuid,
+        report: found.uuid,
+        iteration: Iteration::new(one.iteration),
+        start_time: found.start_time,
+        end_time: found.end_time,
+        branch: found.branch,
+        testbed: found.testbed,
+        benchmark: benchmark::view(tx, subject.benchmark)?,
+        variant: variant.map(Arc::unwrap_or_clone),
+        measure: measure::view(tx, subject.measure)?,
+        metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
+        threshold: judges.into_values().next(),
+        boundary: one.judged.map(|judged| judged.boundary()),
+        alert: alert.map(|(_, alert)| alert),
+    })
 }
 
 /// How many metrics the projects of an organization got in a time.
