@@ -23,6 +23,7 @@ mod measure;
 mod member;
 mod message;
 mod organization;
+mod perf;
 mod plan;
 mod plot;
 mod project;
