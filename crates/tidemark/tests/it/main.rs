@@ -4,6 +4,9 @@
 
 mod backup;
 mod client;
+mod crash;
+mod database;
 mod process;
+mod report;
 mod serve;
 mod storm;
