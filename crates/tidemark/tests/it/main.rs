@@ -6,6 +6,7 @@ mod backup;
 mod client;
 mod crash;
 mod database;
+mod full_disk;
 mod process;
 mod report;
 mod serve;
