@@ -46,7 +46,6 @@ async fn survive(engine: Engine, count: usize) {
         }
     }
     // It would prove nothing if all were refused for the same reason, or taken.
-    eprintln!("{kinds:?}");
     assert!(kinds[&201] > count / 20 && kinds[&400] > count / 2, "{kinds:?}");
     let every = 2 * Adapter::ALL.len() * seeds.len() <= count;
     assert!(!every || read.len() == Adapter::ALL.len(), "only {read:?} are accepted");

@@ -9,6 +9,7 @@ mod auth;
 mod benchmark;
 mod branch;
 mod caller;
+mod concurrency;
 mod contract;
 mod dimension;
 mod ensure;
