@@ -411,11 +411,13 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
         alerts.entry(report).or_default().push(alert);
     }
     let gone = || Error::engine("a metric lacks what it is of");
-    let mut metrics = metrics.into_iter().peekable();
     for found in reports.iter_mut() {
+        // The metrics come in the order of the keys, the reports in the order that was asked for.
+        let first = metrics.partition_point(|(report, _, _)| *report < found.id);
+        let own = metrics[first..].iter().take_while(|(report, _, _)| *report == found.id);
         // Iteration, then benchmark and variant, then measure, each by name.
         let mut results: BTreeMap<u32, BTreeMap<_, Vec<ReportMeasure>>> = BTreeMap::new();
-        while let Some((_, place, metric)) = metrics.next_if(|(report, _, _)| *report == found.id) {
+        for (_, place, metric) in own {
             let subject = subjects.get(&metric.series).ok_or_else(gone)?;
             let benchmark = benchmarks.get(&subject.benchmark).ok_or_else(gone)?;
             let variant = variants.get(&subject.variant.into());
@@ -429,7 +431,7 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
             results.entry(metric.iteration).or_default().entry(key).or_default().push(ReportMeasure {
                 measure: Arc::clone(measures.get(&subject.measure).ok_or_else(gone)?),
                 metric: Metric {
-                    uuid: metric::uuid(found.report.uuid, place),
+                    uuid: metric::uuid(found.report.uuid, *place),
                     value: metric.value,
                     lower_value: metric.lower_value,
                     upper_value: metric.upper_value,

@@ -51,8 +51,12 @@ both! {
         assert_eq!(lab.get(&path).await.expect(200).body, report.body);
         let list = lab.get("reports").await.expect(200);
         insta::assert_snapshot!(lab.server.show(&list));
+        // Among others, in either order, it is the same.
+        let other = lab.value(7.0, json!({ "start_time": "2026-01-01T00:00:30Z" })).await;
         let list = lab.get("reports?expand=true").await.expect(200);
-        assert_eq!(list.body[0], report.body);
+        assert_eq!(list.body, json!([other.body, report.body]));
+        let list = lab.get("reports?expand=true&direction=asc").await.expect(200);
+        assert_eq!(list.body, json!([report.body, other.body]));
     }
 
     async fn the_worked_example_of_a_percentage(server: TestServer) {
