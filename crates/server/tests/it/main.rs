@@ -13,6 +13,7 @@ mod contract;
 mod dimension;
 mod ensure;
 mod frame;
+mod history;
 mod invitation;
 mod key;
 mod lab;
