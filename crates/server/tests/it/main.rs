@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod accept;
+mod alert;
 mod audit;
 mod auth;
 mod benchmark;
 mod branch;
 mod caller;
 mod contract;
+mod detection;
 mod dimension;
 mod ensure;
 mod frame;
@@ -31,7 +33,9 @@ mod project_key;
 mod project_member;
 mod quota;
 mod report;
+mod report_list;
 mod rights;
+mod run;
 mod server;
 mod server_routes;
 mod statements;

@@ -68,7 +68,12 @@ fn values(report: &Answer) -> Vec<(i64, String, String, f64)> {
         .flat_map(|result| {
             let (iteration, benchmark) = (result["iteration"].as_i64().unwrap(), name(&result["benchmark"]));
             result["measures"].as_array().unwrap().iter().map(move |one| {
-                (iteration, benchmark.clone(), name(&one["measure"]), one["metric"]["value"].as_f64().unwrap())
+                (
+                    iteration,
+                    benchmark.clone(),
+                    name(&one["measure"]),
+                    one["metric"]["value"].as_f64().unwrap(),
+                )
             })
         })
         .collect()
