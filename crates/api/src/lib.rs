@@ -40,6 +40,7 @@ pub mod testbed;
 pub mod threshold;
 pub mod time;
 pub mod token;
+pub mod usage;
 pub mod user;
 pub mod variant;
 
@@ -74,5 +75,6 @@ pub use testbed::*;
 pub use threshold::*;
 pub use time::Timestamp;
 pub use token::*;
+pub use usage::*;
 pub use user::*;
 pub use variant::*;

@@ -14,5 +14,7 @@ pub mod ingest;
 pub mod limits;
 pub mod mail;
 mod metrics;
+pub mod perf;
+pub mod plot;
 
 pub use app::{App, Parts};

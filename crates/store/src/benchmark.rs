@@ -9,6 +9,7 @@ use tidemark_api::{
     slug::Slug,
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
     BenchmarkId, Cells, Fresh, ProjectId, Result, Tx,
@@ -98,6 +99,24 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<BenchmarkId, Arc<B
         },
     )?;
     Ok(found)
+}
+
+/// The benchmarks of a project with these UUIDs, with their keys.
+pub fn by_uuids(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    uuids: &[Uuid],
+) -> Result<HashMap<Uuid, (BenchmarkId, Arc<Benchmark>)>> {
+    let sql = format!(
+        "select {COLUMNS}, benchmark.id from benchmark {JOINS}
+         where benchmark.project_id = $1 and benchmark.uuid in {{uuids $2}}"
+    );
+    let rows = tx.all(&sql, &[&project, &uuids], |row| {
+        let cells = &mut row.cells();
+        let found = read(cells)?;
+        Ok((found.uuid.uuid(), (cells.take()?, Arc::new(found))))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// One benchmark.

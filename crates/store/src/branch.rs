@@ -1,5 +1,7 @@
 //! Branches.
 
+use std::collections::HashMap;
+
 use tidemark_api::{
     branch::{Branch, BranchFilter, BranchName},
     id::{NameId, ResourceId},
@@ -7,9 +9,10 @@ use tidemark_api::{
     slug::Slug,
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Fresh, ProjectId, Result, Tx,
+    BranchId, Cells, Fresh, HeadId, ProjectId, Result, Tx,
     dimension::{self, BRANCH, Wanted, only},
     head,
 };
@@ -99,6 +102,26 @@ pub fn ensure(
 pub fn view(tx: &mut Tx<'_>, branch: BranchId) -> Result<Branch> {
     let sql = format!("select {} from branch {} where branch.id = $1", columns(), joins());
     tx.one("branch", &sql, &[&branch], |row| read(&mut row.cells()))
+}
+
+/// The branches of a project with these UUIDs, each with its head in force and the key of that.
+pub fn by_uuids(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    uuids: &[Uuid],
+) -> Result<HashMap<Uuid, (BranchId, HeadId, Branch)>> {
+    let sql = format!(
+        "select branch.id, head.id, {} from branch {} where branch.project_id = $1 and branch.uuid in {{uuids $2}}",
+        columns(),
+        joins()
+    );
+    let rows = tx.all(&sql, &[&project, &uuids], |row| {
+        let cells = &mut row.cells();
+        let (id, head) = (cells.take()?, cells.take()?);
+        let branch = read(cells)?;
+        Ok((branch.uuid.uuid(), (id, head, branch)))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The branches of a project, by name.

@@ -3,11 +3,14 @@
 //! A version belongs to the head it was made on. A head that starts from another sees that one's versions through its
 //! lineage: a few ranges of numbers (`segment`), written once when the head is made, however long the history is.
 
+use std::collections::HashMap;
+
 use tidemark_api::{
     branch::{GitHash, Head, StartPoint, Version},
     id::{HeadUuid, NameId},
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{BranchId, Cells, Fresh, HeadId, ProjectId, Result, Tx, alert, dimension::BRANCH};
 
@@ -64,6 +67,23 @@ pub fn find(tx: &mut Tx<'_>, branch: BranchId, head: HeadUuid) -> Result<Head> {
         &[&branch, &head],
         |row| read(&mut row.cells()),
     )
+}
+
+/// The heads with these ids, replaced ones included, each with its key and its branch.
+pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (HeadId, BranchId, Head)>> {
+    if uuids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sql = format!(
+        "select head.id, head.branch_id, {COLUMNS} from head {JOINS} where head.uuid in {{uuids $1}}"
+    );
+    let rows = tx.all(&sql, &[&uuids], |row| {
+        let cells = &mut row.cells();
+        let (id, branch) = (cells.take()?, cells.take()?);
+        let head = read(cells)?;
+        Ok((head.uuid.uuid(), (id, branch, head)))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The current head of a branch and where it started.

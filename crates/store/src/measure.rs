@@ -10,6 +10,7 @@ use tidemark_api::{
     slug::Slug,
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
     Cells, Fresh, MeasureId, ProjectId, Result, Tx,
@@ -107,6 +108,24 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Arc<Mea
         },
     )?;
     Ok(found)
+}
+
+/// The measures of a project with these UUIDs, with their keys.
+pub fn by_uuids(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    uuids: &[Uuid],
+) -> Result<HashMap<Uuid, (MeasureId, Arc<Measure>)>> {
+    let sql = format!(
+        "select {COLUMNS}, measure.id from measure {JOINS}
+         where measure.project_id = $1 and measure.uuid in {{uuids $2}}"
+    );
+    let rows = tx.all(&sql, &[&project, &uuids], |row| {
+        let cells = &mut row.cells();
+        let found = read(cells)?;
+        Ok((found.uuid.uuid(), (cells.take()?, Arc::new(found))))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// One measure.

@@ -6,8 +6,9 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, Page, Project, PubUser, Report,
-    ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, MetricUuid, OneMetric, Page, Project,
+    PubUser, Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version,
+    page::Direction,
 };
 use uuid::Uuid;
 
@@ -187,6 +188,62 @@ pub fn vectors(
         },
     )?;
     Ok(count)
+}
+
+/// A report in its place in time.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The key.
+    pub id: ReportId,
+    /// The id.
+    pub uuid: ReportUuid,
+    /// The head it was made under.
+    pub head: HeadId,
+    /// The version that was measured.
+    pub version_id: VersionId,
+    /// The number and the commit of the version.
+    pub version: Arc<Version>,
+    /// Where it was measured.
+    pub testbed: TestbedId,
+    /// The spec of the job that made it.
+    pub spec: Option<SpecId>,
+    /// When the run began.
+    pub start_time: Timestamp,
+    /// When the run ended.
+    pub end_time: Timestamp,
+}
+
+/// The reports of these heads and testbeds, by version, start and key.
+pub fn placed(
+    tx: &mut Tx<'_>,
+    heads: &[i64],
+    testbeds: &[i64],
+    start_time: Option<Timestamp>,
+    end_time: Option<Timestamp>,
+) -> Result<Vec<Placed>> {
+    tx.all(
+        "select report.id, report.uuid, report.head_id, report.version_id, version.number, version.hash,
+                report.testbed_id, report.spec_id, report.start_time, report.end_time
+         from report join version on version.id = report.version_id
+         where report.head_id in {ints $1} and report.testbed_id in {ints $2}
+           and (cast($3 as bigint) is null or report.start_time >= $3)
+           and (cast($4 as bigint) is null or report.end_time <= $4)
+         order by version.number, report.start_time, report.id",
+        &[&heads, &testbeds, &start_time, &end_time],
+        |row| {
+            Ok(Placed {
+                id: row.get(0)?,
+                uuid: row.get(1)?,
+                head: row.get(2)?,
+                version_id: row.get(3)?,
+                version: Arc::new(Version { number: row.get(4)?, hash: row.get(5)? }),
+                testbed: row.get(6)?,
+                spec: row.get(7)?,
+                start_time: row.get(8)?,
+                end_time: row.get(9)?,
+            })
+        },
+    )
 }
 
 fn columns() -> String {
@@ -430,6 +487,49 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     )?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
+}
+
+/// One metric of a project, with all that it belongs to.
+pub fn metric(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
+    let (report, place) = metric::find(tx, uuid)?;
+    let sql = format!(
+        "select {} from report {} where report.id = $1 and report.project_id = $2",
+        columns(),
+        joins()
+    );
+    let found = tx.one("metric", &sql, &[&report, &id], |row| read(&mut row.cells(), project))?.report;
+    let mut metric = None;
+    metric::of_reports(tx, &[report.get()], |_, at, one| {
+        if at == place {
+            metric = Some(one);
+        }
+        Ok(())
+    })?;
+    let one = metric.ok_or(Error::NotFound("metric"))?;
+    let subject =
+        series::subjects(tx, &[one.series.into()])?.remove(&one.series).ok_or(Error::NotFound("series"))?;
+    let variant = variant::by_ids(tx, &[subject.variant])?.remove(&subject.variant.into());
+    let judges = match one.judged {
+        Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
+        None => HashMap::new(),
+    };
+    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
+    Ok(OneMetric {
+        uuid,
+        report: found.uuid,
+        iteration: Iteration::new(one.iteration),
+        start_time: found.start_time,
+        end_time: found.end_time,
+        branch: found.branch,
+        testbed: found.testbed,
+        benchmark: benchmark::view(tx, subject.benchmark)?,
+        variant: variant.map(Arc::unwrap_or_clone),
+        measure: measure::view(tx, subject.measure)?,
+        metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
+        threshold: judges.into_values().next(),
+        boundary: one.judged.map(|judged| judged.boundary()),
+        alert: alert.map(|(_, alert)| alert),
+    })
 }
 
 /// How many metrics the projects of an organization got in a time.

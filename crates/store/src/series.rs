@@ -92,6 +92,25 @@ pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, Subject>> {
     Ok(found)
 }
 
+/// The series of these testbeds, benchmarks and measures: testbed, subject and number, those without parameters first.
+pub fn find(
+    tx: &mut Tx<'_>,
+    testbeds: &[i64],
+    benchmarks: &[i64],
+    measures: &[i64],
+) -> Result<Vec<(TestbedId, Subject, u32)>> {
+    tx.all(
+        "select testbed_id, benchmark_id, variant_id, measure_id, id from series
+         where testbed_id in {ints $1} and benchmark_id in {ints $2} and measure_id in {ints $3}
+         order by variant_id",
+        &[&testbeds, &benchmarks, &measures],
+        |row| {
+            let subject = Subject { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            Ok((row.get(0)?, subject, row.get(4)?))
+        },
+    )
+}
+
 /// Removes the series that no metric has any more.
 pub(crate) fn delete(tx: &mut Tx<'_>, ids: &[i64]) -> Result<()> {
     if !ids.is_empty() {

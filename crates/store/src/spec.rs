@@ -1,9 +1,12 @@
 //! Specs: what a machine offers.
 
+use std::collections::HashMap;
+
 use tidemark_api::{
     id::{ResourceId, SpecUuid},
     spec::Spec,
 };
+use uuid::Uuid;
 
 use crate::{Cells, Param, Result, SpecId, Tx};
 
@@ -50,4 +53,21 @@ pub fn find(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecId> {
 pub fn view(tx: &mut Tx<'_>, spec: SpecUuid) -> Result<Option<Spec>> {
     let sql = format!("select {COLUMNS} from spec where uuid = $1");
     tx.one("spec", &sql, &[&spec], |row| read(&mut row.cells()))
+}
+
+/// The specs with these UUIDs, archived ones included, with their keys.
+pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (SpecId, Spec)>> {
+    if uuids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut found = HashMap::new();
+    tx.each(&format!("select id, {COLUMNS} from spec where uuid in {{uuids $1}}"), &[&uuids], |row| {
+        let cells = &mut row.cells();
+        let id = cells.take()?;
+        if let Some(spec) = read(cells)? {
+            found.insert(spec.uuid.uuid(), (id, spec));
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }

@@ -1,5 +1,7 @@
 //! Testbeds: the machines that results come from.
 
+use std::collections::HashMap;
+
 use tidemark_api::{
     id::{NameId, ResourceId},
     name::ResourceName,
@@ -8,6 +10,7 @@ use tidemark_api::{
     testbed::{Testbed, TestbedFilter},
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
     Cells, Fresh, ProjectId, Result, SpecId, TestbedId, Tx,
@@ -98,6 +101,25 @@ pub fn clear_spec(tx: &mut Tx<'_>, testbed: TestbedId, now: Timestamp) -> Result
 pub fn view(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Testbed> {
     let sql = format!("select {} from testbed {JOINS} where testbed.id = $1", columns());
     tx.one("testbed", &sql, &[&testbed], |row| read(&mut row.cells()))
+}
+
+/// The testbeds of a project with these UUIDs, with their keys.
+pub fn by_uuids(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    uuids: &[Uuid],
+) -> Result<HashMap<Uuid, (TestbedId, Testbed)>> {
+    let sql = format!(
+        "select testbed.id, {} from testbed {JOINS} where testbed.project_id = $1 and testbed.uuid in {{uuids $2}}",
+        columns()
+    );
+    let rows = tx.all(&sql, &[&project, &uuids], |row| {
+        let cells = &mut row.cells();
+        let id = cells.take()?;
+        let testbed = read(cells)?;
+        Ok((testbed.uuid.uuid(), (id, testbed)))
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The testbeds of a project, by name.

@@ -2,6 +2,8 @@
 //!
 //! Within a head the keys of versions rise with their numbers, and stay in that order when the numbers close a gap.
 
+use std::collections::HashMap;
+
 use tidemark_api::GitHash;
 
 use crate::{Fresh, HeadId, Result, Tx, VersionId};
@@ -19,24 +21,32 @@ pub struct Stretch {
 
 /// The history of a head, from its own versions back to the oldest inherited ones.
 pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
-    let mut stretches = vec![Stretch { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }];
+    Ok(histories(tx, &[head.get()])?.remove(&head).unwrap_or_default())
+}
+
+/// The history of each of these heads.
+pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<Stretch>>> {
+    let own =
+        |head: HeadId| vec![Stretch { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }];
+    let mut histories: HashMap<_, _> =
+        heads.iter().map(|head| (HeadId::from(*head), own(HeadId::from(*head)))).collect();
     tx.each(
-        "select source_head_id,
+        "select head_id, source_head_id,
                 (select min(id) from version
                  where version.head_id = segment.source_head_id and number >= segment.first_number),
                 (select max(id) from version
                  where version.head_id = segment.source_head_id and number <= segment.last_number)
-         from segment where head_id = $1 order by last_number desc",
-        &[&head],
+         from segment where head_id in {ints $1} order by head_id, last_number desc",
+        &[&heads],
         |row| {
             // Nothing is left of a stretch whose reports were all deleted.
-            if let (Some(first), Some(last)) = (row.get(1)?, row.get(2)?) {
-                stretches.push(Stretch { head: row.get(0)?, first, last });
+            if let (Some(first), Some(last)) = (row.get(2)?, row.get(3)?) {
+                histories.entry(row.get(0)?).or_default().push(Stretch { head: row.get(1)?, first, last });
             }
             Ok(())
         },
     )?;
-    Ok(stretches)
+    Ok(histories)
 }
 
 /// The version for a report on a head: the one that a report of the same commit was made for, or a new one.

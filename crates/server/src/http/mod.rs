@@ -11,12 +11,15 @@ pub(crate) mod branch;
 pub mod error;
 mod frame;
 mod health;
+mod image;
 mod invitation;
 mod key;
 mod measure;
 mod member;
+mod metric;
 mod openapi;
 mod organization;
+mod perf;
 mod plot;
 mod project;
 mod project_key;
@@ -25,9 +28,11 @@ mod quota;
 mod report;
 mod run;
 mod server;
+mod stream;
 mod testbed;
 mod threshold;
 mod token;
+mod usage;
 mod user;
 
 use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
@@ -92,6 +97,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(organization::allowed))
         .routes(routes!(organization::claim))
         .routes(routes!(audit::of_organization))
+        .routes(routes!(usage::view))
         .routes(routes!(member::list, member::invite))
         .routes(routes!(member::view, member::update, member::remove))
         .routes(routes!(invitation::list))
@@ -119,6 +125,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(report::view, report::delete))
         .routes(routes!(alert::list, alert::update_many))
         .routes(routes!(alert::view, alert::update))
+        .routes(routes!(metric::view))
+        .routes(routes!(perf::query))
+        .routes(routes!(image::of_query))
+        .routes(routes!(image::of_plot))
         .routes(routes!(run::create))
         .routes(routes!(plot::list, plot::create))
         .routes(routes!(plot::view, plot::update, plot::delete))

@@ -30,7 +30,7 @@ pub(super) struct PlotPath {
     _project: ResourceId,
     /// The UUID of a plot.
     #[param(inline)]
-    plot: PlotUuid,
+    pub(super) plot: PlotUuid,
 }
 
 /// List the pinned plots of a project, in their order.

@@ -1,0 +1,35 @@
+//! `/v0/organizations/{organization}/usage`
+
+use axum::{Json, extract::State};
+use tidemark_api::{Usage, UsageKind};
+use tidemark_store::report;
+
+use super::{
+    access::{Manage, Organization},
+    error::Result,
+    organization::OrganizationPath,
+};
+use crate::App;
+
+/// How far back usage is counted: thirty days.
+const SECONDS: i64 = 30 * 24 * 60 * 60;
+
+/// Tell how much an organization has used within the last thirty days.
+#[utoipa::path(get, path = "/v0/organizations/{organization}/usage", operation_id = "org_usage_get",
+    tag = "organizations", params(OrganizationPath), responses((status = 200, body = Usage)),
+    extensions(("x-right" = json!("organization:manage"))))]
+pub(super) async fn view(State(app): State<App>, organization: Organization<Manage>) -> Result<Json<Usage>> {
+    let end_time = app.clock.now();
+    let start_time = end_time.plus_seconds(-SECONDS);
+    let id = organization.id;
+    let used = app.db.read(move |tx| report::metrics(tx, id, start_time, end_time)).await?;
+    Ok(Json(Usage {
+        organization: organization.organization.uuid,
+        kind: UsageKind::SelfHostedFree,
+        start_time,
+        end_time,
+        metrics: Some(u32::try_from(used.metrics).unwrap_or(u32::MAX)),
+        active_series: None,
+        runner_minutes: Some(0),
+    }))
+}

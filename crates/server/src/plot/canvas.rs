@@ -1,0 +1,185 @@
+//! The words of SVG: shapes and texts, written one after the other. What they mean is not known here.
+
+use super::{
+    HEIGHT, WIDTH,
+    text::{self, Weight},
+};
+
+/// A place in the picture, in pixels from the top left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Dot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// Which end of a text stands at its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Type {
+    pub(super) size: f64,
+    pub(super) weight: Weight,
+    pub(super) anchor: Anchor,
+    pub(super) color: &'static str,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pen {
+    pub(super) color: &'static str,
+    pub(super) width: f64,
+    pub(super) dashed: bool,
+    pub(super) opacity: f64,
+}
+
+impl Pen {
+    /// A full stroke.
+    pub(super) const fn solid(color: &'static str, width: f64) -> Self {
+        Self { color, width, dashed: false, opacity: 1.0 }
+    }
+}
+
+/// An SVG document that is being written.
+pub(super) struct Canvas {
+    out: String,
+}
+
+impl Canvas {
+    /// An empty picture with a name for those who cannot see it.
+    pub(super) fn new(name: &str, background: &str) -> Self {
+        let mut out = String::with_capacity(64 * 1_024);
+        out.push_str(&format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+             viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"{}\">\n",
+            text::FAMILY
+        ));
+        out.push_str(&format!("<title>{}</title>\n", text::escape(name)));
+        out.push_str(&format!("<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{background}\"/>\n"));
+        Self { out }
+    }
+
+    /// The whole document.
+    pub(super) fn finish(mut self) -> String {
+        self.out.push_str("</svg>\n");
+        self.out
+    }
+
+    /// Set a text, which must be clean, with its baseline at a place.
+    pub(super) fn text(&mut self, at: Dot, style: Type, content: &str) {
+        if content.is_empty() {
+            return;
+        }
+        let (anchor, weight) = (
+            match style.anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            },
+            match style.weight {
+                Weight::Regular => "",
+                Weight::SemiBold => " font-weight=\"600\"",
+            },
+        );
+        self.out.push_str("<text");
+        self.attribute("x", at.x);
+        self.attribute("y", at.y);
+        self.attribute("font-size", style.size);
+        self.out.push_str(&format!(
+            "{anchor}{weight} fill=\"{}\">{}</text>\n",
+            style.color,
+            text::escape(content)
+        ));
+    }
+
+    /// Draw a straight line.
+    pub(super) fn segment(&mut self, from: Dot, to: Dot, pen: Pen) {
+        self.polyline(&[from, to], pen);
+    }
+
+    /// Draw a line through places.
+    pub(super) fn polyline(&mut self, dots: &[Dot], pen: Pen) {
+        if dots.len() < 2 {
+            return;
+        }
+        self.path(dots);
+        self.out.push_str(&format!("\" fill=\"none\" stroke=\"{}\"", pen.color));
+        self.attribute("stroke-width", pen.width);
+        if pen.width >= 2.0 {
+            self.out.push_str(" stroke-linejoin=\"round\"");
+        }
+        if pen.dashed {
+            self.out.push_str(" stroke-dasharray=\"6 4\"");
+        }
+        if pen.opacity < 1.0 {
+            self.out.push_str(&format!(" stroke-opacity=\"{}\"", pen.opacity));
+        }
+        self.out.push_str("/>\n");
+    }
+
+    /// Fill the area that places go around.
+    pub(super) fn area(&mut self, outline: &[Dot], color: &str, opacity: f64) {
+        if outline.len() < 3 {
+            return;
+        }
+        self.path(outline);
+        self.out.push_str(&format!("Z\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
+    }
+
+    /// Fill circles around places.
+    pub(super) fn disks(&mut self, centers: &[Dot], radius: f64, color: &str) {
+        for center in centers {
+            self.circle(*center, radius);
+            self.out.push_str(&format!(" fill=\"{color}\"/>\n"));
+        }
+    }
+
+    /// Draw a ring with a dot in it, and hide what is below.
+    pub(super) fn target(&mut self, center: Dot, color: &str, background: &str) {
+        self.circle(center, 5.5);
+        self.out.push_str(&format!(" fill=\"{background}\" stroke=\"{color}\" stroke-width=\"2\"/>\n"));
+        self.circle(center, 2.2);
+        self.out.push_str(&format!(" fill=\"{color}\"/>\n"));
+    }
+
+    fn circle(&mut self, center: Dot, radius: f64) {
+        self.out.push_str("<circle");
+        self.attribute("cx", center.x);
+        self.attribute("cy", center.y);
+        self.attribute("r", radius);
+    }
+
+    fn path(&mut self, dots: &[Dot]) {
+        self.out.push_str("<path d=\"");
+        for (index, dot) in dots.iter().enumerate() {
+            self.out.push(if index == 0 { 'M' } else { 'L' });
+            self.number(dot.x);
+            self.out.push(' ');
+            self.number(dot.y);
+        }
+    }
+
+    fn attribute(&mut self, name: &str, value: f64) {
+        self.out.push(' ');
+        self.out.push_str(name);
+        self.out.push_str("=\"");
+        self.number(value);
+        self.out.push('"');
+    }
+
+    /// Write a length to a tenth of a pixel.
+    fn number(&mut self, value: f64) {
+        let tenths = (value * 10.0).round() as i64;
+        self.out.push_str(&(tenths / 10).to_string());
+        let rest = tenths.abs() % 10;
+        if rest != 0 {
+            self.out.push('.');
+            self.out.push_str(&rest.to_string());
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What of a picture is shown, on which axis and at which scale. How it looks is the drawing's business.
+
+use tidemark_api::{MeasureUuid, XAxis, YAxis};
+
+use super::{
+    LINES, Line, Picture, Point,
+    calendar::Span,
+    scale::Scale,
+    text,
+    unit::{self, Unit},
+};
+
+/// Numbers beyond this count as this: their differences must stay finite.
+const LARGEST: f64 = 1e300;
+/// Numbers closer to zero than this count as zero: their quotients must stay finite.
+const SMALLEST: f64 = 1e-300;
+/// How many times the smallest value the largest must be for an axis to become logarithmic by itself.
+const FAR: f64 = 10.0;
+
+/// A picture with its numbers cleaned and its axes chosen.
+pub(super) struct Chart<'a> {
+    /// The lines that are drawn.
+    pub(super) series: Vec<Series<'a>>,
+    /// How many lines are not.
+    pub(super) hidden: usize,
+    /// The axes, if there is anything to show.
+    pub(super) axes: Option<Axes>,
+}
+
+/// The axes of a chart.
+pub(super) struct Axes {
+    pub(super) span: Span,
+    pub(super) left: Axis,
+    pub(super) right: Option<Axis>,
+}
+
+/// A vertical axis.
+pub(super) struct Axis {
+    pub(super) title: String,
+    pub(super) scale: Scale,
+    divisor: f64,
+}
+
+/// A line that is drawn.
+pub(super) struct Series<'a> {
+    pub(super) line: &'a Line,
+    pub(super) side: Side,
+    /// Its points from left to right.
+    pub(super) points: Vec<Shown>,
+}
+
+/// A vertical edge of the chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// A point with what is shown of it; every number is finite.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) place: f64,
+    pub(super) value: f64,
+    pub(super) lower_value: Option<f64>,
+    pub(super) upper_value: Option<f64>,
+    pub(super) lower_limit: Option<f64>,
+    pub(super) upper_limit: Option<f64>,
+    pub(super) alert: bool,
+}
+
+impl<'a> Chart<'a> {
+    /// Choose what is shown.
+    pub(super) fn of(picture: &'a Picture) -> Self {
+        let mut series: Vec<Series<'a>> = Vec::new();
+        let mut hidden = 0;
+        let mut measures: Vec<MeasureUuid> = Vec::new();
+        for line in &picture.lines {
+            if series.len() == LINES {
+                hidden += usize::from(line.points.iter().any(|point| point.value.is_finite()));
+                continue;
+            }
+            let points = shown(picture, &line.points);
+            if points.is_empty() {
+                continue;
+            }
+            if !measures.contains(&line.measure) {
+                measures.push(line.measure);
+            }
+            let side = if measures.get(1) == Some(&line.measure) { Side::Right } else { Side::Left };
+            series.push(Series { line, side, points });
+        }
+        let axes = axes(picture, &series);
+        Self { series, hidden, axes }
+    }
+}
+
+impl Axes {
+    /// The axis at an edge.
+    pub(super) fn at(&self, side: Side) -> &Axis {
+        match (side, &self.right) {
+            (Side::Right, Some(right)) => right,
+            _ => &self.left,
+        }
+    }
+}
+
+impl Axis {
+    /// Where a number lies, from 0 at the bottom to 1 at the top.
+    pub(super) fn share(&self, value: f64) -> f64 {
+        self.scale.share(value / self.divisor)
+    }
+
+    /// Whether a number lies at its own height: none but positive ones do on a logarithmic axis.
+    pub(super) fn shows(&self, value: f64) -> bool {
+        self.scale.shows(value)
+    }
+
+    fn of(y: YAxis, series: &[&Series<'_>], level_with: Option<&Scale>) -> Option<Self> {
+        let values = || series.iter().flat_map(|series| &series.points).map(|point| point.value);
+        let (least, most) = ends(values())?;
+        let log = least > 0.0
+            && match y {
+                YAxis::Auto => most / least >= FAR,
+                YAxis::Linear => false,
+                YAxis::Log => true,
+            };
+        let numbers = series.iter().flat_map(|series| &series.points).flat_map(Shown::numbers);
+        // On a logarithmic axis, a limit that is not positive lies below everything.
+        let (low, high) = ends(numbers.filter(|number| !log || *number > 0.0))?;
+        let (title, divisor) = title(series, if low > 0.0 { low } else { low.abs().max(high.abs()) });
+        let (low, high) = (low / divisor, high / divisor);
+        let scale = match level_with {
+            _ if log => Scale::logarithmic(low, high),
+            Some(other) if !other.is_log() => Scale::level_with(other, low, high),
+            _ => Scale::linear(low, high),
+        };
+        Some(Self { title, scale, divisor })
+    }
+}
+
+impl Shown {
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        [Some(self.value), self.lower_value, self.upper_value, self.lower_limit, self.upper_limit]
+            .into_iter()
+            .flatten()
+    }
+}
+
+fn shown(picture: &Picture, points: &[Point]) -> Vec<Shown> {
+    let only = |wanted: bool, number: Option<f64>| number.filter(|_| wanted).and_then(tame);
+    let mut shown: Vec<Shown> = points
+        .iter()
+        .filter_map(|point| {
+            Some(Shown {
+                place: match picture.x {
+                    XAxis::DateTime => point.time.micros() as f64,
+                    XAxis::Version => f64::from(point.version),
+                },
+                value: tame(point.value)?,
+                lower_value: only(picture.lower_value, point.lower_value),
+                upper_value: only(picture.upper_value, point.upper_value),
+                lower_limit: only(picture.lower_boundary, point.lower_limit),
+                upper_limit: only(picture.upper_boundary, point.upper_limit),
+                alert: point.alert,
+            })
+        })
+        .collect();
+    shown.sort_by(|one, other| one.place.total_cmp(&other.place));
+    shown
+}
+
+fn tame(number: f64) -> Option<f64> {
+    if !number.is_finite() {
+        None
+    } else if number.abs() < SMALLEST {
+        Some(0.0)
+    } else {
+        Some(number.clamp(-LARGEST, LARGEST))
+    }
+}
+
+fn axes(picture: &Picture, series: &[Series<'_>]) -> Option<Axes> {
+    let on = |side: Side| series.iter().filter(|series| series.side == side).collect::<Vec<_>>();
+    let (low, high) = ends(series.iter().flat_map(|series| &series.points).map(|point| point.place))?;
+    let left = Axis::of(picture.y, &on(Side::Left), None)?;
+    let right = Axis::of(picture.y, &on(Side::Right), Some(&left.scale));
+    Some(Axes { span: Span::of(picture.x, low, high), left, right })
+}
+
+/// The title of the axis that some lines share, and what its numbers are divided by.
+fn title(series: &[&Series<'_>], size: f64) -> (String, f64) {
+    let mut measures: Vec<&Line> = Vec::new();
+    for one in series {
+        if !measures.iter().any(|line| line.measure == one.line.measure) {
+            measures.push(one.line);
+        }
+    }
+    let with = |name: &str, symbol: &str| {
+        let (name, symbol) = (text::clean(name), text::clean(symbol));
+        if symbol.is_empty() || symbol.eq_ignore_ascii_case(&name) {
+            name
+        } else {
+            format!("{name} ({symbol})")
+        }
+    };
+    if let Some(first) = measures.first()
+        && measures.iter().all(|line| line.units == first.units)
+    {
+        // Units that only repeat the name say nothing.
+        let repeats = first.units.eq_ignore_ascii_case(&first.measure_name);
+        let unit = Unit::for_size(if repeats { "" } else { &first.units }, size);
+        let names: Vec<&str> = measures.iter().map(|line| line.measure_name.as_str()).collect();
+        return (with(&names.join(", "), &unit.symbol), unit.divisor);
+    }
+    // One factor cannot suit different units.
+    let titles: Vec<String> =
+        measures.iter().map(|line| with(&line.measure_name, unit::symbol(&line.units))).collect();
+    (titles.join(", "), 1.0)
+}
+
+fn ends(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    numbers.fold(None, |ends, number| match ends {
+        None => Some((number, number)),
+        Some((low, high)) => Some((low.min(number), high.max(number))),
+    })
+}

@@ -1,0 +1,378 @@
+//! The drawing: where each part of a picture stands and how it looks.
+
+use super::{
+    HEIGHT, Picture, WIDTH,
+    calendar::Mark,
+    canvas::{Anchor, Canvas, Dot, Pen, Type},
+    chart::{Axes, Axis, Chart, Series, Shown, Side},
+    legend::Legend,
+    text::{self, Weight},
+    theme::Colors,
+    thin::{self, Edge},
+};
+
+/// The free space at the edges.
+pub(super) const MARGIN: f64 = 36.0;
+
+/// The most characters of a title that are shown.
+const TITLE_CHARACTERS: usize = 120;
+const TITLE_SIZES: (f64, f64) = (15.0, 24.0);
+const SMALL: f64 = 13.0;
+/// Between an axis and its labels.
+const TICK_GAP: f64 = 10.0;
+/// From the axes to the outermost points, so that these are seen whole.
+const INSET: f64 = 12.0;
+/// The two lines of labels below the chart.
+const X_LABELS: f64 = 48.0;
+const FOOTER: f64 = 42.0;
+/// Lines with more points than this have no dots on them: they would hide the line.
+const MOST_DOTS: usize = 80;
+/// Lines that are longer than this together, in pixels, are drawn as fine as can be: there is no room for more, and
+/// fine lines cost a fraction of wide ones.
+const LONG: f64 = 25_000.0;
+/// Dashes of longer limits than this would be a gray fog, and costly.
+const LONGEST_DASHED: f64 = 10_000.0;
+/// Bands and limits show their outermost point in so many pixels.
+const BOUND_WIDTH: f64 = 3.0;
+/// Alerts closer than this cover each other.
+const ALERT_WIDTH: f64 = 8.0;
+/// How far the limits of a single point reach to either side.
+const STUB: f64 = 9.0;
+
+/// The edges of the area in which lines are drawn.
+#[derive(Clone, Copy)]
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// Draw a picture.
+pub(super) fn picture(picture: &Picture, chart: &Chart<'_>) -> String {
+    let colors = picture.theme.colors();
+    let title = text::shorten(&text::clean(&picture.title), TITLE_CHARACTERS);
+    let legend = Legend::of(chart);
+    let mut canvas = Canvas::new(&title, colors.background);
+    let heading = heading(&mut canvas, colors, &title, &legend.shared);
+    let legend_top = f64::from(HEIGHT) - FOOTER - legend.height();
+    match &chart.axes {
+        None => no_data(&mut canvas, colors, heading),
+        Some(axes) => {
+            let frame = frame(axes, heading + 40.0, legend_top - X_LABELS);
+            let titled = |side| axis_color(chart, axes, side, colors);
+            axis_titles(&mut canvas, axes, frame, [titled(Side::Left), titled(Side::Right)]);
+            vertical(&mut canvas, colors, axes, frame);
+            horizontal(&mut canvas, colors, axes, frame);
+            series(&mut canvas, colors, chart, axes, frame);
+        }
+    }
+    legend.draw(&mut canvas, colors, legend_top);
+    keys(&mut canvas, colors, chart);
+    mark(&mut canvas, colors);
+    canvas.finish()
+}
+
+/// Set the title and what all lines share; returns where the heading ends.
+fn heading(canvas: &mut Canvas, colors: &Colors, title: &str, shared: &str) -> f64 {
+    let room = f64::from(WIDTH) - 2.0 * MARGIN;
+    let (size, title) = text::fit(title, Weight::SemiBold, TITLE_SIZES, room);
+    let style = Type { size, weight: Weight::SemiBold, anchor: Anchor::Start, color: colors.text };
+    canvas.text(Dot { x: MARGIN, y: 52.0 }, style, &title);
+    if shared.is_empty() {
+        return 60.0;
+    }
+    let shared = text::cut_middle(shared, 14.0, Weight::Regular, room);
+    let style = Type { size: 14.0, weight: Weight::Regular, anchor: Anchor::Start, color: colors.muted };
+    canvas.text(Dot { x: MARGIN, y: 75.0 }, style, &shared);
+    82.0
+}
+
+fn no_data(canvas: &mut Canvas, colors: &Colors, heading: f64) {
+    let frame = Frame {
+        left: MARGIN,
+        right: f64::from(WIDTH) - MARGIN,
+        top: heading + 16.0,
+        bottom: f64::from(HEIGHT) - FOOTER - 16.0,
+    };
+    let corners = [
+        Dot { x: frame.left, y: frame.top },
+        Dot { x: frame.right, y: frame.top },
+        Dot { x: frame.right, y: frame.bottom },
+        Dot { x: frame.left, y: frame.bottom },
+    ];
+    canvas.area(&corners, colors.grid, 0.4);
+    let style = Type { size: 22.0, weight: Weight::SemiBold, anchor: Anchor::Middle, color: colors.muted };
+    let center = Dot { x: f64::midpoint(frame.left, frame.right), y: f64::midpoint(frame.top, frame.bottom) };
+    canvas.text(center, style, "No data");
+}
+
+fn frame(axes: &Axes, top: f64, bottom: f64) -> Frame {
+    let labels = |axis: &Axis| {
+        let widths = axis.scale.ticks.iter().map(|tick| text::width(&tick.label, SMALL, Weight::Regular));
+        widths.fold(0.0, f64::max) + TICK_GAP
+    };
+    Frame {
+        left: (MARGIN + labels(&axes.left)).ceil(),
+        right: (f64::from(WIDTH) - MARGIN - axes.right.as_ref().map_or(0.0, labels)).floor(),
+        top: top.round(),
+        bottom: bottom.round(),
+    }
+}
+
+/// The color of an axis's title: that of its line where each axis has one.
+fn axis_color(chart: &Chart<'_>, axes: &Axes, side: Side, colors: &Colors) -> &'static str {
+    let mut own = chart.series.iter().zip(colors.lines).filter(|(series, _)| series.side == side);
+    match (axes.right.is_some(), own.next(), own.next()) {
+        (true, Some((_, color)), None) => color,
+        _ => colors.text,
+    }
+}
+
+fn axis_titles(canvas: &mut Canvas, axes: &Axes, frame: Frame, colors: [&'static str; 2]) {
+    let width = f64::from(WIDTH) - 2.0 * MARGIN;
+    let room = if axes.right.is_some() { width / 2.0 - 20.0 } else { width };
+    let y = frame.top - 16.0;
+    let sides =
+        [(Some(&axes.left), MARGIN, Anchor::Start), (axes.right.as_ref(), MARGIN + width, Anchor::End)];
+    for ((axis, x, anchor), color) in sides.into_iter().zip(colors) {
+        if let Some(axis) = axis {
+            let style = Type { size: SMALL, weight: Weight::SemiBold, anchor, color };
+            canvas.text(Dot { x, y }, style, &text::cut_end(&axis.title, SMALL, Weight::SemiBold, room));
+        }
+    }
+}
+
+/// Draw the grid, and the labels at both sides.
+fn vertical(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
+    let row = |canvas: &mut Canvas, y: f64, pen: Pen| {
+        let y = y.floor() + 0.5;
+        canvas.segment(Dot { x: frame.left, y }, Dot { x: frame.right, y }, pen);
+    };
+    let grid = Pen::solid(colors.grid, 1.0);
+    for value in &axes.left.scale.minor {
+        row(canvas, frame.height(axes.left.scale.share(*value)), Pen { opacity: 0.55, ..grid });
+    }
+    let style = Type { size: SMALL, weight: Weight::Regular, anchor: Anchor::End, color: colors.muted };
+    for tick in &axes.left.scale.ticks {
+        let y = frame.height(axes.left.scale.share(tick.value));
+        row(canvas, y, grid);
+        canvas.text(Dot { x: frame.left - TICK_GAP, y: y + 4.5 }, style, &tick.label);
+    }
+    for tick in axes.right.iter().flat_map(|axis| &axis.scale.ticks) {
+        let y = frame.height(axes.at(Side::Right).scale.share(tick.value));
+        let end = y.floor() + 0.5;
+        let from = Dot { x: frame.right, y: end };
+        canvas.segment(from, Dot { x: frame.right + 4.0, y: end }, Pen::solid(colors.axis, 1.0));
+        let style = Type { anchor: Anchor::Start, ..style };
+        canvas.text(Dot { x: frame.right + TICK_GAP, y: y + 4.5 }, style, &tick.label);
+    }
+    row(canvas, frame.bottom, Pen::solid(colors.axis, 1.0));
+}
+
+/// Draw the ticks below and their labels, leaving out what would touch its neighbor.
+fn horizontal(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
+    let style = Type { size: SMALL, weight: Weight::Regular, anchor: Anchor::Middle, color: colors.muted };
+    let mut free_from = f64::NEG_INFINITY;
+    for mark in &axes.span.ticks {
+        let x = frame.across(axes.span.share(mark.place));
+        let line = x.floor() + 0.5;
+        let (from, to) = (Dot { x: line, y: frame.bottom }, Dot { x: line, y: frame.bottom + 5.0 });
+        canvas.segment(from, to, Pen::solid(colors.axis, 1.0));
+        let half = text::width(&mark.label, SMALL, Weight::Regular) / 2.0;
+        if x - half >= free_from {
+            canvas.text(Dot { x, y: frame.bottom + 21.0 }, style, &mark.label);
+            free_from = x + half + 8.0;
+        }
+    }
+    let style = Type { weight: Weight::SemiBold, anchor: Anchor::Start, ..style };
+    let mut end = f64::INFINITY;
+    for (mark, from) in contexts(&axes.span.ticks).into_iter().rev() {
+        let half = text::width(&from.label, SMALL, Weight::Regular) / 2.0;
+        let x = frame.across(axes.span.share(from.place)) - half;
+        let width = text::width(mark, SMALL, Weight::SemiBold);
+        let x = x.min(f64::from(WIDTH) - MARGIN / 2.0 - width);
+        if x + width + 12.0 <= end {
+            canvas.text(Dot { x, y: frame.bottom + 38.0 }, style, mark);
+            end = x;
+        }
+    }
+}
+
+/// Each context with the first tick it holds for.
+fn contexts(ticks: &[Mark]) -> Vec<(&str, &Mark)> {
+    let mut contexts: Vec<(&str, &Mark)> = Vec::new();
+    for mark in ticks {
+        if contexts.last().is_none_or(|(context, _)| *context != mark.context) {
+            contexts.push((&mark.context, mark));
+        }
+    }
+    contexts
+}
+
+fn series(canvas: &mut Canvas, colors: &Colors, chart: &Chart<'_>, axes: &Axes, frame: Frame) {
+    // The first line is the most important one and lies on top.
+    let layers = || chart.series.iter().zip(colors.lines).rev();
+    for (series, color) in layers() {
+        bounds(canvas, frame, axes, series, color);
+    }
+    let values =
+        |(series, color)| (thin::columns(&frame.dots(axes, series, |point| Some(point.value))), color);
+    let lines: Vec<(Vec<Dot>, &'static str)> = layers().map(values).collect();
+    let total: f64 = lines.iter().map(|(dots, _)| length(dots)).sum();
+    let width = if total > LONG { 1.0 } else { 2.0 };
+    for (dots, color) in lines {
+        canvas.polyline(&dots, Pen::solid(color, width));
+        if dots.len() <= MOST_DOTS {
+            canvas.disks(&dots, if dots.len() == 1 { 4.0 } else { 2.6 }, color);
+        }
+    }
+    for (series, _) in layers() {
+        let alerts = frame.dots(axes, series, |point| point.alert.then_some(point.value));
+        for dot in thin::markers(&alerts, ALERT_WIDTH) {
+            canvas.target(dot, colors.alert, colors.background);
+        }
+    }
+}
+
+/// Draw what surrounds the values of a line: their own bounds as a band, the limits as dashes.
+fn bounds(canvas: &mut Canvas, frame: Frame, axes: &Axes, series: &Series<'_>, color: &'static str) {
+    let axis = axes.at(series.side);
+    let value_band = |point: &Shown| {
+        (point.lower_value.is_some() || point.upper_value.is_some())
+            .then(|| (point.lower_value.unwrap_or(point.value), point.upper_value.unwrap_or(point.value)))
+    };
+    let limit_band = |point: &Shown| point.lower_limit.zip(point.upper_limit);
+    band(canvas, frame, axes, series, &limit_band, (color, 0.07));
+    band(canvas, frame, axes, series, &value_band, (color, 0.18));
+    for edge in [Edge::Bottom, Edge::Top] {
+        let limit = |point: &Shown| match edge {
+            Edge::Bottom => point.lower_limit.filter(|limit| axis.shows(*limit)),
+            Edge::Top => point.upper_limit.filter(|limit| axis.shows(*limit)),
+        };
+        for run in frame.runs(axes, series, edge, limit) {
+            let dashed = length(&run) <= LONGEST_DASHED;
+            let pen = if dashed {
+                Pen { color, width: 1.3, dashed, opacity: 0.85 }
+            } else {
+                Pen { color, width: 1.0, dashed, opacity: 0.4 }
+            };
+            canvas.polyline(&run, pen);
+        }
+    }
+}
+
+fn band(
+    canvas: &mut Canvas,
+    frame: Frame,
+    axes: &Axes,
+    series: &Series<'_>,
+    ends: &dyn Fn(&Shown) -> Option<(f64, f64)>,
+    (color, opacity): (&'static str, f64),
+) {
+    let lower = frame.runs(axes, series, Edge::Bottom, |point| ends(point).map(|(lower, _)| lower));
+    let upper = frame.runs(axes, series, Edge::Top, |point| ends(point).map(|(_, upper)| upper));
+    for (lower, upper) in lower.into_iter().zip(upper) {
+        let outline: Vec<Dot> = upper.into_iter().chain(lower.into_iter().rev()).collect();
+        canvas.area(&outline, color, opacity);
+    }
+}
+
+/// The same run, or a short one where there is one point only: it must be seen too.
+fn widened(run: Vec<Dot>) -> Vec<Dot> {
+    match run[..] {
+        [Dot { x, y }] => vec![Dot { x: x - STUB, y }, Dot { x: x + STUB, y }],
+        _ => run,
+    }
+}
+
+/// How long a line through places is.
+fn length(dots: &[Dot]) -> f64 {
+    dots.windows(2).map(|pair| (pair[1].x - pair[0].x).hypot(pair[1].y - pair[0].y)).sum()
+}
+
+/// Explain the signs that occur, at the bottom left.
+fn keys(canvas: &mut Canvas, colors: &Colors, chart: &Chart<'_>) {
+    let any = |sign: fn(&Shown) -> bool| chart.series.iter().any(|series| series.points.iter().any(sign));
+    let style = Type { size: 12.0, weight: Weight::Regular, anchor: Anchor::Start, color: colors.muted };
+    let y = f64::from(HEIGHT) - 22.0;
+    let mut x = MARGIN;
+    if any(|point| point.alert) {
+        canvas.target(Dot { x: x + 10.0, y }, colors.alert, colors.background);
+        x = key(canvas, style, Dot { x, y }, "Alert");
+    }
+    if any(|point| point.lower_limit.is_some() || point.upper_limit.is_some()) {
+        let pen = Pen { color: colors.muted, width: 1.3, dashed: true, opacity: 1.0 };
+        canvas.segment(Dot { x, y }, Dot { x: x + 22.0, y }, pen);
+        x = key(canvas, style, Dot { x, y }, "Boundary");
+    }
+    if any(|point| point.lower_value.is_some() || point.upper_value.is_some()) {
+        let corners = [(x, y - 5.0), (x + 20.0, y - 5.0), (x + 20.0, y + 5.0), (x, y + 5.0)];
+        canvas.area(&corners.map(|(x, y)| Dot { x, y }), colors.muted, 0.3);
+        key(canvas, style, Dot { x, y }, "Lower to upper value");
+    }
+}
+
+fn key(canvas: &mut Canvas, style: Type, at: Dot, name: &str) -> f64 {
+    canvas.text(Dot { x: at.x + 30.0, y: at.y + 4.0 }, style, name);
+    at.x + 30.0 + text::width(name, style.size, style.weight) + 24.0
+}
+
+/// Set the word mark at the bottom right.
+fn mark(canvas: &mut Canvas, colors: &Colors) {
+    let (right, y) = (f64::from(WIDTH) - MARGIN, f64::from(HEIGHT) - 22.0);
+    let style = Type { size: 13.0, weight: Weight::SemiBold, anchor: Anchor::End, color: colors.brand };
+    canvas.text(Dot { x: right, y: y + 4.0 }, style, "tidemark");
+    let start = right - text::width("tidemark", style.size, style.weight) - 26.0;
+    let wave: Vec<Dot> = (0..=18)
+        .map(|step| {
+            let angle = f64::from(step) * std::f64::consts::TAU / 9.0;
+            Dot { x: start + f64::from(step), y: y - angle.sin() * 3.2 }
+        })
+        .collect();
+    canvas.polyline(&wave, Pen::solid(colors.brand, 2.0));
+}
+
+impl Frame {
+    /// The height of a share of the vertical axis.
+    fn height(&self, share: f64) -> f64 {
+        self.bottom - share * (self.bottom - self.top)
+    }
+
+    /// The place of a share of the horizontal axis.
+    fn across(&self, share: f64) -> f64 {
+        self.left + INSET + share * (self.right - self.left - 2.0 * INSET)
+    }
+
+    /// Where a number of each point lies that has one.
+    fn dots(&self, axes: &Axes, series: &Series<'_>, number: impl Fn(&Shown) -> Option<f64>) -> Vec<Dot> {
+        let axis = axes.at(series.side);
+        let places = series.points.iter().filter_map(|point| Some((point.place, number(point)?)));
+        places.map(|(place, number)| self.dot(axes, axis, place, number)).collect()
+    }
+
+    /// The outermost of such places, as runs of neighbors that have one.
+    fn runs(
+        &self,
+        axes: &Axes,
+        series: &Series<'_>,
+        edge: Edge,
+        number: impl Fn(&Shown) -> Option<f64>,
+    ) -> Vec<Vec<Dot>> {
+        let axis = axes.at(series.side);
+        let places = series.points.iter().map(|point| {
+            let dot = self.dot(axes, axis, point.place, number(point).unwrap_or(point.value));
+            (dot, number(point).is_some())
+        });
+        let outermost = thin::envelope(&places.collect::<Vec<_>>(), BOUND_WIDTH, edge);
+        outermost
+            .split(Option::is_none)
+            .filter(|run| !run.is_empty())
+            .map(|run| widened(run.iter().copied().flatten().collect()))
+            .collect()
+    }
+
+    fn dot(&self, axes: &Axes, axis: &Axis, place: f64, number: f64) -> Dot {
+        Dot { x: self.across(axes.span.share(place)), y: self.height(axis.share(number)) }
+    }
+}
