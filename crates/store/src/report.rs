@@ -390,13 +390,13 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 /// Adds the results and the alerts to reports.
 fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
-    let mut metrics: Vec<(ReportId, u32, metric::Packed)> = Vec::new();
+    let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {
-        metrics.push((report, place, metric));
+        metrics.entry(report).or_default().push((place, metric));
         Ok(())
     })?;
-    let subjects =
-        series::subjects(tx, &distinct(metrics.iter().map(|(_, _, metric)| i64::from(metric.series))))?;
+    let all = || metrics.values().flatten().map(|(_, metric)| metric);
+    let subjects = series::subjects(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
     let of = |subject: fn(&series::Subject) -> i64| distinct(subjects.values().map(subject));
     let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
     let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
@@ -404,7 +404,7 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
         tx,
         &distinct(subjects.values().map(|subject| subject.variant).filter(|id| *id > 0)),
     )?;
-    let judges = metrics.iter().filter_map(|(_, _, metric)| metric.judged).map(|judged| judged.model.get());
+    let judges = all().filter_map(|metric| metric.judged).map(|judged| judged.model.get());
     let thresholds = threshold::by_models(tx, &distinct(judges))?;
     let mut alerts: HashMap<ReportId, Vec<Alert>> = HashMap::new();
     for (report, alert) in alert::of_reports(tx, &ids)? {
@@ -412,12 +412,9 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     }
     let gone = || Error::engine("a metric lacks what it is of");
     for found in reports.iter_mut() {
-        // The metrics come in the order of the keys, the reports in the order that was asked for.
-        let first = metrics.partition_point(|(report, _, _)| *report < found.id);
-        let own = metrics[first..].iter().take_while(|(report, _, _)| *report == found.id);
         // Iteration, then benchmark and variant, then measure, each by name.
         let mut results: BTreeMap<u32, BTreeMap<_, Vec<ReportMeasure>>> = BTreeMap::new();
-        for (_, place, metric) in own {
+        for (place, metric) in metrics.remove(&found.id).unwrap_or_default() {
             let subject = subjects.get(&metric.series).ok_or_else(gone)?;
             let benchmark = benchmarks.get(&subject.benchmark).ok_or_else(gone)?;
             let variant = variants.get(&subject.variant.into());
@@ -431,7 +428,7 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
             results.entry(metric.iteration).or_default().entry(key).or_default().push(ReportMeasure {
                 measure: Arc::clone(measures.get(&subject.measure).ok_or_else(gone)?),
                 metric: Metric {
-                    uuid: metric::uuid(found.report.uuid, *place),
+                    uuid: metric::uuid(found.report.uuid, place),
                     value: metric.value,
                     lower_value: metric.lower_value,
                     upper_value: metric.upper_value,

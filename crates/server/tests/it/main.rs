@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod accept;
+mod alert;
 mod audit;
 mod auth;
 mod benchmark;
@@ -11,10 +12,12 @@ mod branch;
 mod caller;
 mod concurrency;
 mod contract;
+mod detection;
 mod dimension;
 mod ensure;
 mod frame;
 mod garbage;
+mod history;
 mod invitation;
 mod key;
 mod lab;
@@ -33,7 +36,9 @@ mod project_key;
 mod project_member;
 mod quota;
 mod report;
+mod report_list;
 mod rights;
+mod run;
 mod server;
 mod server_routes;
 mod statements;
