@@ -123,6 +123,11 @@ pub(crate) fn check(method: &str, path: &str, status: u16, body: Option<&Value>)
         None => response,
     };
     let schema = response.pointer("/content/application~1json/schema");
+    // A picture is looked at by its own tests.
+    if schema.is_none() && response["content"].is_object() {
+        assert!(body.is_some(), "{method} {path} {status} has no body");
+        return;
+    }
     let (Some(schema), Some(body)) = (schema, body) else {
         assert!(
             schema.is_none() && body.is_none(),

@@ -2,6 +2,8 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use tidemark_api::NewReport;
+use tidemark_server::ingest::{self, Submission};
 
 use crate::{Answer, Lab, both};
 
@@ -53,6 +55,26 @@ pub(crate) fn report_body(results: Value, more: Value) -> Value {
         };
     }
     body
+}
+
+/// The same as what is recorded of it.
+pub(crate) fn submission(results: Value, more: Value) -> Submission {
+    let new: NewReport = serde_json::from_value(report_body(results, more)).unwrap();
+    let settings = new.settings.unwrap_or_default();
+    Submission {
+        user: None,
+        branch: new.branch,
+        hash: new.hash,
+        start_point: new.start_point,
+        testbed: new.testbed,
+        spec_reset: false,
+        thresholds: new.thresholds,
+        start_time: new.start_time,
+        end_time: new.end_time,
+        adapter: settings.adapter.unwrap_or_default(),
+        results: ingest::read(&new.results, settings).unwrap(),
+        idempotency_key: None,
+    }
 }
 
 /// The result of one benchmark.
