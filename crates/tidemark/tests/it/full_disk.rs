@@ -8,7 +8,6 @@
 use std::{
     collections::BTreeSet,
     env, fs,
-    io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
@@ -179,8 +178,7 @@ impl Disk {
             env::var_os(SKIP).is_some(),
             "{name} needs a right to mount a file system: run it as root, or set {SKIP}=1 to go without it"
         );
-        // Past the capture of the test harness.
-        writeln!(io::stderr(), "SKIPPED {name}: no file system can be mounted here").unwrap();
+        eprintln!("SKIPPED {name}: no file system can be mounted here");
         None
     }
 
