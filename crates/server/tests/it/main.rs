@@ -12,6 +12,7 @@ mod caller;
 mod contract;
 mod dimension;
 mod ensure;
+mod export;
 mod frame;
 mod invitation;
 mod key;
