@@ -1,21 +1,14 @@
 //! What a list costs when it is long: a page of benchmarks, and a search in them.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::json;
 use tidemark_api::{BenchmarkName, Timestamp};
-use tidemark_store::{Db, Entropy, Error, Fresh, Location, benchmark};
+use tidemark_store::{Db, Error, Fresh, benchmark};
 
 use crate::{
     Result, load, round,
-    server::{Engine, Server},
+    server::{Counter, Engine, Server, location},
 };
 
 /// How many benchmarks the project has, one after the other.
@@ -66,14 +59,7 @@ fn medians(program: &Path, engine: &Engine) -> Result<[[Duration; QUERIES.len()]
 
 /// Gives the project so many benchmarks, in the way a report makes them.
 fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
-    let location = match database {
-        Some(url) => Location::Postgres { url: url.to_owned(), connections: 1 },
-        None => Location::Sqlite {
-            file: data.join("tidemark.db"),
-            busy_timeout: Duration::from_secs(5),
-            cache_kib: 65_536,
-        },
-    };
+    let location = location(data, database);
     let name = |number| format!("bench {number:06}");
     let wanted = (0..rows).map(|number| Ok(name(number).parse()?)).collect::<Result<Vec<BenchmarkName>>>()?;
     let shared = database.is_some();
@@ -96,17 +82,4 @@ fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
         Ok::<_, Error>(())
     })?;
     Ok(())
-}
-
-/// Not random at all, but never the same twice.
-struct Counter;
-
-impl Entropy for Counter {
-    fn fill(&self, bytes: &mut [u8]) {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        for chunk in bytes.chunks_mut(8) {
-            let next = NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes();
-            chunk.copy_from_slice(&next[..chunk.len()]);
-        }
-    }
 }

@@ -3,6 +3,8 @@
 
 mod list;
 mod load;
+mod picture;
+mod report;
 mod server;
 
 use std::{
@@ -55,7 +57,11 @@ fn measure() -> Result {
     let [sqlite, postgres] = figures.as_slice() else { return Err("an engine was not measured".into()) };
     print(sqlite, postgres);
     println!();
-    list::measure(&program, &engines)
+    list::measure(&program, &engines)?;
+    println!();
+    report::measure(&program, &engines)?;
+    println!();
+    picture::measure()
 }
 
 /// All numbers of one engine.

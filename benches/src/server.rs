@@ -6,13 +6,14 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidemark_store::{Entropy, Location};
 use tokio_postgres::NoTls;
 
 use crate::Result;
@@ -50,6 +51,31 @@ impl fmt::Display for Engine {
             Self::Sqlite => "SQLite",
             Self::Postgres(_) => "PostgreSQL",
         })
+    }
+}
+
+/// The database of a server that is not running, to be filled without it.
+pub(crate) fn location(data: &Path, database: Option<&str>) -> Location {
+    match database {
+        Some(url) => Location::Postgres { url: url.to_owned(), connections: 2 },
+        None => Location::Sqlite {
+            file: data.join("tidemark.db"),
+            busy_timeout: Duration::from_secs(5),
+            cache_kib: 65_536,
+        },
+    }
+}
+
+/// Not random at all, but never the same twice.
+pub(crate) struct Counter;
+
+impl Entropy for Counter {
+    fn fill(&self, bytes: &mut [u8]) {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        for chunk in bytes.chunks_mut(8) {
+            let next = NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes();
+            chunk.copy_from_slice(&next[..chunk.len()]);
+        }
     }
 }
 

@@ -51,7 +51,9 @@ pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
         .map_err(|error| {
             let path = track.path();
             let depth = path.iter().count();
-            (reason((depth > 0).then(|| path.to_string()), &error), depth)
+            // A document that breaks off, or a key that is empty, leaves nothing to point at.
+            let path = Some(path.to_string()).filter(|path| depth > 0 && !matches!(path.as_str(), "" | "?"));
+            (reason(path, &error), depth)
         })?;
     deserializer.end().map_err(|error| (reason(None, &error), 0))?;
     Ok(value)

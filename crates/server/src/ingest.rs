@@ -280,23 +280,16 @@ fn resolve<'a>(
         .windows(2)
         .find(|pair| (pair[0].subject, pair[0].iteration) == (pair[1].subject, pair[1].iteration));
     if let Some([first, second]) = twice.and_then(|pair| pair.first_chunk::<2>()) {
-        return Err(Error::Invalid(if first.entry.label == second.entry.label {
-            format!(
-                "`results[{}]`: `{}` and `{}` of `{}` are the same measure; send it once.",
-                first.iteration,
-                first.measured.measure,
-                second.measured.measure,
-                first.entry.label.as_str()
-            )
+        let (label, measure) = (first.entry.label.as_str(), &first.measured.measure);
+        let (other_label, other_measure) = (second.entry.label.as_str(), &second.measured.measure);
+        let what = if first.entry.ignored != second.entry.ignored && label == other_label {
+            format!("`{label}` stands with an ignore suffix and without, and both have `{measure}`")
+        } else if label == other_label {
+            format!("`{measure}` and `{other_measure}` of `{label}` are the same measure")
         } else {
-            format!(
-                "`results[{}]`: `{}` and `{}` are the same benchmark, and both have `{}`; send it once.",
-                first.iteration,
-                first.entry.label.as_str(),
-                second.entry.label.as_str(),
-                first.measured.measure
-            )
-        }));
+            format!("`{label}` and `{other_label}` are the same benchmark, and both have `{measure}`")
+        };
+        return Err(Error::Invalid(format!("`results[{}]`: {what}; send it once.", first.iteration)));
     }
     Ok(items)
 }

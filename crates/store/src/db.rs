@@ -375,6 +375,8 @@ pub enum Lock {
     User(i64),
     /// The order of the plots, the heads and thresholds, and the names and slugs of one project.
     Project(i64),
+    /// The making of projects by their first runs.
+    Projects,
 }
 
 impl Lock {
@@ -389,6 +391,7 @@ impl Lock {
             Self::Organization(key) => (2, fold(key)),
             Self::User(key) => (3, fold(key)),
             Self::Project(key) => (4, fold(key)),
+            Self::Projects => (5, 0),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a database operation can end in. Four outcomes, whatever the engine; no status codes here.
+//! What a database operation can end in. Five outcomes, whatever the engine; no status codes here.
 
 use std::{error, fmt};
 
@@ -17,6 +17,8 @@ pub enum Error {
     Conflict(String),
     /// The database is overloaded, locked or unreachable; the caller may try again.
     Busy(Box<dyn error::Error + Send + Sync>),
+    /// There is no room left to write to; reading goes on, and so does writing once there is room again.
+    Full(Box<dyn error::Error + Send + Sync>),
     /// Anything else: a fault of ours, of the disk or of the data.
     Engine(Box<dyn error::Error + Send + Sync>),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
             Self::NotFound(noun) => write!(f, "no such {noun}"),
             Self::Conflict(index) => write!(f, "a row with the same {index} exists already"),
             Self::Busy(_) => f.write_str("the database is busy"),
+            Self::Full(_) => f.write_str("the disk of the database is full"),
             Self::Engine(_) => f.write_str("the database failed"),
         }
     }
@@ -43,7 +46,7 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::NotFound(_) | Self::Conflict(_) => None,
-            Self::Busy(source) | Self::Engine(source) => Some(source.as_ref()),
+            Self::Busy(source) | Self::Full(source) | Self::Engine(source) => Some(source.as_ref()),
         }
     }
 }
@@ -59,9 +62,8 @@ impl From<rusqlite::Error> for Error {
                 Self::Conflict(index_of(message.as_deref().unwrap_or_default()))
             }
             (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::Conflict(IN_USE.into()),
-            (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull, _) => {
-                Self::Busy(error.into())
-            }
+            (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => Self::Busy(error.into()),
+            (ErrorCode::DiskFull, _) => Self::Full(error.into()),
             _ => Self::Engine(error.into()),
         }
     }
@@ -88,8 +90,8 @@ impl From<tokio_postgres::Error> for Error {
             | &SqlState::QUERY_CANCELED
             | &SqlState::TOO_MANY_CONNECTIONS
             | &SqlState::ADMIN_SHUTDOWN
-            | &SqlState::CANNOT_CONNECT_NOW
-            | &SqlState::DISK_FULL => Self::Busy(error.into()),
+            | &SqlState::CANNOT_CONNECT_NOW => Self::Busy(error.into()),
+            &SqlState::DISK_FULL => Self::Full(error.into()),
             _ => Self::Engine(error.into()),
         }
     }

@@ -49,7 +49,8 @@ impl Judged {
 /// The UUID of the metric at a place of its report's vector.
 pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
     let mut bytes = report.uuid().into_bytes();
-    for (byte, mask) in bytes[12..].iter_mut().zip(place.to_be_bytes()) {
+    // Counted from 1, so that no metric has the UUID of its report.
+    for (byte, mask) in bytes[12..].iter_mut().zip(place.wrapping_add(1).to_be_bytes()) {
         *byte ^= mask;
     }
     Uuid::from_bytes(bytes).into()
@@ -70,7 +71,7 @@ pub fn find(tx: &mut Tx<'_>, metric: MetricUuid) -> Result<(ReportId, u32)> {
         {
             *place = left ^ right;
         }
-        Ok((row.get(0)?, u32::from_be_bytes(place)))
+        Ok((row.get(0)?, u32::from_be_bytes(place).wrapping_sub(1)))
     })
 }
 
@@ -354,7 +355,7 @@ mod tests {
             let metric = uuid(report, place);
             prop_assert_eq!(metric.uuid().as_bytes()[..12].to_vec(), report.uuid().as_bytes()[..12].to_vec());
             let tail = |uuid: Uuid| u32::from_be_bytes(uuid.into_bytes()[12..].try_into().unwrap());
-            prop_assert_eq!(tail(metric.uuid()) ^ tail(report.uuid()), place);
+            prop_assert_eq!((tail(metric.uuid()) ^ tail(report.uuid())).wrapping_sub(1), place);
         }
     }
 }

@@ -390,13 +390,13 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 /// Adds the results and the alerts to reports.
 fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
-    let mut metrics: Vec<(ReportId, u32, metric::Packed)> = Vec::new();
+    let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {
-        metrics.push((report, place, metric));
+        metrics.entry(report).or_default().push((place, metric));
         Ok(())
     })?;
-    let subjects =
-        series::subjects(tx, &distinct(metrics.iter().map(|(_, _, metric)| i64::from(metric.series))))?;
+    let all = || metrics.values().flatten().map(|(_, metric)| metric);
+    let subjects = series::subjects(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
     let of = |subject: fn(&series::Subject) -> i64| distinct(subjects.values().map(subject));
     let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
     let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
@@ -404,18 +404,17 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
         tx,
         &distinct(subjects.values().map(|subject| subject.variant).filter(|id| *id > 0)),
     )?;
-    let judges = metrics.iter().filter_map(|(_, _, metric)| metric.judged).map(|judged| judged.model.get());
+    let judges = all().filter_map(|metric| metric.judged).map(|judged| judged.model.get());
     let thresholds = threshold::by_models(tx, &distinct(judges))?;
     let mut alerts: HashMap<ReportId, Vec<Alert>> = HashMap::new();
     for (report, alert) in alert::of_reports(tx, &ids)? {
         alerts.entry(report).or_default().push(alert);
     }
     let gone = || Error::engine("a metric lacks what it is of");
-    let mut metrics = metrics.into_iter().peekable();
     for found in reports.iter_mut() {
         // Iteration, then benchmark and variant, then measure, each by name.
         let mut results: BTreeMap<u32, BTreeMap<_, Vec<ReportMeasure>>> = BTreeMap::new();
-        while let Some((_, place, metric)) = metrics.next_if(|(report, _, _)| *report == found.id) {
+        for (place, metric) in metrics.remove(&found.id).unwrap_or_default() {
             let subject = subjects.get(&metric.series).ok_or_else(gone)?;
             let benchmark = benchmarks.get(&subject.benchmark).ok_or_else(gone)?;
             let variant = variants.get(&subject.variant.into());

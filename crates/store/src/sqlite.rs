@@ -16,7 +16,7 @@ use std::{
 };
 
 use rusqlite::{
-    Connection, OpenFlags, StatementStatus, ToSql,
+    Connection, ErrorCode, OpenFlags, StatementStatus, ToSql, ffi,
     types::{ToSqlOutput, ValueRef},
 };
 use tokio::{
@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A job runs inside the open transaction and answers how to report its end once the commit is known.
 type Job = Box<dyn FnOnce(&Connection) -> Report + Send>;
-type Report = Box<dyn FnOnce(bool) + Send>;
+type Report = Box<dyn FnOnce(Option<&rusqlite::Error>) + Send>;
 
 #[derive(Clone)]
 pub(crate) struct Sqlite {
@@ -133,12 +133,10 @@ impl Sqlite {
         let job: Job = Box::new(move |connection| {
             let outcome =
                 in_savepoint(connection, |connection| work(&mut Tx::sqlite(connection, &statements)));
-            Box::new(move |committed| {
-                let outcome = match outcome {
-                    Ok(_) if !committed => {
-                        Err(Error::Busy("the group of writes could not be committed".into()).into())
-                    }
-                    outcome => outcome,
+            Box::new(move |failure| {
+                let outcome = match failure {
+                    Some(failure) => outcome.and_then(|_| Err(not_committed(failure).into())),
+                    None => outcome,
                 };
                 let _ = answer.send(outcome);
             })
@@ -236,18 +234,38 @@ fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
             if let Ok(report) = catch_unwind(AssertUnwindSafe(|| job(connection))) {
                 reports.push(report);
             }
-            next = if reports.len() < GROUP { jobs.try_recv().ok() } else { None };
+            // Those who still wait get a transaction that has not been ended.
+            let ended = begun.is_ok() && connection.is_autocommit();
+            next = if reports.len() < GROUP && !ended { jobs.try_recv().ok() } else { None };
         }
-        let committed = begun.and_then(|()| connection.execute_batch("commit"));
+        let committed = begun.and_then(|()| commit(connection));
         if let Err(error) = &committed {
             tracing::error!(%error, "a group of writes could not be committed");
             let _ = connection.execute_batch("rollback");
         }
         for report in reports {
-            report(committed.is_ok());
+            report(committed.as_ref().err());
         }
     }
     let _ = connection.execute_batch("pragma optimize");
+}
+
+/// Commits, unless one of the jobs met a full or failing disk and the engine has undone all of them since.
+fn commit(connection: &Connection) -> rusqlite::Result<()> {
+    if connection.is_autocommit() {
+        let code = ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK);
+        return Err(rusqlite::Error::SqliteFailure(code, Some("one of them ended the transaction".into())));
+    }
+    connection.execute_batch("commit")
+}
+
+/// What a job is told that did its work in vain.
+fn not_committed(failure: &rusqlite::Error) -> Error {
+    let reason = format!("a group of writes could not be committed: {failure}").into();
+    match failure.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Error::Full(reason),
+        _ => Error::Busy(reason),
+    }
 }
 
 fn in_savepoint<T, E: From<Error>>(

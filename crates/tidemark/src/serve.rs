@@ -205,10 +205,12 @@ fn database(config: &Config) -> String {
 
 fn cannot_open(database: &str, error: &Error) -> Failure {
     let reason = match error {
-        Error::Internal(source) | Error::Busy(Some(source)) => match source.downcast_ref::<ConfigError>() {
-            Some(sentence) => return Failure::new(sentence.to_string()),
-            None => causes(source.as_ref()),
-        },
+        Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
+            match source.downcast_ref::<ConfigError>() {
+                Some(sentence) => return Failure::new(sentence.to_string()),
+                None => causes(source.as_ref()),
+            }
+        }
         _ => "the database does not answer".to_owned(),
     };
     Failure::new(format!(

@@ -403,6 +403,15 @@ pub fn project_allows(
         }
 }
 
+fn no_project(kinds: &str) -> Error {
+    Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
+}
+
+/// The answer for a project that is not there, the same as for one that is hidden.
+pub fn hidden_project() -> Error {
+    no_project(WITH_KEY)
+}
+
 /// The live project of this slug or UUID, if the caller may see it and has the permission in it. `kinds` names the
 /// credentials that reach what is asked for.
 fn judge_project(
@@ -413,11 +422,7 @@ fn judge_project(
 ) -> Result<project::Found> {
     let visible =
         found.filter(|(found, roles)| project_allows(caller, found, *roles, ProjectPermission::View));
-    let Some((found, roles)) = visible else {
-        return Err(Error::NotFound(format!(
-            "There is no such project, or you may not see it: a private one needs {kinds}."
-        )));
-    };
+    let Some((found, roles)) = visible else { return Err(no_project(kinds)) };
     if project_allows(caller, &found, roles, permission) {
         return Ok(found);
     }
@@ -472,7 +477,7 @@ pub fn project_for_run(
     wanted: &ResourceId,
 ) -> Result<Option<project::Found>> {
     match look_up_project(tx, caller, wanted)? {
-        None => Ok(None),
+        None if !matches!(caller, Caller::Project(_)) => Ok(None),
         Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {
             may_make(caller)?;
             Ok(Some(found))

@@ -6,7 +6,7 @@ use tidemark_api::{
     Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, NameId, Page,
     ResourceId,
 };
-use tidemark_store::{Tx, alert, benchmark, branch, measure, report, testbed};
+use tidemark_store::{Lock, Tx, alert, benchmark, branch, measure, report, testbed};
 use utoipa::IntoParams;
 
 use super::{
@@ -58,6 +58,8 @@ pub(super) async fn update_many(
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let id = project.id;
+        // The counts of alerts are made anew, which must not overlook those of a report on its way in.
+        tx.lock(Lock::Project(id.get()))?;
         let mut which = alert::Which {
             status: Some(patch.from.unwrap_or(AlertStatus::Active)),
             ..alert::Which::default()
@@ -110,6 +112,7 @@ pub(super) async fn update(
 ) -> Result<Json<Alert>> {
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
         let (id, _) = alert::find(tx, project.id, path.alert)?;
         let which = alert::Which { id: Some(id), ..alert::Which::default() };
         alert::update(tx, project.id, &which, patch.status.map(Into::into), now)?;

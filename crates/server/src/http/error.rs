@@ -36,6 +36,8 @@ pub enum Error {
     Limited(String, u64),
     /// Not now; try again.
     Busy(Option<Box<dyn error::Error + Send + Sync>>),
+    /// There is no room left to store anything; try again when there is.
+    Full(Box<dyn error::Error + Send + Sync>),
     /// This server is not set up for it.
     Unavailable(String),
     /// A fault of ours.
@@ -60,6 +62,7 @@ impl Error {
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            Self::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
             Self::Unavailable(_) => (StatusCode::NOT_IMPLEMENTED, "unavailable"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -86,6 +89,10 @@ impl Error {
                 "The body must be JSON: send the header Content-Type: application/json.".into()
             }
             Self::Busy(_) => "The server is busy; please try again in a moment.".into(),
+            Self::Full(_) => {
+                "The server has no disk space left to store this; ask its operator to make room, then send it again."
+                    .into()
+            }
             Self::Internal(_) => {
                 "Something went wrong on our side; the request id helps the operator to find it in the log."
                     .into()
@@ -100,6 +107,7 @@ impl From<store::Error> for Error {
             store::Error::NotFound(noun) => Self::not_found(noun),
             store::Error::Conflict(index) => Self::Conflict(conflict(&index).into()),
             store::Error::Busy(source) => Self::Busy(Some(source)),
+            store::Error::Full(source) => Self::Full(source),
             store::Error::Engine(source) => Self::Internal(source),
         }
     }
@@ -160,7 +168,7 @@ impl IntoResponse for Error {
         let (status, code) = self.status();
         match &self {
             Self::Internal(source) => log(source.as_ref(), true),
-            Self::Busy(Some(source)) => log(source.as_ref(), false),
+            Self::Busy(Some(source)) | Self::Full(source) => log(source.as_ref(), false),
             _ => {}
         }
         let mut response = status.into_response();
@@ -174,6 +182,10 @@ impl IntoResponse for Error {
             }
             Self::Busy(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            // Room is made by people, who take longer.
+            Self::Full(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
             _ => {}
         }

@@ -7,7 +7,9 @@ use tidemark_api::{
     GitHash, NameId, NewRun, OrganizationRole, ProjectRole, ProjectUuid, Report, ResourceId, ResourceName,
     RunContext, Slug, Visibility,
 };
-use tidemark_store::{Fresh, Tx, member, organization, project, project_member, quota::Scope, report, user};
+use tidemark_store::{
+    Fresh, Lock, Tx, member, organization, project, project_member, quota::Scope, report, user,
+};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -15,6 +17,7 @@ use super::{
     answer::Created,
     body::Body,
     error::{Error, Result},
+    organization::take_over,
     quota::Quota,
 };
 use crate::{
@@ -74,10 +77,7 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let origin = Origin { actor: caller.actor(), ..origin };
     let write = move |tx: &mut Tx<'_>| {
-        let found = match access::project_for_run(tx, &caller, &target.id)? {
-            Some(found) => found,
-            None => make(tx, &fresh, &quota, &caller, &origin, &target)?,
-        };
+        let found = find_or_make(tx, &fresh, &quota, &caller, &origin, &target)?;
         let found = claim(tx, &fresh, &caller, &origin, found)?;
         let claimed = found.project.claimed.is_some();
         quota.check(tx, Scope::Reports(found.id), claimed, fresh.now)?;
@@ -176,6 +176,25 @@ fn testbed(context: &RunContext) -> Result<NameId> {
         .map_err(|error| Error::Invalid(format!("The operating system in `context` is wrong: {error}.")))
 }
 
+/// Finds the project of a run, or makes it. Of many first runs at once one makes it, and the others wait and find it.
+fn find_or_make(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    quota: &Quota,
+    caller: &Caller,
+    origin: &Origin,
+    target: &Target,
+) -> Result<project::Found> {
+    if let Some(found) = access::project_for_run(tx, caller, &target.id)? {
+        return Ok(found);
+    }
+    tx.lock(Lock::Projects)?;
+    match access::project_for_run(tx, caller, &target.id)? {
+        Some(found) => Ok(found),
+        None => make(tx, fresh, quota, caller, origin, target),
+    }
+}
+
 /// Makes the project of a run.
 fn make(
     tx: &mut Tx<'_>,
@@ -185,14 +204,8 @@ fn make(
     origin: &Origin,
     target: &Target,
 ) -> Result<project::Found> {
-    let slug = match &target.id {
-        ResourceId::Slug(slug) => slug,
-        ResourceId::Uuid(uuid) => {
-            return Err(Error::NotFound(format!(
-                "There is no project with the UUID {uuid}, or you may not see it; use a slug to make a new one."
-            )));
-        }
-    };
+    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
+    let ResourceId::Slug(slug) = &target.id else { return Err(access::hidden_project()) };
     access::may_make(caller)?;
     let Some(name) = &target.name else {
         return Err(Error::Invalid(format!(
@@ -268,7 +281,7 @@ fn unclaimed_organization(
     }
 }
 
-/// A user's run claims the organization of a project that nobody has claimed.
+/// A user's run claims the organization of a project that nobody has claimed, once the user's address is confirmed.
 fn claim(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -276,13 +289,17 @@ fn claim(
     origin: &Origin,
     mut found: project::Found,
 ) -> Result<project::Found> {
-    if let (Caller::User(by), None) = (caller, found.project.claimed)
-        && organization::claim(tx, found.organization, fresh.now)?
-    {
-        member::add(tx, found.organization, by.found.id, OrganizationRole::Leader, fresh.now)?;
-        let slug = found.project.slug.as_str();
-        origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
-        found.project.claimed = Some(fresh.now);
+    let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
+    if by.found.confirmed.is_none() {
+        return Ok(found);
     }
+    if !take_over(tx, fresh, found.organization, by.found.id)? {
+        // Somebody else was faster, and from now on it takes a permission.
+        let id = ResourceId::Uuid(found.project.uuid.uuid());
+        return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
+    }
+    let slug = found.project.slug.as_str();
+    origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
+    found.project.claimed = Some(fresh.now);
     Ok(found)
 }

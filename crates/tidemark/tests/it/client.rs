@@ -17,13 +17,22 @@ use crate::process::Server;
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     pub(crate) token: String,
+    /// The seconds to wait that the last answer asked for.
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl Client {
     pub(crate) fn connect(server: &Server) -> Self {
         let stream = server.connect();
         stream.set_nodelay(true).unwrap();
-        Self { stream: BufReader::new(stream), token: String::new() }
+        Self { stream: BufReader::new(stream), token: String::new(), retry_after: None }
+    }
+
+    /// Connects with the credential of somebody who has signed in before.
+    pub(crate) fn connect_as(server: &Server, token: &str) -> Self {
+        let mut client = Self::connect(server);
+        token.clone_into(&mut client.token);
+        client
     }
 
     pub(crate) fn get(&mut self, path: &str) -> io::Result<(u16, Value)> {
@@ -45,6 +54,7 @@ impl Client {
         self.stream.get_mut().write_all(request.as_bytes())?;
 
         let (mut status, mut length) = (0, 0);
+        self.retry_after = None;
         for first in 0.. {
             let mut line = String::new();
             if self.stream.read_line(&mut line)? == 0 {
@@ -55,6 +65,8 @@ impl Client {
                 status = line.split(' ').nth(1).unwrap().parse().unwrap();
             } else if let Some(value) = line.strip_prefix("content-length: ") {
                 length = value.parse().unwrap();
+            } else if let Some(value) = line.strip_prefix("retry-after: ") {
+                self.retry_after = Some(value.parse().unwrap());
             } else if line.is_empty() {
                 break;
             }

@@ -4,6 +4,10 @@
 
 mod backup;
 mod client;
+mod crash;
+mod database;
+mod full_disk;
 mod process;
+mod report;
 mod serve;
 mod storm;

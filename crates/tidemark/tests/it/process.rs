@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead, BufReader, Read},
     mem,
     net::TcpStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -57,6 +57,13 @@ impl Server {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
+    /// A path as the server sees it, who may have mounted something there.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn seen_by(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.process.id()));
+        root.join(path.strip_prefix("/").unwrap())
+    }
+
     /// Waits for the end, and answers how it ended and the rest of the log.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
@@ -72,14 +79,24 @@ impl Drop for Server {
     }
 }
 
+/// Where the command is.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidemark");
+
 /// The command without settings from the outside.
 pub(crate) fn tidemark(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    let mut command = isolated(BINARY);
+    command.args(arguments);
+    command
+}
+
+/// Any program without settings of ours from the outside.
+pub(crate) fn isolated(program: &str) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEMARK_")) {
         command.env_remove(name);
     }
     let nowhere = env!("CARGO_TARGET_TMPDIR");
-    command.env("HOME", nowhere).env_remove("XDG_CONFIG_HOME").args(arguments);
+    command.env("HOME", nowhere).env_remove("XDG_CONFIG_HOME");
     command
 }
 

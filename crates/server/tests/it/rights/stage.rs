@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 use tidemark_api::{
     DEFAULT_MAX_VERSIONS, Email, NewModel, OrganizationRole, ProjectRole, ResourceId, Visibility,
 };
-use tidemark_server::auth::{
-    jwt::Audience,
-    key::{Kind, generate, hash},
+use tidemark_server::{
+    auth::{
+        jwt::Audience,
+        key::{Kind, generate, hash},
+    },
+    ingest,
 };
 use tidemark_store::{
     Fresh, ProjectId, Tx, UserId, benchmark, branch, head, invitation, key, measure, member, organization,
-    plot, project, project_member, sign_in, testbed, threshold, token, user,
+    plot, project, project_member, report, sign_in, testbed, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -18,6 +21,7 @@ use super::Caller;
 use crate::{
     Person, TestServer,
     contract::{self, Operation},
+    report::{bench, report_body, submission},
 };
 
 /// The people of the play.
@@ -104,6 +108,10 @@ pub(super) struct Project {
     key_uuid: Uuid,
     threshold: Uuid,
     plot: Uuid,
+    /// A report with one metric, and the alert it raised.
+    report: Uuid,
+    metric: Uuid,
+    alert: Uuid,
     /// The dimensions of the plot, as a body names them.
     dimensions: Value,
 }
@@ -187,6 +195,9 @@ impl Stage {
             "branch" | "testbed" | "benchmark" | "measure" => "free".into(),
             "threshold" => self.project.threshold.to_string(),
             "plot" => self.project.plot.to_string(),
+            "report" => self.project.report.to_string(),
+            "alert" => self.project.alert.to_string(),
+            "metric" => self.project.metric.to_string(),
             _ => panic!("{}: say in `Stage::parameter` what stands for {{{name}}}", operation.id),
         }
     }
@@ -198,7 +209,11 @@ impl Stage {
                 None => segment.to_owned(),
             }
         });
-        segments.collect::<Vec<_>>().join("/")
+        let path = segments.collect::<Vec<_>>().join("/");
+        match operation.id.as_str() {
+            "proj_perf_get" | "proj_perf_img_get" => format!("{path}?{}", self.project.perf_query()),
+            _ => path,
+        }
     }
 
     /// The smallest body the description allows, except where it must hold something of this stage.
@@ -212,6 +227,8 @@ impl Stage {
                 Some(json!({ "branch": free, "testbed": free, "measure": free, "test": "t_test" }))
             }
             "proj_threshold_put" => Some(json!({ "test": null })),
+            "proj_report_post" => Some(report_body(json!([]), json!({}))),
+            "run_post" => Some(report_body(json!([]), json!({ "project": self.project.uuid }))),
             "proj_plot_post" => {
                 let mut body = contract::body(operation)?;
                 let dimensions = self.project.dimensions.as_object()?.clone();
@@ -243,6 +260,13 @@ impl Stage {
 }
 
 impl Project {
+    /// The query of the dimensions of the plot.
+    fn perf_query(&self) -> String {
+        let dimensions = self.dimensions.as_object().unwrap().iter();
+        let terms = dimensions.map(|(key, ids)| format!("{key}={}", ids[0].as_str().unwrap()));
+        terms.collect::<Vec<_>>().join("&")
+    }
+
     fn set(
         tx: &mut Tx<'_>,
         fresh: &Fresh,
@@ -290,12 +314,20 @@ impl Project {
             window: 60.try_into().unwrap(),
         };
         let plot = plot::create(tx, fresh, found.id, 0, &settings, &dimensions).unwrap();
+        // The threshold in the path judges nothing, so that it can be deleted.
+        let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
+        let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
+        let report = ingest::record(tx, fresh, found.id, &submission(json!([bench(1.0)]), more)).unwrap();
+        let report = report::view(tx, &found.project, report).unwrap();
         Self {
             uuid: found.project.uuid.uuid(),
             key,
             key_uuid,
             threshold: threshold.threshold.uuid.uuid(),
             plot: plot.plot.uuid.uuid(),
+            report: report.uuid.uuid(),
+            metric: report.results.unwrap()[0][0].measures[0].metric.uuid.uuid(),
+            alert: report.alerts.unwrap()[0].uuid.uuid(),
             dimensions: json!({
                 "branches": dimensions.branches, "testbeds": dimensions.testbeds,
                 "benchmarks": dimensions.benchmarks, "measures": dimensions.measures,

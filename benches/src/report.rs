@@ -1,0 +1,440 @@
+//! What a report costs, and what it costs to read many of them: against bare statements of SQLite on the same machine
+//! in the same run.
+
+use std::{
+    fmt::Write as _,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use serde_json::json;
+use tidemark_adapters::Results;
+use tidemark_api::{Adapter, Timestamp};
+use tidemark_server::{
+    http::error::Error,
+    ingest::{self, Submission},
+};
+use tidemark_store::{Db, Fresh, ProjectId, Tx};
+
+use crate::{
+    Result, round,
+    server::{Counter, Engine, Server, location},
+};
+
+/// A report: so many benchmarks with two measures each, under t-test thresholds that look at 64 values.
+const BENCHMARKS: usize = 1_000;
+const METRICS: usize = BENCHMARKS * 2;
+const SAMPLE: u32 = 64;
+/// How many metrics a project has when a report is measured.
+const STORED: [usize; 2] = [10_000, 1_000_000];
+/// How often each thing is measured.
+const ROUNDS: usize = 15;
+/// How many series and points are queried.
+const SERIES: usize = 200;
+const POINTS: usize = 500;
+/// How many clients report at once, and how many reports each sends.
+const CLIENTS: usize = 8;
+const EACH: usize = 8;
+
+/// The CPU time of this thread so far.
+pub(crate) fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// The median time of something, in milliseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
+}
+
+/// Measures everything about reports and prints it.
+pub(crate) fn measure(program: &Path, engines: &[Engine]) -> Result {
+    let bare = bare_insert()?;
+    let bare_read = bare_read()?;
+    println!("bare: {METRICS} rows of ten columns into SQLite, CPU: {} ms", round(bare));
+    println!("bare: {} rows from SQLite to JSON, CPU: {} ms", SERIES * POINTS, round(bare_read));
+    println!();
+    let mut figures = Vec::new();
+    for engine in engines {
+        eprintln!("benches: measuring reports on {engine}");
+        figures.push(Figures::take(program, engine)?);
+    }
+    let [sqlite, postgres] = figures.as_slice() else { return Err("an engine was not measured".into()) };
+    println!("| a report of {METRICS} metrics | SQLite | PostgreSQL | unit | SQLite ÷ bare |");
+    println!("|---|---:|---:|---|---:|");
+    let row = |what: &str, value: &dyn Fn(&Figures) -> f64, bare: f64| {
+        let (left, right) = (value(sqlite), value(postgres));
+        println!("| {what} | {} | {} | ms | {} |", round(left), round(right), round(left / bare));
+    };
+    row("`ingest::record`, CPU, 10,000 metrics stored", &|figures| figures.record[0], bare);
+    row("`ingest::record`, CPU, 1,000,000 metrics stored", &|figures| figures.record[1], bare);
+    row("the whole request, 10,000 stored", &|figures| figures.request[0], bare);
+    row("the whole request, 1,000,000 stored", &|figures| figures.request[1], bare);
+    row("a first report, all benchmarks new", &|figures| figures.first, bare);
+    row("a second report", &|figures| figures.second, bare);
+    row("perf of 200 series × 500 points", &|figures| figures.perf, bare_read);
+    println!();
+    println!("| ratio | SQLite | PostgreSQL |");
+    println!("|---|---:|---:|");
+    let ratio = |what: &str, value: &dyn Fn(&Figures) -> f64| {
+        println!("| {what} | {} | {} |", round(value(sqlite)), round(value(postgres)));
+    };
+    ratio("`record` at 1,000,000 : 10,000", &|figures| figures.record[1] / figures.record[0]);
+    ratio("request at 1,000,000 : 10,000", &|figures| figures.request[1] / figures.request[0]);
+    ratio("first report : second", &|figures| figures.first / figures.second);
+    for (place, path) in LISTS.iter().enumerate() {
+        ratio(&format!("`GET …/{path}` at 1,000,000 : 10,000"), &|figures| {
+            figures.lists[1][place] / figures.lists[0][place]
+        });
+    }
+    ratio("reports a second, eight clients : one", &|figures| figures.gain);
+    println!("| a request against SQLite's | 1 | {} |", round(postgres.request[1] / sqlite.request[1]));
+    Ok(())
+}
+
+const LISTS: [&str; 3] = ["reports", "alerts", "benchmarks"];
+
+/// The numbers of one engine, in milliseconds, for each size of [`STORED`].
+#[derive(Default)]
+struct Figures {
+    record: [f64; 2],
+    request: [f64; 2],
+    lists: [[f64; LISTS.len()]; 2],
+    first: f64,
+    second: f64,
+    perf: f64,
+    gain: f64,
+}
+
+impl Figures {
+    fn take(program: &Path, engine: &Engine) -> Result<Self> {
+        let mut figures = Self::default();
+        let database = engine.fresh_database()?;
+        let (mut server, _) = Server::start(program, tempfile::tempdir()?, database.clone())?;
+        let token = server.sign_up()?;
+        for name in ["lab", "new"] {
+            server.call(
+                "POST",
+                "/v0/organizations/ada/projects",
+                &token,
+                &json!({ "name": name }).to_string(),
+            )?;
+        }
+        let mut number = 0;
+        let mut firsts = Vec::new();
+        for _ in 0..3 {
+            let name = format!("new-{}", firsts.len());
+            let body = json!({ "name": name }).to_string();
+            server.call("POST", "/v0/organizations/ada/projects", &token, &body)?;
+            let begun = Instant::now();
+            report(&server, &name, &token, &mut number)?;
+            firsts.push(begun.elapsed());
+        }
+        figures.first = median(firsts);
+        let mut seconds = Vec::new();
+        for place in 0..3 {
+            let begun = Instant::now();
+            report(&server, &format!("new-{place}"), &token, &mut number)?;
+            seconds.push(begun.elapsed());
+        }
+        figures.second = median(seconds);
+        let mut stored = 0;
+        for (size, wanted) in STORED.into_iter().enumerate() {
+            let data = server.stop()?;
+            figures.record[size] =
+                fill(data.path(), database.as_deref(), (wanted - stored) / METRICS, &mut number)?;
+            stored = wanted;
+            (server, _) = Server::start(program, data, database.clone())?;
+            let mut times = Vec::new();
+            for _ in 0..ROUNDS {
+                let begun = Instant::now();
+                report(&server, "lab", &token, &mut number)?;
+                times.push(begun.elapsed());
+            }
+            figures.request[size] = median(times);
+            for (place, path) in LISTS.iter().enumerate() {
+                let path = format!("/v0/projects/lab/{path}?per_page=8");
+                let mut times = Vec::new();
+                for _ in 0..200 {
+                    let begun = Instant::now();
+                    server.call("GET", &path, &token, "")?;
+                    times.push(begun.elapsed());
+                }
+                figures.lists[size][place] = median(times);
+            }
+        }
+        figures.perf = perf(&server, &token)?;
+        figures.gain = gain(&server, &token, &mut number)?;
+        server.stop()?;
+        Ok(figures)
+    }
+}
+
+/// The output of a tool: the numbers wander a little from report to report.
+fn output(number: usize) -> String {
+    let mut text = String::from("{");
+    for benchmark in 0..BENCHMARKS {
+        let noise = ((benchmark * 7_919 + number * 104_729) % 1_000) as f64 / 50.0;
+        let comma = if benchmark == 0 { "" } else { "," };
+        let latency = 1_000.0 + noise;
+        let _ = write!(
+            text,
+            "{comma}\"suite::bench_{benchmark:04}\":{{\"latency\":{{\"value\":{latency},\"lower_value\":{},\
+             \"upper_value\":{}}},\"throughput\":{{\"value\":{}}}}}",
+            latency - 5.0,
+            latency + 5.0,
+            1e9 / latency
+        );
+    }
+    text.push('}');
+    text
+}
+
+fn thresholds() -> serde_json::Value {
+    let model = json!({ "test": "t_test", "max_sample_size": SAMPLE, "upper_boundary": 0.999, "lower_boundary": 0.999 });
+    json!({ "models": { "latency": model, "throughput": model } })
+}
+
+/// Sends a report over HTTP.
+fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Result {
+    *number += 1;
+    let time = Timestamp::from_micros(1_760_000_000_000_000 + *number as i64 * 60_000_000).to_string();
+    let body = json!({
+        "branch": "main", "testbed": "ci", "start_time": time, "end_time": time, "results": [output(*number)],
+        "thresholds": thresholds(), "settings": { "adapter": "json" },
+    });
+    let (status, answer) =
+        server.call("POST", &format!("/v0/projects/{project}/reports"), token, &body.to_string())?;
+    if status != 201 {
+        return Err(format!("a report was answered {status}: {}", &answer[..answer.len().min(300)]).into());
+    }
+    Ok(())
+}
+
+/// Records reports without HTTP, and answers the median CPU time of the last ones.
+fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize) -> Result<f64> {
+    let location = location(data, database);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let last = Arc::new(Mutex::new(Vec::new()));
+    runtime.block_on(async {
+        let db = Db::open(&location).await?;
+        for _ in 0..reports {
+            *number += 1;
+            let submission = submission(*number)?;
+            let last = Arc::clone(&last);
+            let fresh = Fresh::new(submission.start_time, Arc::new(Counter));
+            db.write(move |tx: &mut Tx<'_>| {
+                let project: ProjectId = tx.value("select id from project where slug = 'lab'", &[])?;
+                let begun = cpu();
+                let report = ingest::record(tx, &fresh, project, &submission)?;
+                if let Ok(mut last) = last.lock() {
+                    last.push(cpu() - begun);
+                }
+                Ok::<_, Error>(report)
+            })
+            .await
+            .map_err(|error| format!("{error:?}"))?;
+        }
+        // What PostgreSQL does by itself within a minute of so many new rows.
+        if database.is_some() {
+            db.write(|tx: &mut Tx<'_>| tx.execute("analyze", &[])).await?;
+        }
+        db.close().await;
+        Result::Ok(())
+    })?;
+    let times = last.lock().map_err(|_| "the times are lost")?;
+    Ok(median(times[times.len().saturating_sub(ROUNDS)..].to_vec()))
+}
+
+fn submission(number: usize) -> Result<Submission> {
+    let results: Results =
+        tidemark_adapters::parse(Adapter::Json, &output(number), None).map_err(|error| error.to_string())?;
+    let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 60_000_000);
+    Ok(Submission {
+        user: None,
+        branch: "main".parse()?,
+        hash: None,
+        start_point: None,
+        testbed: "ci".parse()?,
+        spec_reset: false,
+        thresholds: serde_json::from_value(thresholds())?,
+        start_time: time,
+        end_time: time,
+        adapter: Adapter::Json,
+        results: vec![results],
+        idempotency_key: None,
+    })
+}
+
+/// How long a query of many series takes.
+fn perf(server: &Server, token: &str) -> Result<f64> {
+    let uuids = |path: &str| -> Result<Vec<String>> {
+        let (_, body) = server.call("GET", &format!("/v0/projects/lab/{path}"), token, "")?;
+        let list: Vec<serde_json::Value> = serde_json::from_str(&body)?;
+        Ok(list.iter().filter_map(|one| one["uuid"].as_str().map(str::to_owned)).collect())
+    };
+    let benchmarks = uuids(&format!("benchmarks?per_page={SERIES}"))?.join(",");
+    let (branches, testbeds) = (uuids("branches")?.join(","), uuids("testbeds")?.join(","));
+    let measures = uuids("measures")?;
+    // The reports of the fill: one a minute.
+    let path = format!(
+        "/v0/projects/lab/perf?branches={branches}&testbeds={testbeds}&benchmarks={benchmarks}&measures={}",
+        measures[0]
+    );
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let (status, body) = server.call("GET", &path, token, "")?;
+        times.push(begun.elapsed());
+        let points = body.matches("\"iteration\"").count();
+        if status != 200 || points < SERIES * POINTS {
+            return Err(format!("perf was answered {status} with {points} points").into());
+        }
+    }
+    Ok(median(times))
+}
+
+/// How many more reports a second eight clients get through than one.
+fn gain(server: &Server, token: &str, number: &mut usize) -> Result<f64> {
+    let begun = Instant::now();
+    for _ in 0..EACH {
+        report(server, "lab", token, number)?;
+    }
+    let alone = EACH as f64 / begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let mut number = *number + client * EACH;
+                scope.spawn(move || (0..EACH).try_for_each(|_| report(server, "lab", token, &mut number)))
+            })
+            .collect();
+        clients.into_iter().try_for_each(|client| client.join().map_err(|_| "a client panicked")?)
+    })?;
+    *number += CLIENTS * EACH;
+    Ok((CLIENTS * EACH) as f64 / begun.elapsed().as_secs_f64() / alone)
+}
+
+/// The CPU time of so many rows through a prepared statement in one transaction, on disk.
+fn bare_insert() -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    let mut connection = rusqlite::Connection::open(folder.path().join("bare.db"))?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.execute_batch(
+        "create table bare (a integer, b integer, c integer, d integer, e integer, f real, g real, h real, i real, j real)",
+    )?;
+    let mut times = Vec::new();
+    for round in 0..ROUNDS as i64 {
+        let begun = cpu();
+        let transaction = connection.transaction()?;
+        {
+            let mut statement =
+                transaction.prepare_cached("insert into bare values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+            for number in 0..METRICS as i64 {
+                let value = number as f64;
+                statement
+                    .execute((round, number, number, round, number, value, value, value, value, value))?;
+            }
+        }
+        transaction.commit()?;
+        times.push(cpu() - begun);
+    }
+    Ok(median(times))
+}
+
+/// The CPU time of reading as many points as a query does from a clustered table and writing them as JSON.
+fn bare_read() -> Result<f64> {
+    #[derive(Serialize)]
+    struct Row {
+        report: String,
+        iteration: u32,
+        start_time: Timestamp,
+        end_time: Timestamp,
+        number: u32,
+        metric: String,
+        value: f64,
+        lower_value: Option<f64>,
+        upper_value: Option<f64>,
+        threshold: String,
+        model: String,
+        test: &'static str,
+        model_created: Timestamp,
+        threshold_created: Timestamp,
+        baseline: Option<f64>,
+        lower_limit: Option<f64>,
+        upper_limit: Option<f64>,
+    }
+    let folder = tempfile::tempdir()?;
+    let mut connection = rusqlite::Connection::open(folder.path().join("bare.db"))?;
+    connection.execute_batch(
+        "create table bare (series integer, point integer, report text, time integer, metric text, threshold text, \
+         model text, value real, lower_value real, upper_value real, baseline real, lower_limit real, upper_limit real, \
+         primary key (series, point)) strict, without rowid",
+    )?;
+    let uuid = "0190a000-0000-7000-8000-000000000000";
+    let transaction = connection.transaction()?;
+    for series in 0..SERIES as i64 {
+        for point in 0..POINTS as i64 {
+            transaction
+                .prepare_cached("insert into bare values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
+                .execute((
+                    series,
+                    point,
+                    uuid,
+                    point * 60_000_000,
+                    uuid,
+                    uuid,
+                    uuid,
+                    1.5,
+                    1.25,
+                    1.75,
+                    1.5,
+                    1.0,
+                    2.0,
+                ))?;
+        }
+    }
+    transaction.commit()?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let begun = cpu();
+        let mut out = Vec::new();
+        for series in 0..SERIES as i64 {
+            let mut statement =
+                connection.prepare_cached("select * from bare where series = ? order by point")?;
+            let mut rows = statement.query([series])?;
+            while let Some(row) = rows.next()? {
+                let time = Timestamp::from_micros(row.get(3)?);
+                let row = Row {
+                    report: row.get(2)?,
+                    iteration: 0,
+                    start_time: time,
+                    end_time: time,
+                    number: row.get(1)?,
+                    metric: row.get(4)?,
+                    value: row.get(7)?,
+                    lower_value: row.get(8)?,
+                    upper_value: row.get(9)?,
+                    threshold: row.get(5)?,
+                    model: row.get(6)?,
+                    test: "t_test",
+                    model_created: time,
+                    threshold_created: time,
+                    baseline: row.get(10)?,
+                    lower_limit: row.get(11)?,
+                    upper_limit: row.get(12)?,
+                };
+                serde_json::to_writer(&mut out, &row)?;
+            }
+        }
+        times.push(cpu() - begun);
+        if out.len() < SERIES * POINTS {
+            return Err("too little was written".into());
+        }
+    }
+    Ok(median(times))
+}

@@ -1,0 +1,101 @@
+//! Many at once: reports that come together are all recorded, and nobody who reads waits for one who writes.
+
+use std::{collections::BTreeSet, sync::mpsc, time::Duration};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tidemark_store::{Error, Lock, Tx};
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::{Lab, both};
+
+const CLIENTS: usize = 8;
+const REPORTS: usize = 12;
+
+impl Lab {
+    /// Sends reports one after the other, each with a benchmark that all have and one that it alone has, and answers
+    /// what came back.
+    async fn send_reports(&self, client: usize) -> Vec<Value> {
+        let mut answers = Vec::new();
+        for number in 0..REPORTS {
+            let value = client * REPORTS + number;
+            let result = json!({
+                "shared": { "latency": { "value": value } },
+                format!("own {value}"): { format!("measure {client}"): { "value": value } },
+            });
+            let answer = self.report(json!([result.to_string()]), json!({})).await.expect(201).body;
+            for result in answer["results"][0].as_array().unwrap() {
+                assert_eq!(result["measures"][0]["metric"]["value"], json!(value as f64), "{result:#}");
+            }
+            answers.push(answer);
+        }
+        answers
+    }
+}
+
+both! {
+    async fn eight_clients_lose_nothing(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let sent: Vec<Value> = join_all((0..CLIENTS).map(|client| lab.send_reports(client))).await.concat();
+        let number = |report: &Value| report["branch"]["head"]["version"]["number"].as_u64().unwrap();
+        let versions: BTreeSet<u64> = sent.iter().map(number).collect();
+        assert!(versions.into_iter().eq(0..sent.len() as u64));
+
+        let stored = lab.get("reports?expand=true&per_page=255").await.expect(200);
+        assert_eq!(stored.total(), 96);
+        let mut stored = stored.body.as_array().unwrap().clone();
+        let mut sent = sent;
+        stored.sort_by_key(number);
+        sent.sort_by_key(number);
+        assert_eq!(stored, sent);
+        // What several of them made at once was made once.
+        assert_eq!((lab.total("branches").await, lab.total("testbeds").await), (1, 1));
+        assert_eq!(lab.total("benchmarks").await, 97);
+        assert_eq!(lab.total("measures?search=measure").await, 8);
+    }
+
+    async fn readers_do_not_wait_for_a_writer(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let before = lab.value(1.0, json!({})).await;
+        let path = format!("reports/{}", before.text("/uuid"));
+
+        // A write that has changed the project and does not end before it is told to.
+        let (begun, has_begun) = oneshot::channel();
+        let (end, may_end) = mpsc::channel();
+        let (db, project) = (lab.server.app.db.clone(), lab.id);
+        let writer = tokio::spawn(async move {
+            db.write(move |tx: &mut Tx<'_>| {
+                tx.lock(Lock::Project(project.get()))?;
+                tx.execute("update report set end_time = 0", &[])?;
+                tx.execute("update testbed set name = 'changed'", &[])?;
+                begun.send(()).unwrap();
+                may_end.recv().unwrap();
+                Ok::<_, Error>(())
+            })
+            .await
+        });
+        has_begun.await.unwrap();
+        let reads = async {
+            assert_eq!(lab.get(&path).await.expect(200).body, before.body);
+            for list in ["reports", "reports?expand=true", "branches", "testbeds", "benchmarks", "measures", "alerts"] {
+                lab.get(list).await.expect(200);
+            }
+            assert_eq!(lab.names("testbeds").await, ["localhost"]);
+            // More readers than there are connections.
+            join_all((0..40).map(|_| lab.get(&path))).await;
+        };
+        let report = lab.value(2.0, json!({ "testbed": "other" }));
+        tokio::pin!(report);
+        // A report waits for its turn; the readers beside it do not.
+        tokio::select! {
+            biased;
+            _ = &mut report => panic!("two wrote to a project at once"),
+            done = timeout(Duration::from_secs(60), reads) => done.expect("readers wait for the writer"),
+        }
+        end.send(()).unwrap();
+        writer.await.unwrap().unwrap();
+        report.await;
+        assert_eq!(lab.total("reports").await, 2);
+        assert_eq!(lab.names("testbeds").await, ["changed", "other"]);
+    }
+}

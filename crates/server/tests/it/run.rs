@@ -1,0 +1,259 @@
+//! `/v0/run`: which project a run is for, who may send it, and what its context says.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    Answer, Person, TestServer, both,
+    report::{bench, report_body},
+};
+
+const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
+const KEY: &str = "0190a000-0000-7000-8000-00000000000f";
+const NOWHERE: &str = "0190a000-0000-7000-8000-000000000000";
+
+/// What a client says of a repository of this name.
+fn context(name: &str) -> Value {
+    json!({ "context": {
+        "bencher.dev/v0/repo/name": name, "bencher.dev/v0/repo/hash": HASH, "bencher.dev/v0/testbed/fingerprint": "cws1tbnfkj8h3",
+    } })
+}
+
+/// The same with a project that is named.
+fn named(project: &str, name: &str) -> Value {
+    let mut body = context(name);
+    body["project"] = json!(project);
+    body
+}
+
+/// Sends a run of one value; branch and testbed are up to the context unless given.
+async fn send(server: &TestServer, token: &str, more: Value) -> Answer {
+    let mut body = json!({ "branch": null, "testbed": null });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    server.post("/v0/run", token, report_body(json!([bench(1.0)]), body)).await
+}
+
+/// Slug, name and owner of the project of a run: whether it is claimed, and who sent it.
+fn place(answer: &Answer) -> (String, String, bool, Option<String>) {
+    let project = &answer.body["project"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    (
+        text(&project["slug"]).unwrap(),
+        text(&project["name"]).unwrap(),
+        project["claimed"].is_string(),
+        text(&answer.body["user"]["slug"]),
+    )
+}
+
+/// The role of somebody in the organization of a project, if any.
+async fn role(server: &TestServer, person: &Person, project: &str) -> Option<String> {
+    let project = server.get(&format!("/v0/projects/{project}"), &person.token).await.expect(200);
+    let path = format!("/v0/organizations/{}/members/{}", project.text("/organization"), person.uuid);
+    let member = server.get(&path, &person.token).await;
+    member.body["role"].as_str().map(str::to_owned)
+}
+
+both! {
+    async fn anybody_makes_a_project_that_nobody_owns(server: TestServer) {
+        let first = send(&server, "", context("My Repo")).await.expect(201);
+        assert_snapshot!("run_anonymous", server.show(&first));
+        assert_eq!(place(&first), ("my-repo-0123456-cws1tbnfkj8h3".into(), "My Repo".into(), false, None));
+        let again = send(&server, "", context("My Repo")).await.expect(201);
+        assert_eq!(again.text("/project/uuid"), first.text("/project/uuid"));
+        let named = send(&server, "", json!({ "project": "my-repo-0123456-cws1tbnfkj8h3" })).await.expect(201);
+        assert_eq!(named.text("/project/uuid"), first.text("/project/uuid"), "one that is there needs no context");
+        let by_uuid = send(&server, "", json!({ "project": first.text("/project/uuid") })).await.expect(201);
+        assert_eq!(by_uuid.body["branch"]["head"]["version"]["number"], 3);
+        let list = server.get(&format!("/v0/projects/{}/reports", first.text("/project/slug")), "").await.expect(200);
+        assert_eq!(list.total(), 4);
+        // What nobody owns takes reports from anybody, but only by a run.
+        let path = format!("/v0/projects/{}/reports", first.text("/project/slug"));
+        assert_eq!(server.post(&path, "", report_body(json!([]), json!({}))).await.status, 401);
+    }
+
+    async fn a_project_is_named_after_its_context(server: TestServer) {
+        let part = |key: &str, value: &str| (format!("tidemark.dev/v0/{key}"), json!(value));
+        let long = "x".repeat(70);
+        for (parts, slug, name) in [
+            (vec![part("repo/name", "My Repo"), part("repo/hash", HASH)], "my-repo-0123456", "My Repo"),
+            (vec![part("repo/name", "only")], "only", "only"),
+            (vec![part("repo/hash", HASH), part("other", "x")], "0123456", "Project"),
+            (vec![part("testbed/fingerprint", "cws1tbnfkj8h3xxx")], "cws1tbnfkj8h3", "Project"),
+            (vec![part("repo/name", &long), part("repo/hash", HASH)], &format!("{}-0123456", "x".repeat(42)), &"x".repeat(64)),
+        ] {
+            let context: Value = Value::Object(parts.into_iter().collect());
+            let made = send(&server, "", json!({ "context": context })).await.expect(201);
+            assert_eq!(place(&made), (slug.into(), name.into(), false, None));
+        }
+        let made = send(&server, "", named("chosen", "My Repo")).await.expect(201);
+        assert_eq!(place(&made), ("chosen".into(), "My Repo".into(), false, None));
+        let made = send(&server, "", json!({ "project": "bare", "context": {} })).await.expect(201);
+        assert_eq!(place(&made), ("bare".into(), "Project".into(), false, None));
+
+        let mut lines = Vec::new();
+        for body in [
+            json!({}),
+            json!({ "context": {} }),
+            json!({ "context": { "tidemark.dev/v0/repo/name": "  ", "other": "x" } }),
+            json!({ "context": { "tidemark.dev/v0/repo/name": "###" } }),
+            json!({ "project": "missing" }),
+            json!({ "project": NOWHERE }),
+            json!({ "project": "Not A Slug" }),
+            json!({ "context": { "tidemark.dev/v0/repo/name": 5 } }),
+            json!({ "project": "new", "context": {}, "job": { "image": "alpine" } }),
+            json!({ "project": "new", "context": {}, "results": ["nothing of the sort"] }),
+            json!({ "project": "new", "context": {}, "branch": NOWHERE }),
+        ] {
+            lines.push(send(&server, "", body).await.line());
+        }
+        assert_snapshot!("run_wrong", lines.join("\n"));
+        let admin = server.person("Ada").await;
+        assert_eq!(server.get("/v0/projects/new", &admin.token).await.status, 404, "a run that is wrong makes no project");
+        send(&server, "", json!({ "project": "chosen", "job": null })).await.expect(201);
+    }
+
+    async fn a_user_makes_a_project_of_their_own(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let names = ["My Repo", "My Repo (1)", "My Repo (2)"];
+        for (number, name) in (0..).zip(names) {
+            let made = send(&server, &ada.token, named(&format!("repo-{number}"), "My Repo")).await.expect(201);
+            assert_eq!(place(&made), (format!("repo-{number}"), name.into(), true, Some("ada".into())));
+            assert_eq!(made.text("/project/organization"), ada.uuid);
+        }
+        let member = server.get(&format!("/v0/projects/repo-0/members/{}", ada.uuid), &ada.token).await.expect(200);
+        assert_eq!(member.text("/role"), "maintainer");
+        let again = send(&server, &ada.token, named("repo-0", "Another Name")).await.expect(201);
+        assert_eq!(place(&again).1, "My Repo");
+        let long = "y".repeat(60);
+        let cut = format!("{}...", "y".repeat(38));
+        for (number, name) in [(1, long.clone()), (2, format!("{cut} (1)"))] {
+            let made = send(&server, &ada.token, named(&format!("long-{number}"), &long)).await.expect(201);
+            assert_eq!(place(&made).1, name);
+        }
+        // The slug is the project's own, whoever else has such an organization.
+        assert_eq!(place(&send(&server, &ada.token, named("ada", "x")).await.expect(201)).0, "ada");
+    }
+
+    async fn a_run_of_a_user_claims(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let ben = server.person("Ben").await;
+        send(&server, "", named("loose", "Loose")).await.expect(201);
+        send(&server, "", named("free", "Free")).await.expect(201);
+        let claimed = send(&server, &ben.token, json!({ "project": "loose" })).await.expect(201);
+        assert_eq!(place(&claimed), ("loose".into(), "Loose".into(), true, Some("ben".into())));
+        assert_eq!(claimed.body["branch"]["head"]["version"]["number"], 1, "what was there is kept");
+        assert_eq!(role(&server, &ben, "loose").await.as_deref(), Some("leader"));
+        let audit = server.get("/v0/server/audit?per_page=1", &ada.token).await;
+        assert_eq!(audit.text("/0/action"), "organization.claim");
+        send(&server, &ben.token, json!({ "project": "loose" })).await.expect(201);
+
+        // From now on it takes a right; what is private does not exist.
+        let eve = server.person("Eve").await;
+        server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
+        server.unclaimed("Reserved").await;
+        let mut lines = Vec::new();
+        for (token, project) in [
+            ("", "loose"), (&eve.token, "loose"), ("", "hidden"), (&eve.token, "hidden"), (&eve.token, NOWHERE),
+            ("eyJ.no.token", "loose"), ("eyJ.no.token", "free"), ("eyJ.no.token", "new"), ("svc_user_000000000000000000000000000000", "free"),
+            // The organization of the same slug belongs to somebody.
+            ("", "ben"),
+        ] {
+            let answer = send(&server, token, named(project, "x")).await;
+            let who = if token.is_empty() { "nobody" } else if token == eve.token { "Eve" } else { "bad" };
+            lines.push(format!("{who} {project}: {}", answer.line()));
+        }
+        assert_snapshot!("run_refused", server.redact(&lines.join("\n")));
+        let reserved = send(&server, "", named("reserved", "Reserved")).await.expect(201);
+        assert_eq!(place(&reserved).0, "reserved", "an organization without an owner is used");
+        let free = server.get("/v0/projects/free", "").await;
+        assert_eq!((&free.body["claimed"], server.get("/v0/projects/free/reports", "").await.total()), (&Value::Null, 1));
+    }
+
+    async fn a_run_by_a_role(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.project(&ada, json!({ "name": "Lab", "visibility": "private" })).await;
+        for (name, role, status) in [("Vic", "viewer", 403), ("Dev", "developer", 201), ("Max", "maintainer", 201)] {
+            let person = server.person(name).await;
+            send(&server, &person.token, json!({ "project": "lab" })).await.expect(404);
+            let member = json!({ "user": person.uuid, "role": role });
+            server.post("/v0/projects/lab/members", &ada.token, member).await.expect(201);
+            send(&server, &person.token, json!({ "project": "lab" })).await.expect(status);
+        }
+    }
+
+    async fn a_key_is_for_its_project(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let lab = server.project(&ada, json!({ "name": "Lab", "visibility": "private" })).await;
+        server.project(&ada, json!({ "name": "Other" })).await;
+        server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
+        send(&server, "", named("free", "Free")).await.expect(201);
+        let key = server.project_key(&ada, &lab).await;
+        let uuid = server.get(&lab, &ada.token).await.text("/uuid");
+        for more in [json!({}), json!({ "project": "lab" }), json!({ "project": uuid }), context("My Repo")] {
+            let answer = send(&server, &key, more).await.expect(201);
+            assert_eq!(place(&answer), ("lab".into(), "Lab".into(), true, None));
+        }
+        let mut lines = Vec::new();
+        for project in ["other", "hidden", "free", "missing", NOWHERE] {
+            lines.push(format!("{project}: {}", send(&server, &key, named(project, "x")).await.line()));
+        }
+        assert_snapshot!("run_key_refused", lines.join("\n"));
+    }
+
+    async fn a_context_says_what_was_measured_where(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.project(&ada, json!({ "name": "Lab" })).await;
+        let about = |branch: &str, hash: &str, os: &str| json!({ "project": "lab", "context": {
+            "bencher.dev/v0/branch/ref": "refs/heads/x", "bencher.dev/v0/branch/ref/name": branch,
+            "bencher.dev/v0/branch/hash": hash, "bencher.dev/v0/testbed/os": os,
+        } });
+        let shown = |answer: &Answer| {
+            let text = |pointer: &str| answer.body.pointer(pointer).unwrap().as_str().map(str::to_owned);
+            (text("/branch/name").unwrap(), text("/branch/head/version/hash"), text("/testbed/name").unwrap())
+        };
+        let hash = Some(HASH.to_owned());
+        for (more, wanted) in [
+            (json!({ "project": "lab" }), ("main", None, "localhost")),
+            (about("feature/x", HASH, "Linux"), ("feature/x", hash.clone(), "Linux")),
+            (about("a..b", "0123", &"x".repeat(65)), ("main", None, "localhost")),
+            (about("", "", ""), ("main", None, "localhost")),
+        ] {
+            let answer = send(&server, &ada.token, more).await.expect(201);
+            assert_eq!(shown(&answer), (wanted.0.into(), wanted.1, wanted.2.into()));
+        }
+        let mut given = about("feature/x", HASH, "Linux");
+        given["branch"] = json!("mine");
+        given["testbed"] = json!("box");
+        given["hash"] = json!("f".repeat(40));
+        let answer = send(&server, &ada.token, given).await.expect(201);
+        assert_eq!(shown(&answer), ("mine".into(), Some("f".repeat(40)), "box".into()), "what is given counts");
+    }
+
+    async fn a_run_is_known_by_its_key(server: TestServer) {
+        let mut body = named("lab", "Lab");
+        body["idempotency_key"] = json!(KEY);
+        let runs = futures_util::future::join_all((0..8).map(|_| send(&server, "", body.clone()))).await;
+        for answer in &runs {
+            assert_eq!((answer.status.as_u16(), &answer.body), (201, &runs[0].body));
+        }
+        let ada = server.person("Ada").await;
+        assert_eq!(server.get("/v0/projects", &ada.token).await.total(), 1, "of many first runs one makes the project");
+        assert_eq!(server.get("/v0/projects/lab/reports", "").await.total(), 1);
+        // The same key on the other route.
+        let report = report_body(json!([]), json!({ "idempotency_key": KEY }));
+        send(&server, &ada.token, json!({ "project": "lab" })).await.expect(201);
+        let other = server.post("/v0/projects/lab/reports", &ada.token, report).await.expect(201);
+        assert_eq!(other.text("/uuid"), runs[0].text("/uuid"));
+    }
+
+    async fn of_two_claims_one_counts(server: TestServer) {
+        let people = [server.person("Ada").await, server.person("Ben").await, server.person("Cid").await];
+        send(&server, "", named("loose", "Loose")).await.expect(201);
+        // The first person administers the server and may do anything.
+        let [_, ben, cid] = &people;
+        let (one, two) = tokio::join!(send(&server, &ben.token, json!({ "project": "loose" })), send(&server, &cid.token, json!({ "project": "loose" })));
+        let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 403]);
+    }
+}

@@ -1,0 +1,123 @@
+//! A server that is killed while many clients report: what it acknowledged is whole, and nothing is there in halves.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    client::Client,
+    database,
+    process::{Server, create_database, tidemark},
+    report::{PATH, Reports},
+};
+
+const CLIENTS: usize = 64;
+const REPORTS: usize = 1_000;
+/// How many are acknowledged before the server dies.
+const BEFORE: usize = 400;
+const KIND: Reports = Reports { shared: 4 };
+
+#[test]
+fn no_report_is_lost_or_halved_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    crash(folder.path(), None);
+}
+
+#[test]
+fn no_report_is_lost_or_halved_on_postgres() {
+    let folder = tempfile::tempdir().unwrap();
+    crash(folder.path(), Some(&create_database()));
+}
+
+fn crash(data: &Path, postgres: Option<&str>) {
+    let start = || {
+        let mut command = tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+        command.arg(data);
+        if let Some(url) = postgres {
+            command.args(["--database", url]);
+        }
+        let mut server = Server::spawn(&mut command);
+        server.drain();
+        server
+    };
+    let server = start();
+    let mut ada = Client::connect(&server);
+    ada.sign_up("Ada", data);
+    let token = ada.token.clone();
+    Reports::found_project(&mut ada);
+
+    let storm = Storm::default();
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let client = Client::connect_as(&server, &token);
+            scope.spawn(|| storm.send(client));
+        }
+        let begun = Instant::now();
+        while storm.acknowledged.lock().unwrap().len() < BEFORE {
+            assert!(begun.elapsed() < Duration::from_secs(120), "the reports take too long");
+            thread::sleep(Duration::from_millis(1));
+        }
+        server.signal("KILL");
+        server.wait();
+    });
+    let acknowledged = storm.acknowledged.into_inner().unwrap();
+    assert!(acknowledged.len() < REPORTS, "the server died too late");
+    database::check(data, postgres);
+
+    let server = start();
+    let mut ada = Client::connect_as(&server, &token);
+    let found = KIND.check(&mut ada);
+    for (number, answer) in &acknowledged {
+        assert_eq!(found.get(number), Some(answer), "report {number} was acknowledged");
+    }
+    // Whoever was cut off had one report on its way.
+    assert!(found.len() <= acknowledged.len() + CLIENTS);
+
+    // All send again what they have no answer to, and nothing is recorded twice.
+    let storm = Storm { next: AtomicUsize::new(0), acknowledged: Mutex::new(acknowledged) };
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let client = Client::connect_as(&server, &token);
+            scope.spawn(|| storm.send(client));
+        }
+    });
+    assert_eq!(storm.acknowledged.into_inner().unwrap(), KIND.check(&mut ada));
+    server.signal("TERM");
+    assert_eq!(server.wait().0.code(), Some(0));
+    database::check(data, postgres);
+}
+
+/// The reports that many clients send together.
+#[derive(Default)]
+struct Storm {
+    next: AtomicUsize,
+    /// What the server answered, by the number of the report.
+    acknowledged: Mutex<BTreeMap<usize, Value>>,
+}
+
+impl Storm {
+    /// Sends one report after the other, until there is none left or the server is gone.
+    fn send(&self, mut client: Client) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= REPORTS {
+                return;
+            }
+            if self.acknowledged.lock().unwrap().contains_key(&number) {
+                continue;
+            }
+            let Ok((status, answer)) = client.post(PATH, &KIND.body(number)) else { return };
+            assert_eq!(status, 201, "{answer}");
+            self.acknowledged.lock().unwrap().insert(number, answer);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The tables that a server left behind, seen without it.
+
+use std::{path::Path, time::Duration};
+
+use tidemark_store::{Db, Error, Location, Tx, restore};
+
+/// What must not be found: halves of something that is only written whole.
+const HALVES: &[(&str, &str)] = &[
+    (
+        "reports without values",
+        "select count(*) from report where id not in (select report_id from report_vector)",
+    ),
+    ("reports without metrics", "select count(*) from report where id not in (select report_id from metric)"),
+    (
+        "versions without reports",
+        "select count(*) from version where id not in (select version_id from report)",
+    ),
+    (
+        "reports that are not counted",
+        "select (select count(*) from report) - (select cast(sum(reports) as bigint) from lane)",
+    ),
+    (
+        "alerts that are not counted",
+        "select (select count(*) from alert) - (select cast(sum(active) as bigint) from threshold_count)",
+    ),
+    (
+        "gaps between versions",
+        "select count(*) from (select head_id from version group by head_id
+                               having min(number) <> 0 or max(number) <> count(*) - 1) as gap",
+    ),
+];
+
+/// Insists that the database in a folder, or on PostgreSQL, is sound and holds nothing in halves.
+pub(crate) fn check(data: &Path, postgres: Option<&str>) {
+    let location = match postgres {
+        Some(url) => Location::Postgres { url: url.to_owned(), connections: 1 },
+        None => {
+            let file = data.join("tidemark.db");
+            restore::check(&file).unwrap();
+            Location::Sqlite { file, busy_timeout: Duration::from_secs(5), cache_kib: 1024 }
+        }
+    };
+    let embedded = postgres.is_none();
+    let read = move |tx: &mut Tx<'_>| {
+        if embedded {
+            let dangling = tx.all("pragma foreign_key_check", &[], |row| row.get::<String>(0))?;
+            assert!(dangling.is_empty(), "rows of {dangling:?} refer to what is not there");
+        }
+        for (what, sql) in HALVES {
+            assert_eq!(tx.value::<i64>(sql, &[])?, 0, "there are {what}");
+        }
+        Ok::<_, Error>(())
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let db = Db::open(&location).await.unwrap();
+        db.read(read).await.unwrap();
+        db.close().await;
+    });
+}
