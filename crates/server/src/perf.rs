@@ -92,7 +92,8 @@ impl Query {
     }
 }
 
-fn list(name: &str, text: &str) -> Result<Vec<Uuid>> {
+/// Reads a list of UUIDs that stands in the query under this name.
+pub(crate) fn list(name: &str, text: &str) -> Result<Vec<Uuid>> {
     text.split(',').map(|item| uuid(name, item)).collect()
 }
 

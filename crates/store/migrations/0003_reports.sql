@@ -50,6 +50,7 @@ create table report (
 create unique index report_uuid on report (uuid);
 create unique index report_project_id_idempotency_key on report (project_id, idempotency_key);
 create index report_time on report (project_id, start_time, end_time, created, id);
+create index report_key on report (project_id, id);
 create index report_created on report (project_id, created);
 create index report_lane on report (head_id, testbed_id, version_id, start_time, id);
 create index report_version_id on report (version_id);

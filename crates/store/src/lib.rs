@@ -10,6 +10,7 @@ pub mod branch;
 mod db;
 pub mod dimension;
 mod error;
+pub mod export;
 mod fresh;
 pub mod head;
 pub mod invitation;

@@ -6,6 +6,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
+};
 
 /// How many there are in all, for the header `x-total-count`.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,18 @@ impl<T: Serialize> IntoResponse for Paged<T> {
         response
     }
 }
+
+/// Bytes that are no text, for the description of the API.
+pub(super) enum Binary {}
+
+impl PartialSchema for Binary {
+    fn schema() -> RefOr<Schema> {
+        let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()
+    }
+}
+
+impl ToSchema for Binary {}
 
 /// Something made: 201.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
-//! What comes in with a request: path, query and JSON body, each with an error that says where it is wrong.
+//! What comes in with a request: path, query and JSON body, each with an error that says where it is wrong, and the
+//! media types that are accepted.
 
 use axum::{
     body::Bytes,
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
-    http::{header, request::Parts},
+    http::{HeaderMap, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
 
@@ -86,6 +87,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             })?;
         Ok(Self(value))
     }
+}
+
+/// The first media type in the header `Accept` that is offered here, with what it stands for.
+pub(crate) fn accepted<T: Copy>(headers: &HeaderMap, offered: &[(&str, T)]) -> Option<T> {
+    let named = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next()).find_map(|kind| {
+        let (_, found) = offered.iter().find(|(offer, _)| offer.eq_ignore_ascii_case(kind.trim()))?;
+        Some(*found)
+    })
 }
 
 /// One segment of the path, by its name in the route.

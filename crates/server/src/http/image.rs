@@ -14,7 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     access::{Project, View},
-    body::{Path, Query},
+    answer::Binary,
+    body::{Path, Query, accepted},
     error::{Error, Result},
     plot::PlotPath,
     project::ProjectPath,
@@ -76,8 +77,6 @@ enum Shade {
 }
 
 impl Format {
-    const ALL: [Self; 3] = [Self::Jpeg, Self::Png, Self::Svg];
-
     const fn media_type(self) -> &'static str {
         match self {
             Self::Jpeg => "image/jpeg",
@@ -88,14 +87,8 @@ impl Format {
 
     /// The first format that the client names; JPEG for one that takes any.
     fn accepted(headers: &HeaderMap) -> Self {
-        let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        accepted
-            .flat_map(|value| value.split(','))
-            .filter_map(|kind| kind.split(';').next())
-            .find_map(|kind| {
-                Self::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(kind.trim()))
-            })
-            .unwrap_or(Self::Jpeg)
+        let offered = [Self::Jpeg, Self::Png, Self::Svg].map(|format| (format.media_type(), format));
+        accepted(headers, &offered).unwrap_or(Self::Jpeg)
     }
 }
 
@@ -103,7 +96,7 @@ impl Format {
 #[utoipa::path(get, path = "/v0/projects/{project}/perf/img", operation_id = "proj_perf_img_get", tag = "perf",
     params(ProjectPath, PerfQuery, Show, Look),
     responses((status = 200, description = "The picture.", content(
-        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (String = "image/svg+xml")))),
+        (inline(Binary) = "image/jpeg"), (inline(Binary) = "image/png"), (String = "image/svg+xml")))),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn of_query(
     State(app): State<App>,
@@ -138,7 +131,7 @@ pub(super) async fn of_query(
 #[utoipa::path(get, path = "/v0/projects/{project}/plots/{plot}/img", operation_id = "proj_plot_img_get",
     tag = "plots", params(PlotPath, Look),
     responses((status = 200, description = "The picture.", content(
-        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (String = "image/svg+xml")))),
+        (inline(Binary) = "image/jpeg"), (inline(Binary) = "image/png"), (String = "image/svg+xml")))),
     extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn of_plot(
     State(app): State<App>,

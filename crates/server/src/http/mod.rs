@@ -9,6 +9,7 @@ mod benchmark;
 pub(crate) mod body;
 pub(crate) mod branch;
 pub mod error;
+mod export;
 mod frame;
 mod health;
 mod image;
@@ -36,10 +37,16 @@ mod usage;
 mod user;
 
 use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
-use tower_http::{CompressionLevel, compression::CompressionLayer};
+use tower_http::{
+    CompressionLevel,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::App;
+use crate::{App, export::PARQUET};
 
 /// The whole API.
 pub fn router(app: App) -> Router {
@@ -59,11 +66,12 @@ fn framed(app: App, routes: Router<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), frame::route))
         .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
         .with_state(app.clone());
+    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET));
     // Everything is the fallback of an outer router: its layers run before the path is matched.
     Router::new()
         .fallback_service(routes)
         .layer(from_fn_with_state(app, frame::frame))
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
 }
 
 /// Only the metrics, for an address of their own.
@@ -127,6 +135,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(alert::view, alert::update))
         .routes(routes!(metric::view))
         .routes(routes!(perf::query))
+        .routes(routes!(export::metrics))
         .routes(routes!(image::of_query))
         .routes(routes!(image::of_plot))
         .routes(routes!(run::create))

@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::body::{Body, Bytes};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use tidemark_store::Tx;
 use tokio::{runtime::Handle, sync::mpsc, time::timeout};
 
@@ -76,10 +76,9 @@ where
     });
     match chunks.recv().await {
         Some(Ok(first)) => {
-            let rest =
-                stream::unfold(chunks, |mut chunks| async move { Some((chunks.recv().await?, chunks)) });
-            let first = stream::iter([Ok(first)]);
-            Ok(Body::from_stream(futures_util::StreamExt::chain(first, rest)))
+            // Compression asks once more after the end, which not every stream would stand.
+            let rest = stream::poll_fn(move |context| chunks.poll_recv(context));
+            Ok(Body::from_stream(stream::iter([Ok(first)]).chain(rest)))
         }
         Some(Err(_)) | None => match reading.await {
             Ok(Err(error)) => Err(error),

@@ -15,6 +15,7 @@ mod contract;
 mod detection;
 mod dimension;
 mod ensure;
+mod export;
 mod frame;
 mod garbage;
 mod history;
