@@ -3,7 +3,10 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::{Answer, Lab, both, report::bench};
+use crate::{
+    Answer, Lab, both,
+    report::{bench, with},
+};
 
 impl Lab {
     /// Gives the latency limits that only zero is within, on a branch and a testbed.
@@ -21,8 +24,7 @@ impl Lab {
             let results = names.iter().map(|name| ((*name).to_owned(), json!({ "latency": { "value": 1 } })));
             Value::Object(results.collect()).to_string()
         };
-        let mut fields = json!({ "start_time": format!("2026-01-{day:02}T00:00:00Z") });
-        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let fields = with(json!({ "start_time": format!("2026-01-{day:02}T00:00:00Z") }), more);
         self.report(iterations.iter().map(iteration).collect(), fields).await.expect(201)
     }
 

@@ -200,7 +200,9 @@ both! {
         assert!(!moved(json!({ "branch": "one" })).await, "the source has moved on");
         assert!(!moved(json!({ "branch": "one", "hash": hash('a', 1) })).await, "the same hash");
         assert!(moved(json!({ "branch": "one", "hash": hash('a', 0) })).await, "another hash");
-        assert!(!moved(json!({ "branch": "one", "hash": hash('f', 0) })).await, "an unknown hash says nothing");
+        assert!(!moved(json!({ "branch": "one", "hash": hash('f', 0) })).await, "a hash that the source does not have");
+        lab.grow("one", 3..4, None).await;
+        assert!(!moved(json!({ "branch": "one", "hash": hash('f', 0) })).await, "the source has moved on");
         assert!(moved(json!({ "branch": "plain" })).await, "another branch");
         lab.grow("plain", 1..2, Some('c')).await;
         assert!(!moved(json!({ "branch": "plain" })).await, "no hash was given");

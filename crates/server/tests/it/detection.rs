@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Answer, Lab, both,
-    report::{bench, report_body},
+    report::{bench, report_body, with},
 };
 
 /// The only boundary of a report, and how many alerts it has.
@@ -30,21 +30,20 @@ fn unknown() -> Value {
 
 /// The field of a report that gives the latency a model.
 fn model(model: Value) -> Value {
-    json!({ "thresholds": { "models": { "latency": model } } })
+    let mut body = json!({ "thresholds": { "models": {} } });
+    body["thresholds"]["models"]["latency"] = model;
+    body
 }
 
 /// A model whose baseline is the mean of the sample, and that never alerts.
 fn mean(more: Value) -> Value {
-    let mut settings = json!({ "test": "percentage", "upper_boundary": 1_000 });
-    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    model(settings)
+    model(with(json!({ "test": "percentage", "upper_boundary": 1_000 }), more))
 }
 
 /// A report on a day of January.
 fn on(day: u32, more: Value) -> Value {
-    let mut body = json!({ "start_time": format!("2026-01-{day:02}T00:00:00Z"), "end_time": format!("2026-01-{day:02}T01:00:00Z") });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    body
+    let time = |hour: u32| format!("2026-01-{day:02}T{hour:02}:00:00Z");
+    with(json!({ "start_time": time(0), "end_time": time(1) }), more)
 }
 
 /// A test, its sample with the newest value first, its boundaries, and a value; then baseline, limits and the limit that

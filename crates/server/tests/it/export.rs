@@ -249,7 +249,7 @@ both! {
         assert_eq!((reports.len(), metrics.len()), (701, 701 * 97));
         assert!(reports[1..].is_sorted());
         let file = lab.export_parquet("").await;
-        let groups: Vec<i64> = file.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        let groups: Vec<i64> = file.metadata().row_groups().iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).collect();
         assert_eq!(groups, [65_536, 701 * 97 - 65_536]);
         let metric = parse_message_type("message metric { OPTIONAL BYTE_ARRAY metric (STRING); }").unwrap();
         let seen = file.get_row_iter(Some(metric)).unwrap();

@@ -83,13 +83,8 @@ async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Ada
     );
     // What was taken is held against the description when it is read, and many at once.
     if status != 201 {
-        contract::check(
-            "POST",
-            path,
-            status,
-            "application/json",
-            Some(&serde_json::from_str(&said).unwrap()),
-        );
+        let said = serde_json::from_str(&said).unwrap();
+        contract::check("POST", path, status, "application/json", Some(&said));
     }
     (status, adapter)
 }

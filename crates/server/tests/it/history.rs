@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{Answer, Lab, both, report::bench};
+use crate::{
+    Answer, Lab, both,
+    report::{bench, with},
+};
 
 /// A commit.
 fn hash(digit: char) -> String {
@@ -22,9 +25,9 @@ fn baseline(report: &Answer) -> Option<f64> {
 
 /// A threshold whose baseline is the mean of the sample.
 fn mean(more: Value) -> Value {
-    let mut model = json!({ "test": "percentage", "upper_boundary": 1_000 });
-    model.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    json!({ "models": { "latency": model } })
+    let mut thresholds = json!({ "models": {} });
+    thresholds["models"]["latency"] = with(json!({ "test": "percentage", "upper_boundary": 1_000 }), more);
+    thresholds
 }
 
 impl Lab {

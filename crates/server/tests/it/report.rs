@@ -45,16 +45,22 @@ impl Lab {
 pub(crate) fn report_body(results: Value, more: Value) -> Value {
     let mut body = json!({
         "branch": "main", "testbed": "localhost", "start_time": "2026-01-01T00:00:00Z",
-        "end_time": "2026-01-01T00:01:00Z", "results": results,
+        "end_time": "2026-01-01T00:01:00Z",
     });
-    let fields = body.as_object_mut().unwrap();
-    for (key, value) in more.as_object().unwrap() {
+    body["results"] = results;
+    with(body, more)
+}
+
+/// An object with more members or others; null takes one away.
+pub(crate) fn with(mut object: Value, more: Value) -> Value {
+    let (Value::Object(members), Value::Object(more)) = (&mut object, more) else { panic!("no object") };
+    for (key, value) in more {
         match value {
-            Value::Null => fields.remove(key),
-            value => fields.insert(key.clone(), value.clone()),
+            Value::Null => members.remove(&key),
+            value => members.insert(key, value),
         };
     }
-    body
+    object
 }
 
 /// The same as what is recorded of it.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Answer, Person, TestServer, both,
-    report::{bench, report_body},
+    report::{bench, report_body, with},
 };
 
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -28,9 +28,8 @@ fn named(project: &str, name: &str) -> Value {
 
 /// Sends a run of one value; branch and testbed are up to the context unless given.
 async fn send(server: &TestServer, token: &str, more: Value) -> Answer {
-    let mut body = json!({ "branch": null, "testbed": null });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    server.post("/v0/run", token, report_body(json!([bench(1.0)]), body)).await
+    let body = report_body(json!([bench(1.0)]), json!({ "branch": null, "testbed": null }));
+    server.post("/v0/run", token, with(body, more)).await
 }
 
 /// Slug, name and owner of the project of a run: whether it is claimed, and who sent it.
