@@ -83,7 +83,13 @@ async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Ada
     );
     // What was taken is held against the description when it is read, and many at once.
     if status != 201 {
-        contract::check("POST", path, status, Some(&serde_json::from_str(&said).unwrap()));
+        contract::check(
+            "POST",
+            path,
+            status,
+            "application/json",
+            Some(&serde_json::from_str(&said).unwrap()),
+        );
     }
     (status, adapter)
 }
