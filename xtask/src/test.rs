@@ -10,6 +10,9 @@ use crate::{
 /// Where the Rust tests look for a PostgreSQL server; set beforehand, it is used instead of a private one.
 pub(crate) const POSTGRES: &str = "TIDEMARK_TEST_POSTGRES";
 
+/// Set on machines where no file system may be mounted, to go without the tests of a full disk.
+const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
+
 /// Run all tests, or with filters only the Rust tests whose name contains one of them.
 pub(crate) fn all(filters: &[String]) -> Result {
     rust(filters)?;
@@ -33,6 +36,11 @@ fn rust(filters: &[String]) -> Result {
         tools::cargo(&["test", "--workspace", "--all-targets", "--"])?
     };
     tests.args(filters);
+    if env::var_os(SKIP_FULL_DISK).is_some() {
+        say(&format!(
+            "The tests in full_disk.rs are skipped if they cannot be run, since {SKIP_FULL_DISK} is set."
+        ));
+    }
 
     if env::var_os(POSTGRES).is_some() {
         say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));

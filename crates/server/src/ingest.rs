@@ -13,7 +13,7 @@ use tidemark_api::{
 use tidemark_stats::{Model, Prepared};
 use tidemark_store::{
     BranchId, Fresh, HeadId, Lock, MeasureId, ModelId, ProjectId, ReportId, TestbedId, ThresholdId, Tx,
-    UserId, alert, benchmark, branch, head, measure, metric,
+    UserId, VariantId, alert, benchmark, branch, head, measure, metric,
     metric::{Judged, Packed},
     report,
     series::{self, Subject},
@@ -266,7 +266,7 @@ fn resolve<'a>(
         for entry in &result.entries {
             let benchmark = benchmarks[labels[&entry.label]];
             let variant = match entry.parameters {
-                Some(_) => variants.next().map_or(0, |variant| variant.get()),
+                Some(_) => variants.next().map_or(0, VariantId::get),
                 None => 0,
             };
             items.extend(entry.metrics.iter().map(|measured| {

@@ -61,7 +61,7 @@ both! {
 
         // A write that has changed the project and does not end before it is told to.
         let (begun, has_begun) = oneshot::channel();
-        let (end, may_end) = mpsc::channel();
+        let (end, may_end) = mpsc::sync_channel(1);
         let (db, project) = (lab.server.app.db.clone(), lab.id);
         let writer = tokio::spawn(async move {
             db.write(move |tx: &mut Tx<'_>| {

@@ -65,7 +65,7 @@ async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Ada
     let (own, seed) = &seeds[number % seeds.len()];
     // In every other round the one that can read it, or else the next of all.
     let round = number / seeds.len();
-    let adapter = if round % 2 == 0 { *own } else { Adapter::ALL[round / 2 % Adapter::ALL.len()] };
+    let adapter = if round.is_multiple_of(2) { *own } else { Adapter::ALL[round / 2 % Adapter::ALL.len()] };
     let bytes = Garbage(StdRng::seed_from_u64(number as u64)).body(seed, adapter);
     let path = if number.is_multiple_of(4) { "/v0/run" } else { "/v0/projects/lab/reports" };
     let request = Request::post(path)
@@ -106,14 +106,14 @@ fn seeds() -> Vec<(Adapter, Value)> {
     let mut seeds = Vec::new();
     for file in files {
         let adapter = file.parent().unwrap().file_name().unwrap().to_str().unwrap().parse().unwrap();
-        seeds.push((adapter, body(json!([fs::read_to_string(file).unwrap()]))));
+        seeds.push((adapter, body(&json!([fs::read_to_string(file).unwrap()]))));
     }
     assert!(seeds.len() > 30);
 
     let plain =
         r#"{"one":{"latency":{"value":1.5,"lower_value":1,"upper_value":2}},"two":{"size":{"value":7}}}"#;
     let variants = r#"[{"name":"fib","parameters":{"n":10,"kind":"a"},"measures":{"latency":{"value":5}}}]"#;
-    let mut whole = body(json!([plain, plain, variants]));
+    let mut whole = body(&json!([plain, plain, variants]));
     whole["hash"] = json!("0123456789abcdef0123456789abcdef01234567");
     whole["start_point"] =
         json!({ "branch": "main", "max_versions": 10, "clone_thresholds": true, "reset": false });
@@ -127,12 +127,12 @@ fn seeds() -> Vec<(Adapter, Value)> {
     folded["settings"]["fold"] = json!("mean");
     folded["context"] = json!({ "tidemark.dev/v0/repo/name": "lab", "tidemark.dev/v0/branch/name": "main" });
     folded["idempotency_key"] = json!("00000000-0000-4000-8000-000000000001");
-    let native = [whole, folded, body(json!([plain])), body(json!([variants]))];
+    let native = [whole, folded, body(&json!([plain])), body(&json!([variants]))];
     seeds.extend(native.map(|body| (Adapter::Json, body)));
     seeds
 }
 
-fn body(results: Value) -> Value {
+fn body(results: &Value) -> Value {
     json!({
         "project": "lab", "branch": "main", "testbed": "localhost", "start_time": "2026-01-01T00:00:00Z",
         "end_time": "2026-01-01T00:01:00Z", "results": results, "settings": {},

@@ -74,8 +74,7 @@ fn crash(data: &Path, postgres: Option<&str>) {
     database::check(data, postgres);
 
     let server = start();
-    let mut ada = Client::connect_as(&server, &token);
-    let found = KIND.check(&mut ada);
+    let found = KIND.check(&mut Client::connect_as(&server, &token));
     for (number, answer) in &acknowledged {
         assert_eq!(found.get(number), Some(answer), "report {number} was acknowledged");
     }
@@ -90,7 +89,9 @@ fn crash(data: &Path, postgres: Option<&str>) {
             scope.spawn(|| storm.send(client));
         }
     });
-    assert_eq!(storm.acknowledged.into_inner().unwrap(), KIND.check(&mut ada));
+    let found = KIND.check(&mut Client::connect_as(&server, &token));
+    assert_eq!(storm.acknowledged.into_inner().unwrap(), found);
+    assert_eq!(found.len(), REPORTS);
     server.signal("TERM");
     assert_eq!(server.wait().0.code(), Some(0));
     database::check(data, postgres);

@@ -29,7 +29,7 @@ impl Reports {
 
     /// The report of a number.
     pub(crate) fn body(self, number: usize) -> Value {
-        let mut results = vec![json!({}), json!({})];
+        let mut results = [json!({}), json!({})];
         for ((iteration, benchmark, measure), value) in self.metrics(number) {
             results[iteration][benchmark][measure] = json!({ "value": value });
         }
