@@ -62,7 +62,7 @@ where
     let mut sink = Sink { buffer: Vec::with_capacity(4096), chunks: sender.clone() };
     let db = app.db.clone();
     let reading = tokio::spawn(async move {
-        let read = db.read(move |tx| write(tx, &mut sink).and_then(|()| Ok(sink.buffer))).await;
+        let read = db.read(move |tx| write(tx, &mut sink).map(|()| sink.buffer)).await;
         match read {
             Ok(rest) => {
                 let _ = sender.send(Ok(rest.into())).await;
