@@ -7,7 +7,10 @@ use axum::{
     http::{HeaderValue, Request, Response, header},
 };
 use parquet::{
-    file::reader::{FileReader, SerializedFileReader},
+    file::{
+        metadata::RowGroupMetaData,
+        reader::{FileReader, SerializedFileReader},
+    },
     record::{Field, RowAccessor},
     schema::parser::parse_message_type,
 };
@@ -253,7 +256,7 @@ both! {
         assert_eq!((reports.len(), metrics.len()), (701, 701 * 97));
         assert!(reports[1..].is_sorted());
         let file = lab.export_parquet("").await;
-        let groups: Vec<i64> = file.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        let groups: Vec<i64> = file.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
         assert_eq!(groups, [65_536, 701 * 97 - 65_536]);
         let metric = parse_message_type("message metric { OPTIONAL BYTE_ARRAY metric (STRING); }").unwrap();
         let seen = file.get_row_iter(Some(metric)).unwrap();
