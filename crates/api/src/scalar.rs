@@ -219,8 +219,12 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
     /// To JSON, `2.0` is as whole as `2`.
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
         let Self { read, expected } = self;
-        let whole = format!("{number}").parse().ok();
-        whole.and_then(read).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &expected))
+        // The largest u64 is no f64; the one above it is 2^64, and every whole f64 below that converts as it is.
+        let whole = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
+        whole
+            .then_some(number as u64)
+            .and_then(read)
+            .ok_or_else(|| E::invalid_value(Unexpected::Float(number), &expected))
     }
 }
 
