@@ -40,7 +40,7 @@ fn picture(limits: bool) -> Result<Picture> {
     let measure: MeasureUuid = "0190a000-0000-7000-8000-000000000000".parse()?;
     let lines = (0..LINES).map(|line| Line {
         label: vec!["main".into(), "ci".into(), format!("bench {line}"), "Latency".into()],
-        measure: measure,
+        measure,
         measure_name: "Latency".into(),
         units: "nanoseconds (ns)".into(),
         points: (0..POINTS)
