@@ -123,7 +123,7 @@ pub struct NewBranch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
     /// Where to start from; empty when not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<NewStartPoint>,
 }
 
@@ -159,7 +159,7 @@ pub struct BranchPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
     /// Where the branch is to start from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
 }
 

@@ -7,6 +7,7 @@
 //! contract (`JsonOrganization`).
 
 mod number;
+mod object;
 mod patch;
 mod scalar;
 

@@ -118,12 +118,12 @@ pub struct NewReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
     /// Where the branch starts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
     /// The UUID, slug or name of the testbed; a name that is not known makes a new one.
     pub testbed: NameId,
     /// The thresholds of this branch and testbed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub thresholds: Option<ReportThresholds>,
     /// When the run began.
     pub start_time: Timestamp,
@@ -132,7 +132,7 @@ pub struct NewReport {
     /// What the tool printed, a text for each iteration.
     pub results: Vec<String>,
     /// How the results are read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub settings: Option<ReportSettings>,
     /// A UUID of the sender's choice: a report that is sent again with the same one is answered with the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub struct ReportIdempotencyKey(pub Uuid);
 #[schema(as = JsonReportThresholds)]
 pub struct ReportThresholds {
     /// The model of each measure, by its UUID, slug or name; a name that is not known makes a new measure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::map")]
     #[schema(value_type = Option<BTreeMap<String, NewModel>>)]
     pub models: Option<BTreeMap<NameId, NewModel>>,
     /// Whether all other thresholds of the branch and testbed lose their models.

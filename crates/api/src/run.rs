@@ -27,7 +27,7 @@ pub struct NewRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
     /// Where the branch starts from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
     /// The UUID, slug or name of the testbed; from the context when not given, or else `localhost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct NewRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_reset: Option<bool>,
     /// The thresholds of this branch and testbed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub thresholds: Option<ReportThresholds>,
     /// When the run began.
     pub start_time: Timestamp,
@@ -45,7 +45,7 @@ pub struct NewRun {
     /// What the tool printed, a text for each iteration.
     pub results: Vec<String>,
     /// How the results are read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub settings: Option<ReportSettings>,
     /// A job to run; jobs are not offered yet, so that it must be absent or null.
     #[serde(default, skip_serializing)]
