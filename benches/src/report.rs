@@ -148,6 +148,7 @@ impl Figures {
             figures.record[size] =
                 fill(data.path(), database.as_deref(), (wanted - stored) / METRICS, &mut number)?;
             stored = wanted;
+            eprintln!("benches: {wanted} metrics are stored");
             (server, _) = Server::start(program, data, database.clone())?;
             let mut times = Vec::new();
             for _ in 0..ROUNDS {

@@ -134,7 +134,7 @@ impl Server {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// Signs Ada up and in, and answers her session token.
+    /// Signs Ada up and in, and answers a key of hers: a session ends where the server's own address changes.
     pub(crate) fn sign_up(&self) -> Result<String> {
         let signup = json!({ "name": "Ada", "email": "ada@example.org", "i_agree": true });
         self.call("POST", "/v0/auth/signup", "", &signup.to_string())?;
@@ -153,7 +153,11 @@ impl Server {
         };
         let (_, body) = self.call("POST", "/v0/auth/confirm", "", &json!({ "token": link }).to_string())?;
         let session: Value = serde_json::from_str(&body)?;
-        Ok(session["token"].as_str().ok_or("there is no session in the answer")?.to_owned())
+        let session = session["token"].as_str().ok_or("there is no session in the answer")?;
+        let (_, body) =
+            self.call("POST", "/v0/users/ada/keys", session, &json!({ "name": "bench" }).to_string())?;
+        let key: Value = serde_json::from_str(&body)?;
+        Ok(key["key"].as_str().ok_or("there is no key in the answer")?.to_owned())
     }
 
     /// One call on a connection of its own.
