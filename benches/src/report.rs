@@ -11,13 +11,13 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::json;
-use tidemark_adapters::Results;
-use tidemark_api::{Adapter, Timestamp};
+use tidemark_api::Timestamp;
 use tidemark_server::{
     http::error::Error,
-    ingest::{self, Submission},
+    ingest::{self, Home, Submission},
+    quota::Quota,
 };
-use tidemark_store::{Db, Fresh, ProjectId, Tx};
+use tidemark_store::{Db, Fresh, Tx};
 
 use crate::{
     Result, round,
@@ -195,19 +195,20 @@ fn output(number: usize) -> String {
     text
 }
 
-fn thresholds() -> serde_json::Value {
+/// A report as it is sent; one a minute.
+fn body(number: usize) -> serde_json::Value {
+    let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 60_000_000).to_string();
     let model = json!({ "test": "t_test", "max_sample_size": SAMPLE, "upper_boundary": 0.999, "lower_boundary": 0.999 });
-    json!({ "models": { "latency": model, "throughput": model } })
+    json!({
+        "branch": "main", "testbed": "ci", "start_time": time, "end_time": time, "results": [output(number)],
+        "thresholds": { "models": { "latency": model, "throughput": model } }, "settings": { "adapter": "json" },
+    })
 }
 
 /// Sends a report over HTTP.
 fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Result {
     *number += 1;
-    let time = Timestamp::from_micros(1_760_000_000_000_000 + *number as i64 * 60_000_000).to_string();
-    let body = json!({
-        "branch": "main", "testbed": "ci", "start_time": time, "end_time": time, "results": [output(*number)],
-        "thresholds": thresholds(), "settings": { "adapter": "json" },
-    });
+    let body = body(*number);
     let (status, answer) =
         server.call("POST", &format!("/v0/projects/{project}/reports"), token, &body.to_string())?;
     if status != 201 {
@@ -229,9 +230,14 @@ fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize)
             let last = Arc::clone(&last);
             let fresh = Fresh::new(submission.start_time, Arc::new(Counter));
             db.write(move |tx: &mut Tx<'_>| {
-                let project: ProjectId = tx.value("select id from project where slug = 'lab'", &[])?;
+                let home = tx.one(
+                    "project",
+                    "select id, organization_id from project where slug = 'lab'",
+                    &[],
+                    |row| Ok(Home { project: row.get(0)?, organization: row.get(1)?, claimed: true }),
+                )?;
                 let begun = cpu();
-                let report = ingest::record(tx, &fresh, project, &submission)?;
+                let report = ingest::record(tx, &fresh, Quota::NONE, home, &submission)?;
                 if let Ok(mut last) = last.lock() {
                     last.push(cpu() - begun);
                 }
@@ -252,23 +258,8 @@ fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize)
 }
 
 fn submission(number: usize) -> Result<Submission> {
-    let results: Results =
-        tidemark_adapters::parse(Adapter::Json, &output(number), None).map_err(|error| error.to_string())?;
-    let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 60_000_000);
-    Ok(Submission {
-        user: None,
-        branch: "main".parse()?,
-        hash: None,
-        start_point: None,
-        testbed: "ci".parse()?,
-        spec_reset: false,
-        thresholds: serde_json::from_value(thresholds())?,
-        start_time: time,
-        end_time: time,
-        adapter: Adapter::Json,
-        results: vec![results],
-        idempotency_key: None,
-    })
+    Ok(Submission::read(serde_json::from_value(body(number))?, None, false)
+        .map_err(|error| format!("{error:?}"))?)
 }
 
 /// How long a query of many series takes.

@@ -177,18 +177,17 @@ impl Entry {
         (&self.label, self.parameters.as_ref())
     }
 
-    /// Takes an ignore suffix for what it means. What is left is a name, even if it looks like a slug.
+    /// Takes an ignore suffix for what it means.
     fn ignore(&mut self) -> Result<(), Failure> {
-        let label = self.label.as_str();
-        if let Some(name) = IGNORE.iter().find_map(|suffix| label.strip_suffix(suffix)) {
-            let name = name.parse().map_err(|_| {
+        let (Label::Name(label) | Label::Reference(label)) = &mut self.label;
+        if let Some(name) = IGNORE.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
+            *label = name.parse().map_err(|_| {
                 Failure::broken(
-                    Place::Path(label.to_owned()),
+                    Place::Path(label.to_string()),
                     "a benchmark name before the ignore suffix",
-                    label,
+                    label.as_str(),
                 )
             })?;
-            self.label = Label::Name(name);
             self.ignored = true;
         }
         Ok(())
@@ -275,7 +274,7 @@ mod tests {
         let reference =
             |name: &str| Entry { label: Label::Reference(name.parse().unwrap()), ..entry("x", vec![]) };
         let results = Results::collect(vec![reference("a-bencher-ignore"), reference("a-b")]).unwrap();
-        assert_eq!(results.entries[0].label, Label::Name("a".parse().unwrap()));
+        assert_eq!(results.entries[0].label, Label::Reference("a".parse().unwrap()));
         assert_eq!(results.entries[1].label, Label::Reference("a-b".parse().unwrap()));
         assert!(Results::collect(vec![entry("BencherIgnore", vec![])]).is_err());
         assert!(Results::collect(vec![entry("a", vec![]), entry("aBencherIgnore", vec![])]).is_err());

@@ -53,12 +53,10 @@ fn check(text: &str) {
                             );
                         }
                     }
-                    for how in Fold::ALL {
-                        assert_eq!(
-                            fold(vec![results.clone(), results.clone()], *how),
-                            results,
-                            "{adapter} {how}"
-                        );
+                    for metric in results.entries.iter().flat_map(|entry| &entry.metrics) {
+                        for how in Fold::ALL {
+                            assert_eq!(fold(vec![metric, metric], *how), *metric, "{adapter} {how}");
+                        }
                     }
                 }
             }

@@ -17,7 +17,7 @@ const SUFFIX_LEN: usize = 8;
 text! {
     /// A short name for addresses: 1 to 64 lower-case ASCII letters and digits, joined by single dashes.
     Slug, shown, |text| {
-        if !is_shaped(&text) {
+        if !Slug::is_shaped(&text) {
             return Err(SHAPE);
         }
         if Uuid::parse_str(&text).is_ok() {
@@ -56,7 +56,16 @@ impl Slug {
 
     /// Reads a slug that this service gave out, where the form of a UUID is allowed.
     pub fn stored(text: String) -> Result<Self, Invalid> {
-        if is_shaped(&text) { Ok(Self(text)) } else { Err(SHAPE) }
+        if Self::is_shaped(&text) { Ok(Self(text)) } else { Err(SHAPE) }
+    }
+
+    /// Whether a text has the form of a slug, that of a UUID included.
+    pub fn is_shaped(text: &str) -> bool {
+        text.len() <= MAX_LEN
+            && text.split('-').all(|part| {
+                !part.is_empty()
+                    && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            })
     }
 
     /// Tells this slug from a taken one by up to eight letters or digits, cutting the stem if needed.
@@ -80,13 +89,6 @@ impl Slug {
 /// Reads the slug of an answer; for `#[serde(deserialize_with)]`.
 pub(crate) fn stored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slug, D::Error> {
     Slug::stored(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-}
-
-fn is_shaped(text: &str) -> bool {
-    text.len() <= MAX_LEN
-        && text.split('-').all(|part| {
-            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        })
 }
 
 #[cfg(test)]

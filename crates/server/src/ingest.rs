@@ -1,30 +1,34 @@
 //! From the output of a tool to a report with its verdict: read everything first, then write everything in one
 //! transaction, at a number of statements that does not grow with the report.
 
+mod judge;
+mod resolve;
 mod sample;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_adapters::Results;
 use tidemark_api::{
-    Adapter, BranchName, DEFAULT_MAX_VERSIONS, GitHash, IterationCounts, NameId, ReportSettings,
-    ReportThresholds, ResourceName, StartPointPatch, Timestamp,
+    Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, NameId, NewReport, ReportThresholds,
+    ResourceName, StartPointPatch, Timestamp,
 };
-use tidemark_stats::{Model, Prepared};
+use tidemark_stats::Model;
 use tidemark_store::{
-    BranchId, Fresh, HeadId, Lock, MeasureId, ModelId, ProjectId, ReportId, TestbedId, ThresholdId, Tx,
-    UserId, VariantId, alert, benchmark, branch, head, measure, metric,
-    metric::{Judged, Packed},
-    report,
-    series::{self, Subject},
-    testbed, threshold, variant, version,
+    BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, TestbedId, Tx, UserId, branch,
+    head, measure, quota::Scope, report, testbed, threshold, version,
 };
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use crate::http::{
-    branch::start_from,
-    error::{Error, Result},
+use self::{judge::Place, resolve::ensure_measures};
+use crate::{
+    http::error::{Error, Result},
+    quota::Quota,
 };
+
+/// The most results that a report keeps apart. Each is judged by the ones before it, so that their number must have an
+/// end.
+const MAX_ITERATIONS: usize = 1_000;
 
 /// A report that has been read and is to be recorded.
 #[derive(Clone, Debug)]
@@ -51,34 +55,81 @@ pub struct Submission {
     pub adapter: Adapter,
     /// What was read, one for each iteration.
     pub results: Vec<Results>,
+    /// How the iterations become one.
+    pub fold: Option<Fold>,
     /// By what it is known when it is sent again.
     pub idempotency_key: Option<Uuid>,
 }
 
-/// Reads what tools printed. This takes as long as the texts are; it is not for a thread that others wait for.
-pub fn read(texts: &[String], settings: ReportSettings) -> Result<Vec<Results>> {
-    let adapter = settings.adapter.unwrap_or_default();
-    let mut results = Vec::with_capacity(texts.len());
-    for (index, text) in texts.iter().enumerate() {
-        let read = tidemark_adapters::parse(adapter, text, settings.average);
-        results.push(
-            read.map_err(|error| Error::Invalid(format!("`results[{index}]` could not be read: {error}")))?,
-        );
+impl Submission {
+    /// Reads what tools printed. That takes as long as the texts are, so that it is not for a thread that others wait
+    /// for.
+    pub fn read(new: NewReport, user: Option<UserId>, spec_reset: bool) -> Result<Self> {
+        let settings = new.settings.unwrap_or_default();
+        let adapter = settings.adapter.unwrap_or_default();
+        if new.results.len() > MAX_ITERATIONS && settings.fold.is_none() {
+            return Err(Error::Invalid(format!(
+                "`results` has {} texts, and a report keeps at most {MAX_ITERATIONS} apart; send several reports, or \
+                 set `settings.fold` to make one of them.",
+                new.results.len()
+            )));
+        }
+        let read = |(index, text): (usize, &String)| {
+            tidemark_adapters::parse(adapter, text, settings.average)
+                .map_err(|error| Error::Invalid(format!("`results[{index}]` could not be read: {error}")))
+        };
+        Ok(Self {
+            user,
+            branch: new.branch,
+            hash: new.hash,
+            start_point: new.start_point,
+            testbed: new.testbed,
+            spec_reset,
+            thresholds: new.thresholds,
+            start_time: new.start_time,
+            end_time: new.end_time,
+            adapter,
+            results: new.results.iter().enumerate().map(read).collect::<Result<_>>()?,
+            fold: settings.fold,
+            idempotency_key: new.idempotency_key.map(|key| key.0),
+        })
     }
-    Ok(match settings.fold {
-        Some(fold) if !results.is_empty() => vec![tidemark_adapters::fold(results, fold)],
-        _ => results,
-    })
+
+    /// The same on a thread of its own.
+    pub(crate) async fn read_aside(new: NewReport, user: Option<UserId>, spec_reset: bool) -> Result<Self> {
+        let read = spawn_blocking(move || Self::read(new, user, spec_reset));
+        read.await.map_err(|error| Error::Internal(error.into()))?
+    }
+}
+
+/// The project that a report goes to.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    /// The project.
+    pub project: ProjectId,
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// Whether somebody owns that.
+    pub claimed: bool,
 }
 
 /// Records a report: all of it, or nothing. One that was sent before with the same key is answered as it was.
-pub fn record(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submission) -> Result<ReportId> {
+pub fn record(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    quota: Quota,
+    home: Home,
+    new: &Submission,
+) -> Result<ReportId> {
+    let Home { project, organization, claimed } = home;
     tx.lock(Lock::Project(project.get()))?;
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
     {
         return Ok(first);
     }
+    quota.check(tx, Scope::Reports(project), claimed, fresh.now)?;
+    quota.check_metrics(tx, organization, claimed, fresh.now)?;
     let branch = ensure_branch(tx, fresh, project, new)?;
     let name = valid::<ResourceName>("testbed", &new.testbed)?;
     let testbed = testbed::ensure(tx, fresh, project, &new.testbed, &name)
@@ -90,7 +141,7 @@ pub fn record(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submissi
         set_thresholds(tx, fresh, project, (branch, testbed), thresholds)?;
     }
     let head = head::current(tx, branch)?.id;
-    let items = resolve(tx, fresh, project, &new.results)?;
+    let items = resolve::resolve(tx, fresh, project, &new.results, new.fold)?;
     let version = version::ensure(tx, fresh, head, new.hash.as_ref())?;
     let new_report = report::New {
         project,
@@ -104,13 +155,22 @@ pub fn record(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submissi
         start_time: new.start_time,
         end_time: new.end_time,
         idempotency_key: new.idempotency_key,
-        counts: &count(&items),
+        counts: &resolve::count(&items),
         metrics: items.len(),
     };
-    let (id, _) = report::insert(tx, fresh, &new_report)?;
-    let place = Place { project, branch, head, testbed, report: id, start_time: new.start_time };
-    write_metrics(tx, fresh, &place, items)?;
-    Ok(id)
+    let (report, _) = report::insert(tx, fresh, &new_report)?;
+    let place = Place { project, branch, head, testbed, report, start_time: new.start_time };
+    judge::write(tx, fresh, &place, items)?;
+    let made = [
+        Scope::Branches(project),
+        Scope::Heads(branch),
+        Scope::Testbeds(project),
+        Scope::Benchmarks(project),
+        Scope::Measures(project),
+        Scope::Thresholds(project),
+    ];
+    quota.check_made(tx, &made, claimed, fresh.now)?;
+    Ok(report)
 }
 
 fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submission) -> Result<BranchId> {
@@ -127,7 +187,7 @@ fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submi
     let branch = branch::ensure(tx, fresh, project, &new.branch, &name, start)
         .map_err(|error| unknown(error, "branch", &new.branch))?;
     if let Some(wanted) = &new.start_point {
-        start_from(tx, fresh, project, branch, wanted)?;
+        head::start_from(tx, fresh, project, branch, wanted)?;
     }
     Ok(branch)
 }
@@ -183,242 +243,4 @@ fn set_thresholds(
     }
     let complete: Vec<_> = complete.into_iter().map(|(measure, (_, model))| (measure, model)).collect();
     Ok(threshold::set(tx, fresh, project, lane, &complete, reset)?)
-}
-
-fn ensure_measures(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    project: ProjectId,
-    wanted: &[(&NameId, &ResourceName, Option<&ResourceName>)],
-) -> Result<Vec<MeasureId>> {
-    measure::ensure(tx, fresh, project, wanted).map_err(|error| match error {
-        tidemark_store::Error::NotFound(_) => {
-            let uuids = wanted.iter().filter(|(reference, ..)| reference.uuid().is_some());
-            let uuids: Vec<&str> = uuids.map(|(reference, ..)| reference.as_str()).collect();
-            Error::NotFound(format!("The project has no measure with the UUID {}.", uuids.join(" or ")))
-        }
-        error => error.into(),
-    })
-}
-
-/// A metric, its names resolved.
-struct Item<'a> {
-    subject: Subject,
-    iteration: u32,
-    entry: &'a Entry,
-    measured: &'a Measured,
-}
-
-/// Finds or makes everything that the results name, and puts the metrics in the order of what they are of.
-fn resolve<'a>(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    project: ProjectId,
-    results: &'a [Results],
-) -> Result<Vec<Item<'a>>> {
-    let entries = || results.iter().flat_map(|result| &result.entries);
-    let mut labels: HashMap<&Label, usize> = HashMap::new();
-    let mut references: Vec<(Option<NameId>, &Label)> = Vec::new();
-    for entry in entries() {
-        labels.entry(&entry.label).or_insert_with(|| {
-            let reference = match &entry.label {
-                Label::Name(_) => None,
-                Label::Reference(text) => NameId::try_from(text.as_str().to_owned()).ok(),
-            };
-            references.push((reference, &entry.label));
-            references.len() - 1
-        });
-    }
-    let wanted: Vec<_> = references
-        .iter()
-        .map(|(reference, label)| {
-            let (Label::Name(name) | Label::Reference(name)) = label;
-            (reference.as_ref(), name)
-        })
-        .collect();
-    let benchmarks = benchmark::ensure(tx, fresh, project, &wanted).map_err(|error| match error {
-        tidemark_store::Error::NotFound(_) => {
-            Error::NotFound("The results name a benchmark by a UUID that the project does not have.".into())
-        }
-        error => error.into(),
-    })?;
-
-    let mut names: HashMap<&ResourceName, usize> = HashMap::new();
-    let mut keys: Vec<(NameId, &Measured)> = Vec::new();
-    for measured in entries().flat_map(|entry| &entry.metrics) {
-        if !names.contains_key(&measured.measure) {
-            let key = NameId::try_from(measured.measure.as_str().to_owned());
-            keys.push((key.map_err(|error| Error::Internal(error.into()))?, measured));
-            names.insert(&measured.measure, keys.len() - 1);
-        }
-    }
-    let wanted: Vec<_> =
-        keys.iter().map(|(key, measured)| (key, &measured.measure, measured.units.as_ref())).collect();
-    let measures = ensure_measures(tx, fresh, project, &wanted)?;
-
-    let with_parameters: Vec<_> = entries()
-        .filter_map(|entry| Some((benchmarks[labels[&entry.label]], entry.parameters.as_ref()?)))
-        .collect();
-    let mut variants = variant::ensure(tx, fresh, &with_parameters)?.into_iter();
-
-    let mut items = Vec::with_capacity(entries().map(|entry| entry.metrics.len()).sum());
-    for (iteration, result) in (0..).zip(results) {
-        for entry in &result.entries {
-            let benchmark = benchmarks[labels[&entry.label]];
-            let variant = match entry.parameters {
-                Some(_) => variants.next().map_or(0, VariantId::get),
-                None => 0,
-            };
-            items.extend(entry.metrics.iter().map(|measured| {
-                let measure = measures[names[&measured.measure]];
-                Item { subject: Subject { benchmark, variant, measure }, iteration, entry, measured }
-            }));
-        }
-    }
-    items.sort_by_key(|item| (item.subject, item.iteration));
-    let twice = items
-        .windows(2)
-        .find(|pair| (pair[0].subject, pair[0].iteration) == (pair[1].subject, pair[1].iteration));
-    if let Some([first, second]) = twice.and_then(|pair| pair.first_chunk::<2>()) {
-        let (label, measure) = (first.entry.label.as_str(), &first.measured.measure);
-        let (other_label, other_measure) = (second.entry.label.as_str(), &second.measured.measure);
-        let what = if first.entry.ignored != second.entry.ignored && label == other_label {
-            format!("`{label}` stands with an ignore suffix and without, and both have `{measure}`")
-        } else if label == other_label {
-            format!("`{measure}` and `{other_measure}` of `{label}` are the same measure")
-        } else {
-            format!("`{label}` and `{other_label}` are the same benchmark, and both have `{measure}`")
-        };
-        return Err(Error::Invalid(format!("`results[{}]`: {what}; send it once.", first.iteration)));
-    }
-    Ok(items)
-}
-
-/// How much is in each iteration that has metrics.
-fn count(items: &[Item<'_>]) -> Vec<IterationCounts> {
-    let mut benchmarks: Vec<_> =
-        items.iter().map(|item| (item.iteration, item.subject.benchmark, item.subject.variant)).collect();
-    let mut measures: Vec<_> = items.iter().map(|item| (item.iteration, item.subject.measure)).collect();
-    benchmarks.sort_unstable();
-    benchmarks.dedup();
-    measures.sort_unstable();
-    measures.dedup();
-    let mut counts: BTreeMap<u32, IterationCounts> = BTreeMap::new();
-    for (iteration, ..) in benchmarks {
-        counts.entry(iteration).or_default().benchmarks += 1;
-    }
-    for (iteration, _) in measures {
-        counts.entry(iteration).or_default().measures += 1;
-    }
-    counts.into_values().collect()
-}
-
-/// Where a new report stands.
-struct Place {
-    project: ProjectId,
-    branch: BranchId,
-    head: HeadId,
-    testbed: TestbedId,
-    report: ReportId,
-    start_time: Timestamp,
-}
-
-/// A threshold at work.
-struct Judge {
-    threshold: ThresholdId,
-    model: ModelId,
-    settings: Model,
-    prepared: Prepared,
-    judged: i64,
-    alerts: i64,
-}
-
-/// Judges the metrics and writes them down, with the alerts they raise.
-fn write_metrics(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<()> {
-    let mut subjects: Vec<Subject> = items.iter().map(|item| item.subject).collect();
-    subjects.dedup();
-    let series = series::ensure(tx, place.project, place.testbed, place.report, &subjects)?;
-    let mut next = subjects.iter().zip(&series).peekable();
-    let mut metrics: Vec<(series::Series, Item<'_>)> = Vec::with_capacity(items.len());
-    for item in items {
-        while next.next_if(|(subject, _)| **subject != item.subject).is_some() {}
-        let Some((_, series)) = next.peek() else { break };
-        metrics.push((**series, item));
-    }
-    metrics.sort_by_key(|(series, item)| (series.id, item.iteration));
-
-    let mut judges: HashMap<MeasureId, Judge> = threshold::active(tx, place.branch, place.testbed)?
-        .into_iter()
-        .filter_map(|one| {
-            let (model, settings) = one.model?;
-            let prepared = Prepared::new(&settings);
-            Some((one.measure, Judge { threshold: one.id, model, settings, prepared, judged: 0, alerts: 0 }))
-        })
-        .collect();
-    let wanted = metrics
-        .chunk_by(|(left, _), (right, _)| left.id == right.id)
-        .filter_map(|chunk| {
-            let (series, item) = &chunk[0];
-            let judge = judges.get(&item.subject.measure)?;
-            sample::Wanted::new(*series, &judge.settings, place.start_time)
-        })
-        .collect();
-    let samples = sample::fill(tx, place, wanted)?;
-
-    let mut samples = samples.into_iter().peekable();
-    let mut packed = Vec::with_capacity(metrics.len());
-    let mut alerts = Vec::new();
-    let mut sample: Vec<f64> = Vec::new();
-    let mut current = None;
-    for (at, (series, item)) in (0_u32..).zip(&metrics) {
-        if current != Some(series.id) {
-            current = Some(series.id);
-            sample = samples
-                .next_if(|found| found.series == series.id)
-                .map(|found| found.values)
-                .unwrap_or_default();
-        }
-        let value = item.measured.value;
-        let judge =
-            judges.get_mut(&item.subject.measure).map(|judge| (judge.prepared.limits(&sample), judge));
-        let mut metric = Packed {
-            series: series.id,
-            iteration: item.iteration,
-            value,
-            lower_value: item.measured.lower_value,
-            upper_value: item.measured.upper_value,
-            judged: None,
-        };
-        if let Some((limits, judge)) = judge {
-            judge.judged += 1;
-            metric.judged = Some(Judged { model: judge.model, limits });
-            let crossed = limits
-                .and_then(|limits| tidemark_stats::judge(value, &limits))
-                .filter(|_| !item.entry.ignored);
-            if let Some(side) = crossed {
-                judge.alerts += 1;
-                let Subject { benchmark, variant, .. } = item.subject;
-                let threshold = judge.threshold;
-                alerts.push(alert::New {
-                    threshold,
-                    benchmark,
-                    variant,
-                    place: at,
-                    metric,
-                    limit: side.into(),
-                });
-            }
-            // The next iteration sees this one as the newest.
-            sample.insert(0, value);
-        }
-        packed.push(metric);
-    }
-    metric::insert(tx, place.report, &packed)?;
-    alert::insert(tx, fresh, place.project, (place.report, place.head, place.start_time), &alerts)?;
-    let counts: Vec<_> = judges
-        .values()
-        .filter(|judge| judge.judged > 0)
-        .map(|judge| (judge.threshold, judge.judged, judge.alerts))
-        .collect();
-    Ok(threshold::count(tx, &counts)?)
 }

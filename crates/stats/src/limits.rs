@@ -53,6 +53,10 @@ pub fn judge(value: f64, limits: &Limits) -> Option<Side> {
     }
 }
 
+/// The most values that are ever looked at. A model that asks for more, or for all, gets the newest of them: what came
+/// before has no say in what is normal today, and one report must not take forever.
+pub const MAX_SAMPLE: usize = 4096;
+
 /// A model made ready for many samples: costly quantiles and the room for sorting are kept between them.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -71,7 +75,7 @@ impl Prepared {
         Self {
             test: model.test,
             fewest: model.min_sample_size.map_or(1, saturate).max(1),
-            most: model.max_sample_size.map_or(usize::MAX, saturate),
+            most: model.max_sample_size.map_or(MAX_SAMPLE, saturate).min(MAX_SAMPLE),
             boundaries: Bounds {
                 lower: model.lower_boundary.filter(valid),
                 upper: model.upper_boundary.filter(valid),
@@ -79,6 +83,11 @@ impl Prepared {
             quantiles: Quantiles::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// How many values of a sample count at the most.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// The same as the function [`limits`] for the model.

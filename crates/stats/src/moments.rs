@@ -6,7 +6,7 @@
 /// exactly that value, so that a constant history has no spread at all.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     let count = values.len() as f64;
-    let (total, error) = sum(values.iter().copied());
+    let (total, error) = sum(values, |value| value);
     let rounded = (total + error) / count;
     let product = rounded * count;
     let product_error = rounded.mul_add(count, -product);
@@ -16,24 +16,39 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 /// The sample standard deviation around the mean, with n − 1 in the denominator, in two passes: the squares are
 /// taken of differences and never subtracted from each other.
 pub(crate) fn deviation(values: &[f64], mean: f64) -> f64 {
-    let (total, error) = sum(values.iter().map(|value| (value - mean) * (value - mean)));
+    let (total, error) = sum(values, |value| (value - mean) * (value - mean));
     ((total + error) / (values.len() as f64 - 1.0)).sqrt()
 }
 
-/// Adds up, and gives the sum together with the rounding errors that were made on the way.
+/// How many sums are made side by side: each addition waits for the one before it, but not for its neighbors.
+const LANES: usize = 4;
+
+/// Adds up what `each` makes of the values, and gives the sum together with the rounding errors that were made on the
+/// way.
 ///
 /// D. E. Knuth's TwoSum for each addition; T. Ogita, S. M. Rump and S. Oishi, "Accurate Sum and Dot Product"
-/// (2005), algorithm Sum2. The two parts added are as good as a sum in twice the working precision.
-fn sum(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let mut total = 0.0_f64;
-    let mut error = 0.0_f64;
-    for value in values {
-        let next = total + value;
-        let taken = next - total;
-        error += (total - (next - taken)) + (value - taken);
-        total = next;
+/// (2005), algorithm Sum2. The two parts added are as good as a sum in twice the working precision, in any order.
+fn sum(values: &[f64], each: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut totals, mut errors) = ([0.0; LANES], [0.0; LANES]);
+    let (rows, rest) = values.as_chunks::<LANES>();
+    for row in rows {
+        for lane in 0..LANES {
+            add(&mut totals[lane], &mut errors[lane], each(row[lane]));
+        }
+    }
+    let (mut total, mut error) = (0.0, errors.into_iter().sum());
+    for value in totals.into_iter().chain(rest.iter().map(|value| each(*value))) {
+        add(&mut total, &mut error, value);
     }
     (total, error)
+}
+
+#[inline]
+fn add(total: &mut f64, error: &mut f64, value: f64) {
+    let next = *total + value;
+    let taken = next - *total;
+    *error += (*total - (next - taken)) + (value - taken);
+    *total = next;
 }
 
 #[cfg(test)]

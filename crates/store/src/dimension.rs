@@ -307,10 +307,12 @@ impl Dimension {
     fn known(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &[Wanted<'_>]) -> Result<Known> {
         let references = || wanted.iter().filter_map(|one| one.reference);
         let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
-        let slugs: Vec<&str> = references().map(NameId::as_str).collect();
+        let texts = || references().map(NameId::as_str);
+        // Most names are no slugs, and need not be looked for among them.
+        let slugs: Vec<&str> = texts().filter(|text| Slug::is_shaped(text)).collect();
         // What a reference says is its name, too, except for those that are known by another.
         let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
-        let names: Vec<&str> = slugs.iter().copied().chain(named.map(|one| one.name)).collect();
+        let names: Vec<&str> = texts().chain(named.map(|one| one.name)).collect();
         let (table, mut known) = (self.table, Known::default());
         tx.each(
             // As in `resolve`; the plus leads to the index of the UUIDs.

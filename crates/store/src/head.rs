@@ -6,13 +6,16 @@
 use std::collections::HashMap;
 
 use tidemark_api::{
+    DEFAULT_MAX_VERSIONS, StartPointPatch,
     branch::{GitHash, Head, StartPoint, Version},
     id::{HeadUuid, NameId},
     time::Timestamp,
 };
 use uuid::Uuid;
 
-use crate::{BranchId, Cells, Fresh, HeadId, ProjectId, Result, Tx, alert, dimension::BRANCH};
+use crate::{
+    BranchId, Cells, Fresh, HeadId, Lock, ProjectId, Result, Tx, alert, dimension::BRANCH, threshold,
+};
 
 /// Where a new head would start: a version that the current head of a branch sees.
 #[derive(Clone, Debug)]
@@ -186,4 +189,39 @@ pub fn create(
 pub fn replace(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
     tx.execute("update head set replaced = $2 where id = $1", &[&head, &now])?;
     alert::silence(tx, head, now)
+}
+
+/// Moves a branch to a start point if that is another than it has. A start point without a hash does not move a head
+/// that started from the same branch: the source moving on is no reason to lose the history.
+pub fn start_from(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    id: BranchId,
+    wanted: &StartPointPatch,
+) -> Result<()> {
+    tx.lock(Lock::Project(project.get()))?;
+    let start = match &wanted.branch {
+        Some(source) => resolve(tx, project, source, wanted.hash.as_ref())?,
+        None => None,
+    };
+    let current = current(tx, id)?;
+    let moves = match &start {
+        _ if wanted.reset.unwrap_or(false) => true,
+        None => false,
+        Some(start) if current.start_branch != Some(start.branch) => true,
+        // The hash it started from may have left the source since; asking for it again is no change.
+        Some(_) if wanted.hash.is_none() || wanted.hash == current.start_hash => false,
+        // A hash that the source does not have says nothing about where to start.
+        Some(start) => start.hash == wanted.hash,
+    };
+    if moves {
+        replace(tx, current.id, fresh.now)?;
+        let max_versions = wanted.max_versions.unwrap_or(DEFAULT_MAX_VERSIONS);
+        create(tx, fresh, id, start.as_ref(), max_versions)?;
+    }
+    if let (Some(start), Some(true)) = (&start, wanted.clone_thresholds) {
+        threshold::mirror(tx, fresh, project, start.branch, id)?;
+    }
+    Ok(())
 }

@@ -180,14 +180,14 @@ pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
     Ok(own.into_iter().map(i64::from).collect())
 }
 
-/// The series and values of a report's vector, in the order of series and iteration.
-pub fn vector<'a>(series: &'a [u8], values: &'a [u8]) -> impl DoubleEndedIterator<Item = (u32, f64)> + 'a {
-    let (series, _) = series.as_chunks();
-    let (values, _) = values.as_chunks();
-    series
-        .iter()
-        .map(|bytes| u32::from_le_bytes(*bytes))
-        .zip(values.iter().map(|bytes| f64::from_le_bytes(*bytes)))
+/// The series of a report's vector, in order.
+pub fn vector_series(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// The values of a report's vector, in the order of series and iteration.
+pub fn vector_values(bytes: &[u8]) -> impl DoubleEndedIterator<Item = f64> + ExactSizeIterator {
+    bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
 }
 
 const fn bucket(series: u32) -> u32 {

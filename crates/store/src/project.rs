@@ -9,6 +9,7 @@ use tidemark_api::{
     slug::Slug,
     time::Timestamp,
 };
+use uuid::Uuid;
 
 use crate::{
     Cells, Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
@@ -88,17 +89,27 @@ fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
 }
 
+/// A project to add.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// Its id; a new one if none is given.
+    pub uuid: Option<Uuid>,
+    /// What it is called.
+    pub name: &'a ResourceName,
+    /// Its slug; made from the name if none is given.
+    pub slug: Option<&'a Slug>,
+    /// Its website.
+    pub url: Option<&'a Url>,
+    /// Who may see it.
+    pub visibility: Visibility,
+}
+
 /// Adds a project to an organization.
-pub fn create(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    organization: OrganizationId,
-    name: &ResourceName,
-    slug: Option<&Slug>,
-    url: Option<&Url>,
-    visibility: Visibility,
-) -> Result<Found> {
-    let uuid = fresh.uuid();
+pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
+    let New { organization, uuid, name, slug, url, visibility } = *new;
+    let uuid = uuid.unwrap_or_else(|| fresh.uuid());
     let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from project where slug = $1)", &[slug])
     })?;

@@ -47,24 +47,44 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// The column that holds what is counted together, and its key.
+    fn owner(&self) -> (&'static str, &dyn Param) {
+        match self {
+            Self::Projects(id) => ("organization_id", id),
+            Self::Heads(id) => ("branch_id", id),
+            Self::Models(id) => ("threshold_id", id),
+            Self::Branches(id)
+            | Self::Testbeds(id)
+            | Self::Benchmarks(id)
+            | Self::Measures(id)
+            | Self::Thresholds(id)
+            | Self::Plots(id)
+            | Self::Reports(id) => ("project_id", id),
+        }
+    }
+}
+
 /// When the `limit`-th newest of them was made, if there are so many.
 pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option<Timestamp>> {
-    let (column, id): (_, &dyn Param) = match &scope {
-        Scope::Projects(id) => ("organization_id", id),
-        Scope::Heads(id) => ("branch_id", id),
-        Scope::Models(id) => ("threshold_id", id),
-        Scope::Branches(id)
-        | Scope::Testbeds(id)
-        | Scope::Benchmarks(id)
-        | Scope::Measures(id)
-        | Scope::Thresholds(id)
-        | Scope::Plots(id)
-        | Scope::Reports(id) => ("project_id", id),
-    };
-    let table = scope.noun();
+    let (table, (column, id)) = (scope.noun(), scope.owner());
     tx.optional(
         &format!("select created from {table} where {column} = $1 order by created desc limit 1 offset $2"),
         &[id, &(i64::from(limit) - 1)],
+        |row| row.get(0),
+    )
+}
+
+/// When the newest one beyond `limit` was made, if there are so many and some of them were made just now.
+pub fn overrun(tx: &mut Tx<'_>, scope: Scope, limit: u32, now: Timestamp) -> Result<Option<Timestamp>> {
+    let (table, (column, id)) = (scope.noun(), scope.owner());
+    tx.optional(
+        &format!(
+            "select created from {table} where {column} = $1
+               and exists (select 1 from {table} as made where made.{column} = $1 and made.created = $3)
+             order by created desc limit 1 offset $2"
+        ),
+        &[id, &i64::from(limit), &now],
         |row| row.get(0),
     )
 }

@@ -24,7 +24,8 @@ pub struct Series {
     pub since: ReportId,
 }
 
-/// The series of a testbed for all these subjects, in the same order; missing ones begin with this report.
+/// The series of a testbed for all these subjects, which are in order and each there once; missing ones begin with this
+/// report.
 pub fn ensure(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -36,45 +37,47 @@ pub fn ensure(
         return Ok(Vec::new());
     }
     let mut known = known(tx, testbed, subjects)?;
-    let mut missing: Vec<Subject> =
-        subjects.iter().filter(|subject| !known.contains_key(subject)).copied().collect();
+    let missing: Vec<Vec<Value<'_>>> = subjects
+        .iter()
+        .zip(&known)
+        .filter(|(_, series)| series.is_none())
+        .map(|(subject, _)| {
+            let columns: [&dyn Param; 6] =
+                [&project, &testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
     if !missing.is_empty() {
-        missing.sort_unstable();
-        missing.dedup();
-        let rows: Vec<Vec<Value<'_>>> = missing
-            .iter()
-            .map(|subject| {
-                let columns: [&dyn Param; 6] =
-                    [&project, &testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
-                columns.into_iter().map(Param::value).collect()
-            })
-            .collect();
         let columns = ["project_id", "testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
-        tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &rows, "")?;
+        tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &missing, "")?;
         known = self::known(tx, testbed, subjects)?;
     }
-    subjects
-        .iter()
-        .map(|subject| known.get(subject).copied().ok_or_else(|| Error::engine("a new series is not there")))
-        .collect()
+    known.into_iter().map(|series| series.ok_or_else(|| Error::engine("a new series is not there"))).collect()
 }
 
-fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<HashMap<Subject, Series>> {
+/// The series of each of these subjects that has one.
+fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Vec<Option<Series>>> {
     let mut benchmarks: Vec<i64> = subjects.iter().map(|subject| subject.benchmark.get()).collect();
-    benchmarks.sort_unstable();
     benchmarks.dedup();
-    let mut known = HashMap::with_capacity(subjects.len());
+    let mut found: Vec<Option<Series>> = vec![None; subjects.len()];
+    let mut place = 0;
+    // Both are in the same order, so that one walk will do.
     tx.each(
         "select benchmark_id, variant_id, measure_id, id, since from series
-         where testbed_id = $1 and benchmark_id in {ints $2}",
+         where testbed_id = $1 and benchmark_id in {ints $2} order by benchmark_id, variant_id, measure_id",
         &[&testbed, &benchmarks],
         |row| {
             let subject = Subject { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
-            known.insert(subject, Series { id: row.get(3)?, since: row.get(4)? });
+            while subjects.get(place).is_some_and(|wanted| *wanted < subject) {
+                place += 1;
+            }
+            if subjects.get(place) == Some(&subject) {
+                found[place] = Some(Series { id: row.get(3)?, since: row.get(4)? });
+            }
             Ok(())
         },
     )?;
-    Ok(known)
+    Ok(found)
 }
 
 /// What these series are of.

@@ -359,6 +359,10 @@ pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param])
     Ok(rows as u64)
 }
 
+/// How many rows are written by one statement. More than one, since each statement makes the search index write down
+/// what it has gathered; few sizes, since each is a statement to keep prepared.
+const ROWS: [usize; 3] = [64, 8, 1];
+
 pub(crate) fn insert_many(
     connection: &Connection,
     table: &str,
@@ -366,14 +370,23 @@ pub(crate) fn insert_many(
     rows: &[Vec<Value<'_>>],
     suffix: &str,
 ) -> Result<u64> {
-    // A prepared statement costs a microsecond a row here; there is nothing to gain from one big statement.
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let places = (1..=columns.len()).map(|place| format!("?{place}")).collect::<Vec<_>>().join(", ");
-    let sql = format!("insert into {table} ({names}) values ({places}) {suffix}");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut inserted = 0;
-    for row in rows {
-        inserted += statement.execute(rusqlite::params_from_iter(row.iter().map(Borrowed)))?;
+    let (mut rest, mut inserted) = (rows, 0);
+    for size in ROWS {
+        let mut statement = None;
+        while let Some((some, others)) = rest.split_at_checked(size) {
+            let statement = match &mut statement {
+                Some(statement) => statement,
+                unprepared => {
+                    let row = format!("({})", vec!["?"; columns.len()].join(", "));
+                    let places = vec![row; size].join(", ");
+                    let sql = format!("insert into {table} ({names}) values {places} {suffix}");
+                    unprepared.insert(connection.prepare_cached(&sql)?)
+                }
+            };
+            inserted += statement.execute(rusqlite::params_from_iter(some.iter().flatten().map(Borrowed)))?;
+            rest = others;
+        }
     }
     Ok(inserted as u64)
 }

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header};
 use tidemark_api::{Actor, ActorKind, ResourceName, Timestamp, UserKeyUuid};
 use tidemark_store::{
-    Fresh, Tx,
+    Fresh, Tx, UserId,
     key::{self, ProjectKeyFound},
     session, token, user,
 };
@@ -87,6 +87,14 @@ pub enum Via {
 }
 
 impl Caller {
+    /// The key of the user, if it is one.
+    pub fn user(&self) -> Option<UserId> {
+        match self {
+            Self::User(by) => Some(by.found.id),
+            _ => None,
+        }
+    }
+
     /// Looks the credential up. The flag says that a deprecated token was seen for the first time.
     pub fn find(tx: &mut Tx<'_>, credential: &Credential, now: Timestamp) -> Result<(Self, bool)> {
         let mut first_use = false;

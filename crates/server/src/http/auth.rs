@@ -4,8 +4,8 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{
-    Accept, AuthAck, AuthUser, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole,
-    OrganizationUuid, ResourceId, ResourceName, Signup, Timestamp,
+    Accept, AuthAck, AuthUser, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole, ResourceId,
+    Signup, Timestamp,
 };
 use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, session, sign_in, user};
 
@@ -14,7 +14,7 @@ use super::{
     answer::Accepted,
     body::Body,
     error::{Error, Result},
-    organization::take_over,
+    organization::personal,
 };
 use crate::{
     App,
@@ -85,7 +85,7 @@ fn sign_up(
     let found = user::create(tx, fresh, &new.name, new.slug.as_ref(), &new.email)?;
     origin.audit(tx, fresh, "user.create", found.user.slug.as_str(), None, &[])?;
     if invited.is_none() {
-        personal_organization(tx, fresh, origin, &found)?;
+        personal(tx, fresh, origin, &found)?;
     }
     let link = sign_in::create(tx, fresh, found.id, &new.email, invited, new.claim, expires)?;
     let message = Message::SignUp { name: found.user.name.clone(), link: Link::new(&link, new.plan) };
@@ -226,7 +226,7 @@ fn confirm_link(
         origin.audit(tx, fresh, "organization.claim", target, Some(claimed.id), &[])?;
     }
     if !member::has_any(tx, found.id)? {
-        personal_organization(tx, fresh, origin, &found)?;
+        personal(tx, fresh, origin, &found)?;
     }
     let session = session::open(tx, fresh, found.id, expires)?;
     origin.audit(tx, fresh, "session.open", slug, None, &[])?;
@@ -307,24 +307,6 @@ fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) -> Result<i
         Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The organization every user starts with: it has the user's id and name, and the user's slug if that is free.
-fn personal_organization(tx: &mut Tx<'_>, fresh: &Fresh, origin: &Origin, found: &user::Found) -> Result<()> {
-    let name: ResourceName = found
-        .user
-        .name
-        .as_str()
-        .parse()
-        .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
-    let uuid = OrganizationUuid::from(found.user.uuid.uuid());
-    organization::release(tx, fresh, uuid)?;
-    // Somebody who handed the first one over gets another with an id of its own.
-    let taken = organization::exists(tx, uuid)?;
-    let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
-    take_over(tx, fresh, created.id, found.id)?;
-    let slug = created.organization.slug.as_str();
-    origin.audit(tx, fresh, "organization.create", slug, Some(created.id), &[])
 }
 
 /// Counts an attempt by the address it comes from, and by that and the account it is for: a stranger cannot shut

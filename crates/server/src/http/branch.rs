@@ -4,9 +4,8 @@ use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
     Branch, BranchFilter, BranchPatch, DEFAULT_MAX_VERSIONS, HeadQuery, NewBranch, Page, ResourceId,
-    StartPointPatch,
 };
-use tidemark_store::{BranchId, Fresh, Lock, ProjectId, Tx, branch, head, quota::Scope, threshold};
+use tidemark_store::{Tx, branch, head, quota::Scope, threshold};
 use utoipa::IntoParams;
 
 use super::{
@@ -15,9 +14,8 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    quota::Quota,
 };
-use crate::App;
+use crate::{App, quota::Quota};
 
 /// A project and a branch in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -110,48 +108,13 @@ pub(super) async fn update(
         if let Some(wanted) = &patch.start_point {
             let claimed = project.project.claimed.is_some();
             quota.check(tx, Scope::Heads(id), claimed, fresh.now)?;
-            start_from(tx, &fresh, project.id, id, wanted)?;
+            head::start_from(tx, &fresh, project.id, id, wanted)?;
         }
         let (name, slug) = (patch.name.as_ref(), patch.slug.as_ref());
         branch::update(tx, project.id, id, name, slug, patch.archived, fresh.now)?;
         Ok::<_, Error>(branch::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))
-}
-
-/// Moves a branch to a start point if that is another than it has. A start point without a hash does not move a head
-/// that started from the same branch: the source moving on is no reason to lose the history.
-pub(crate) fn start_from(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    project: ProjectId,
-    id: BranchId,
-    wanted: &StartPointPatch,
-) -> Result<()> {
-    tx.lock(Lock::Project(project.get()))?;
-    let start = match &wanted.branch {
-        Some(source) => head::resolve(tx, project, source, wanted.hash.as_ref())?,
-        None => None,
-    };
-    let current = head::current(tx, id)?;
-    let moves = match &start {
-        _ if wanted.reset.unwrap_or(false) => true,
-        None => false,
-        Some(start) if current.start_branch != Some(start.branch) => true,
-        // The hash it started from may have left the source since; asking for it again is no change.
-        Some(_) if wanted.hash.is_none() || wanted.hash == current.start_hash => false,
-        // A hash that the source does not have says nothing about where to start.
-        Some(start) => start.hash == wanted.hash,
-    };
-    if moves {
-        head::replace(tx, current.id, fresh.now)?;
-        let max_versions = wanted.max_versions.unwrap_or(DEFAULT_MAX_VERSIONS);
-        head::create(tx, fresh, id, start.as_ref(), max_versions)?;
-    }
-    if let (Some(start), Some(true)) = (&start, wanted.clone_thresholds) {
-        threshold::mirror(tx, fresh, project, start.branch, id)?;
-    }
-    Ok(())
 }
 
 /// Delete a branch that nothing uses.

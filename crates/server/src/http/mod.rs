@@ -25,7 +25,6 @@ mod plot;
 mod project;
 mod project_key;
 mod project_member;
-mod quota;
 mod report;
 mod run;
 mod server;

@@ -8,13 +8,13 @@ use axum::{
 use serde::Deserialize;
 use tidemark_api::{
     Allowed, NewClaim, NewOrganization, Organization as Wire, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, OrganizationRole, Page, ResourceId,
+    OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
-use tidemark_store::{self as store, Fresh, Lock, OrganizationId, Tx, UserId, member, organization};
+use tidemark_store::{self as store, Fresh, Lock, OrganizationId, Tx, UserId, member, organization, user};
 use utoipa::IntoParams;
 
 use super::{
-    access::{self, Delete, Edit, Organization, Signed, View},
+    access::{self, Delete, Edit, Organization, Origin, Signed, View},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query, segment},
     error::{Error, Result},
@@ -85,6 +85,30 @@ pub(super) fn take_over(
         member::add(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
     }
     Ok(free)
+}
+
+/// The organization every user starts with: it has the user's id and name, and the user's slug if that is free.
+pub(super) fn personal(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    found: &user::Found,
+) -> Result<OrganizationId> {
+    let name: ResourceName = found
+        .user
+        .name
+        .as_str()
+        .parse()
+        .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
+    let uuid = OrganizationUuid::from(found.user.uuid.uuid());
+    organization::release(tx, fresh, uuid)?;
+    // Somebody who handed the first one over gets another with an id of its own.
+    let taken = organization::exists(tx, uuid)?;
+    let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
+    take_over(tx, fresh, created.id, found.id)?;
+    let slug = created.organization.slug.as_str();
+    origin.audit(tx, fresh, "organization.create", slug, Some(created.id), &[])?;
+    Ok(created.id)
 }
 
 /// View an organization.

@@ -20,9 +20,8 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     organization::OrganizationPath,
-    quota::Quota,
 };
-use crate::{App, auth::caller::Caller};
+use crate::{App, auth::caller::Caller, quota::Quota};
 
 /// A project in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -84,15 +83,15 @@ pub(super) async fn create(
         let claimed = organization.organization.claimed.is_some();
         quota.check(tx, Scope::Projects(organization.id), claimed, fresh.now)?;
         let visibility = new.visibility.unwrap_or(Visibility::Public);
-        let found = project::create(
-            tx,
-            &fresh,
-            organization.id,
-            &new.name,
-            new.slug.as_ref(),
-            new.url.as_ref(),
+        let new = project::New {
+            organization: organization.id,
+            uuid: None,
+            name: &new.name,
+            slug: new.slug.as_ref(),
+            url: new.url.as_ref(),
             visibility,
-        )?;
+        };
+        let found = project::create(tx, &fresh, &new)?;
         project_member::add(tx, found.id, organization.by.found.id, ProjectRole::Maintainer, fresh.now)?;
         let detail = [("visibility", visibility.as_str())];
         let slug = found.project.slug.as_str();

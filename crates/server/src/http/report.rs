@@ -3,8 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
-use tidemark_store::{Lock, Tx, branch, quota::Scope, report, testbed};
-use tokio::task::spawn_blocking;
+use tidemark_store::{Lock, Tx, branch, report, testbed};
 use utoipa::IntoParams;
 
 use super::{
@@ -13,10 +12,13 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    quota::Quota,
     run,
 };
-use crate::{App, auth::caller::Caller, ingest};
+use crate::{
+    App,
+    ingest::{self, Home, Submission},
+    quota::Quota,
+};
 
 /// A project and a report in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -76,35 +78,11 @@ pub(super) async fn create(
     Body(new): Body<NewReport>,
 ) -> Result<Created<Report>> {
     run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
-    let settings = new.settings.unwrap_or_default();
-    let texts = new.results;
-    let results = spawn_blocking(move || ingest::read(&texts, settings))
-        .await
-        .map_err(|error| Error::Internal(error.into()))??;
-    let submission = ingest::Submission {
-        user: match &project.caller {
-            Caller::User(by) => Some(by.found.id),
-            _ => None,
-        },
-        branch: new.branch,
-        hash: new.hash,
-        start_point: new.start_point,
-        testbed: new.testbed,
-        spec_reset: false,
-        thresholds: new.thresholds,
-        start_time: new.start_time,
-        end_time: new.end_time,
-        adapter: settings.adapter.unwrap_or_default(),
-        results,
-        idempotency_key: new.idempotency_key.map(|key| key.0),
-    };
+    let submission = Submission::read_aside(new, project.caller.user(), false).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
-    let (id, organization, claimed) = (project.id, project.organization, project.project.claimed.is_some());
-    let write = move |tx: &mut Tx<'_>| {
-        quota.check(tx, Scope::Reports(id), claimed, fresh.now)?;
-        quota.check_metrics(tx, organization, claimed, fresh.now)?;
-        ingest::record(tx, &fresh, id, &submission)
-    };
+    let claimed = project.project.claimed.is_some();
+    let home = Home { project: project.id, organization: project.organization, claimed };
+    let write = move |tx: &mut Tx<'_>| ingest::record(tx, &fresh, quota, home, &submission);
     let report = app.db.write(write).await?;
     Ok(Created(app.db.read(move |tx| report::view(tx, &project.project, report)).await?))
 }

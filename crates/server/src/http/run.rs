@@ -4,27 +4,27 @@ use std::net::IpAddr;
 
 use axum::extract::State;
 use tidemark_api::{
-    GitHash, NameId, NewRun, OrganizationRole, ProjectRole, ProjectUuid, Report, ResourceId, ResourceName,
-    RunContext, Slug, Visibility,
+    GitHash, NameId, NewReport, NewRun, OrganizationPermission, ProjectRole, ProjectUuid, Report, ResourceId,
+    ResourceName, RunContext, Slug, Visibility,
 };
 use tidemark_store::{
-    Fresh, Lock, Tx, member, organization, project, project_member, quota::Scope, report, user,
+    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope, report,
 };
-use tokio::task::spawn_blocking;
+use uuid::Uuid;
 
 use super::{
     access::{self, Anyone, Origin},
     answer::Created,
     body::Body,
     error::{Error, Result},
-    organization::take_over,
-    quota::Quota,
+    organization::{personal, take_over},
 };
 use crate::{
     App,
-    auth::caller::Caller,
-    ingest,
+    auth::caller::{Caller, SignedIn},
+    ingest::{self, Home, Submission},
     limits::{Rule, address_key},
+    quota::Quota,
 };
 
 /// The branch of a run that does not say, and its testbed.
@@ -34,6 +34,8 @@ const TESTBED: &str = "localhost";
 const PROJECT: &str = "Project";
 /// The longest name of a project, in bytes.
 const NAME_MAX: usize = 64;
+/// How many letters of it a slug begins with at the most.
+const NAME_IN_SLUG: usize = 42;
 
 /// Record a run. A project that is not known yet is made: for a signed-in user in the user's own organization, for
 /// anybody else as one that can be claimed later.
@@ -45,44 +47,38 @@ pub(super) async fn create(
     origin: Origin,
     Body(new): Body<NewRun>,
 ) -> Result<Created<Report>> {
-    limit(&app, &caller, origin.address, None).await?;
-    let target = target(&caller, &new)?;
-    let context = new.context.unwrap_or_default();
-    let (branch, testbed) = (
-        new.branch.map_or_else(|| branch(&context), Ok)?,
-        new.testbed.map_or_else(|| testbed(&context), Ok)?,
-    );
-    let settings = new.settings.unwrap_or_default();
-    let texts = new.results;
-    let results = spawn_blocking(move || ingest::read(&texts, settings))
-        .await
-        .map_err(|error| Error::Internal(error.into()))??;
-    let submission = ingest::Submission {
-        user: match &caller {
-            Caller::User(by) => Some(by.found.id),
-            _ => None,
-        },
-        branch,
-        hash: new.hash.or_else(|| context.branch_hash()?.parse::<GitHash>().ok()),
+    let id = target(&caller, &new)?;
+    let (who, wanted) = (caller.clone(), id.clone());
+    let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
+    if known.is_none() {
+        may_make(&caller, &id)?;
+    }
+    limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
+
+    let NewRun { context, spec_reset, .. } = new;
+    let known = context.clone().unwrap_or_default();
+    let report = NewReport {
+        branch: new.branch.map_or_else(|| branch(&known), Ok)?,
+        hash: new.hash.or_else(|| known.branch_hash()?.parse::<GitHash>().ok()),
         start_point: new.start_point,
-        testbed,
-        spec_reset: new.spec_reset.unwrap_or(false),
+        testbed: new.testbed.map_or_else(|| testbed(&known), Ok)?,
         thresholds: new.thresholds,
         start_time: new.start_time,
         end_time: new.end_time,
-        adapter: settings.adapter.unwrap_or_default(),
-        results,
-        idempotency_key: new.idempotency_key.map(|key| key.0),
+        results: new.results,
+        settings: new.settings,
+        idempotency_key: new.idempotency_key,
     };
+    let submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let origin = Origin { actor: caller.actor(), ..origin };
+    let target = Target { id, context };
     let write = move |tx: &mut Tx<'_>| {
-        let found = find_or_make(tx, &fresh, &quota, &caller, &origin, &target)?;
+        let found = find_or_make(tx, &fresh, quota, &caller, &origin, &target)?;
         let found = claim(tx, &fresh, &caller, &origin, found)?;
         let claimed = found.project.claimed.is_some();
-        quota.check(tx, Scope::Reports(found.id), claimed, fresh.now)?;
-        quota.check_metrics(tx, found.organization, claimed, fresh.now)?;
-        let report = ingest::record(tx, &fresh, found.id, &submission)?;
+        let home = Home { project: found.id, organization: found.organization, claimed };
+        let report = ingest::record(tx, &fresh, quota, home, &submission)?;
         Ok::<_, Error>((found.project, report))
     };
     let (project, report) = app.db.write(write).await?;
@@ -118,33 +114,35 @@ pub(super) async fn limit(
 /// The project that a run is for.
 struct Target {
     id: ResourceId,
-    /// What it is called if it has to be made; none if there is nothing to name it after.
-    name: Option<ResourceName>,
+    /// What it is named after if it has to be made.
+    context: Option<RunContext>,
 }
 
-fn target(caller: &Caller, new: &NewRun) -> Result<Target> {
-    let id = match (&new.project, caller, &new.context) {
-        (Some(id), ..) => id.clone(),
-        (None, Caller::Project(key), _) => ResourceId::Uuid(key.project_uuid),
-        (None, _, Some(context)) => ResourceId::Slug(slug(context)?),
-        (None, _, None) => {
-            return Err(Error::Invalid(
-                "The run does not say which project it is for: give `project`, or a `context` to name a new one after."
-                    .into(),
-            ));
-        }
-    };
-    let name = new.context.as_ref().map(name).transpose()?;
-    Ok(Target { id, name })
+fn target(caller: &Caller, new: &NewRun) -> Result<ResourceId> {
+    match (&new.project, caller, &new.context) {
+        (Some(id), ..) => Ok(id.clone()),
+        (None, Caller::Project(key), _) => Ok(ResourceId::Uuid(key.project_uuid)),
+        (None, _, Some(context)) => Ok(ResourceId::Slug(slug(context)?)),
+        (None, _, None) => Err(Error::Invalid(
+            "The run does not say which project it is for: give `project`, or a `context` to name a new one after."
+                .into(),
+        )),
+    }
 }
 
 /// The slug of the project of a repository on a machine.
 fn slug(context: &RunContext) -> Result<Slug> {
-    let parts = [(context.repo_name(), 42), (context.repo_hash(), 7), (context.testbed_fingerprint(), 13)];
-    let parts =
-        parts.into_iter().filter_map(|(text, most)| Some(text?.chars().take(most).collect::<String>()));
-    let text = parts.collect::<Vec<_>>().join(" ");
-    Slug::derive(&text).ok_or_else(|| {
+    let cut = |text: Option<&str>, most| Some(text?.chars().take(most).collect::<String>());
+    // Some letters become several; then fewer of them fit.
+    let slug = (0..=NAME_IN_SLUG).rev().find_map(|most| {
+        let parts = [
+            cut(context.repo_name(), most),
+            cut(context.repo_hash(), 7),
+            cut(context.testbed_fingerprint(), 13),
+        ];
+        Slug::derive(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    });
+    slug.ok_or_else(|| {
         Error::Invalid(
             "The `context` names no repository and no machine to name a project after; give `project` instead.".into(),
         )
@@ -180,7 +178,7 @@ fn testbed(context: &RunContext) -> Result<NameId> {
 fn find_or_make(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    quota: &Quota,
+    quota: Quota,
     caller: &Caller,
     origin: &Origin,
     target: &Target,
@@ -195,33 +193,49 @@ fn find_or_make(
     }
 }
 
+/// The slug of a project that is not there yet, if the caller may make it.
+fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
+    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
+    let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
+    access::may_make(caller)?;
+    Ok(slug)
+}
+
 /// Makes the project of a run.
 fn make(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    quota: &Quota,
+    quota: Quota,
     caller: &Caller,
     origin: &Origin,
     target: &Target,
 ) -> Result<project::Found> {
-    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
-    let ResourceId::Slug(slug) = &target.id else { return Err(access::hidden_project()) };
-    access::may_make(caller)?;
-    let Some(name) = &target.name else {
+    let slug = may_make(caller, &target.id)?;
+    let Some(context) = &target.context else {
         return Err(Error::Invalid(format!(
             "There is no project `{slug}` yet, and without a `context` there is nothing to name it after."
         )));
     };
-    let (organization, claimed, name) = match caller {
-        Caller::User(by) => {
-            let own = own_organization(tx, fresh, &by.found)?;
-            let name = project::free_name(tx, own, name)?;
-            (own, true, name)
-        }
-        _ => (unclaimed_organization(tx, fresh, slug, name)?, false, name.clone()),
+    let mut name = name(context)?;
+    // The organization of a project that nobody owns is made for it alone and shares its id.
+    let (organization, uuid) = match caller {
+        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None),
+        _ => unclaimed_organization(tx, fresh, slug, &name)?,
     };
+    let claimed = matches!(caller, Caller::User(_));
+    if claimed {
+        name = project::free_name(tx, organization, &name)?;
+    }
     quota.check(tx, Scope::Projects(organization), claimed, fresh.now)?;
-    let found = project::create(tx, fresh, organization, &name, Some(slug), None, Visibility::Public)?;
+    let new = project::New {
+        organization,
+        uuid,
+        name: &name,
+        slug: Some(slug),
+        url: None,
+        visibility: Visibility::Public,
+    };
+    let found = project::create(tx, fresh, &new)?;
     if let Caller::User(by) = caller {
         project_member::add(tx, found.id, by.found.id, ProjectRole::Maintainer, fresh.now)?;
     }
@@ -240,42 +254,41 @@ fn make(
 fn own_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    user: &user::Found,
-) -> Result<tidemark_store::OrganizationId> {
-    let uuid = user.user.uuid.uuid();
-    match organization::find(tx, &ResourceId::Uuid(uuid)) {
-        Ok(found) => Ok(found.id),
-        Err(tidemark_store::Error::NotFound(_)) => {
-            organization::release(tx, fresh, uuid.into())?;
-            let name = user
-                .user
-                .name
-                .as_str()
-                .parse()
-                .map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))?;
-            let own = organization::create(tx, fresh, Some(uuid.into()), &name, None)?.id;
-            organization::claim(tx, own, fresh.now)?;
-            member::add(tx, own, user.id, OrganizationRole::Leader, fresh.now)?;
-            Ok(own)
+    origin: &Origin,
+    by: &SignedIn,
+) -> Result<OrganizationId> {
+    match organization::find(tx, &ResourceId::Uuid(by.found.user.uuid.uuid())) {
+        Ok(found) => {
+            let role = member::role(tx, found.id, by.found.id)?;
+            if access::allowed(by, role, OrganizationPermission::Create) {
+                return Ok(found.id);
+            }
+            Err(Error::Forbidden(
+                "There is no such project yet, and the organization that came with your account is in other hands now; \
+                 create the project in another organization first."
+                    .into(),
+            ))
         }
+        Err(tidemark_store::Error::NotFound(_)) => personal(tx, fresh, origin, &by.found),
         Err(error) => Err(error.into()),
     }
 }
 
-/// An organization that nobody owns, of the same slug as the project to be.
+/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id.
 fn unclaimed_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     slug: &Slug,
     name: &ResourceName,
-) -> Result<tidemark_store::OrganizationId> {
+) -> Result<(OrganizationId, Option<Uuid>)> {
     match organization::find(tx, &ResourceId::Slug(slug.clone())) {
-        Ok(found) if found.organization.claimed.is_none() => Ok(found.id),
+        Ok(found) if found.organization.claimed.is_none() => Ok((found.id, None)),
         Ok(_) => Err(Error::Unauthorized(format!(
             "The organization `{slug}` belongs to somebody; sign in to make a project, or use another slug."
         ))),
         Err(tidemark_store::Error::NotFound(_)) => {
-            Ok(organization::create(tx, fresh, None, name, Some(slug))?.id)
+            let made = organization::create(tx, fresh, None, name, Some(slug))?;
+            Ok((made.id, Some(made.organization.uuid.uuid())))
         }
         Err(error) => Err(error.into()),
     }

@@ -22,9 +22,8 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    quota::Quota,
 };
-use crate::App;
+use crate::{App, quota::Quota};
 
 /// A project and a threshold in the path.
 #[derive(Debug, Deserialize, IntoParams)]

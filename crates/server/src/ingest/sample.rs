@@ -7,9 +7,10 @@ use tidemark_store::{ReportId, Tx, metric, report, series::Series, version};
 use super::Place;
 use crate::http::error::Result;
 
-/// How many reports are read at first when a sample has no greatest size, and at the most in one go.
-const FEW: i64 = 64;
+/// The most reports that are read in one go.
 const MANY: i64 = 1024;
+/// A size that is enough for most samples.
+const COMMON: usize = 64;
 
 /// A series and the sample that its model asks for.
 pub(super) struct Wanted {
@@ -23,14 +24,14 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// What a model needs to know of a series; nothing if it looks at no sample.
-    pub(super) fn new(series: Series, model: &Model, start_time: Timestamp) -> Option<Self> {
+    pub(super) fn new(series: Series, model: &Model, most: usize, start_time: Timestamp) -> Option<Self> {
         if model.test == Test::Static {
             return None;
         }
-        let most =
-            model.max_sample_size.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
         let from = model.window.map_or(Timestamp::MIN, |window| start_time.plus_seconds(-i64::from(window)));
-        Some(Self { series: series.id, values: Vec::new(), since: series.since, most, from })
+        // One more than is looked at: later iterations of the report come in at the front.
+        let values = Vec::with_capacity(most.min(COMMON) + 1);
+        Some(Self { series: series.id, values, since: series.since, most, from })
     }
 
     fn is_full(&self) -> bool {
@@ -49,7 +50,8 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
     if open(&wanted).is_none() {
         return Ok(wanted);
     }
-    let most = wanted.iter().map(|one| i64::try_from(one.most).unwrap_or(FEW)).max().unwrap_or(FEW);
+    let most = wanted.iter().map(|one| one.most).max().unwrap_or_default();
+    let mut walk = Walk::default();
     for stretch in version::history(tx, place.head)? {
         let Some((since, from)) = open(&wanted) else { break };
         let mut earlier = report::Earlier {
@@ -60,11 +62,11 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
             since,
             before: place.report,
             offset: 0,
-            limit: most.clamp(1, MANY),
+            limit: i64::try_from(most).unwrap_or(MANY).clamp(1, MANY),
         };
         loop {
             let found = report::vectors(tx, &stretch, &earlier, |start_time, series, values| {
-                take(&mut wanted, start_time, metric::vector(series, values));
+                walk.take(&mut wanted, start_time, series, values);
             })?;
             if found < earlier.limit || open(&wanted).is_none() {
                 break;
@@ -76,20 +78,43 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
     Ok(wanted)
 }
 
-/// Takes from one report what is wanted. Both are in the order of their series, so that one walk will do; it goes
-/// backward, since of a report's iterations the last is the newest.
-fn take(wanted: &mut [Wanted], start_time: Timestamp, vector: impl DoubleEndedIterator<Item = (u32, f64)>) {
-    let mut wanted = wanted.iter_mut().rev().peekable();
-    for (series, value) in vector.rev() {
-        while wanted.next_if(|one| one.series > series).is_some() {}
-        match wanted.peek_mut() {
-            Some(one) if one.series == series => {
-                if !one.is_full() && start_time >= one.from {
-                    one.values.push(value);
-                }
+/// Which sample each value of a vector belongs to. Most reports of a project have the same series, so that one answer
+/// does for many.
+#[derive(Default)]
+struct Walk {
+    series: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl Walk {
+    /// Takes from one report what is wanted.
+    fn take(&mut self, wanted: &mut [Wanted], start_time: Timestamp, series: &[u8], values: &[u8]) {
+        if self.series != series {
+            self.follow(wanted, series);
+        }
+        // Backward, since of a report's iterations the last is the newest.
+        for (place, value) in self.places.iter().zip(metric::vector_values(values)).rev() {
+            if let Some(one) = wanted.get_mut(*place)
+                && !one.is_full()
+                && start_time >= one.from
+            {
+                one.values.push(value);
             }
-            Some(_) => {}
-            None => break,
+        }
+    }
+
+    /// Finds the places; both are in the order of their series.
+    fn follow(&mut self, wanted: &[Wanted], series: &[u8]) {
+        self.series.clear();
+        self.series.extend_from_slice(series);
+        self.places.clear();
+        let mut place = 0;
+        for series in metric::vector_series(series) {
+            while wanted.get(place).is_some_and(|one| one.series < series) {
+                place += 1;
+            }
+            let is_wanted = wanted.get(place).is_some_and(|one| one.series == series);
+            self.places.push(if is_wanted { place } else { usize::MAX });
         }
     }
 }

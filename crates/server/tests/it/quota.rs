@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::both;
+use crate::{both, report::report_body};
 
 const SMALL: &str = "
     [plus.rate_limiting]
@@ -62,6 +62,30 @@ both! {
         server.pass(3000);
         server.post(&plots, t, plot).await.expect(201);
         server.post("/v0/organizations/ada/projects", t, third).await.expect(201);
+    }
+
+    async fn what_a_report_makes_is_limited(server: TestServer = SMALL) {
+        let ada = server.person("Ada").await;
+        let project = server.project(&ada, json!({ "name": "Lab" })).await;
+        let reports = format!("{project}/reports");
+        let named = |names: &[&str]| {
+            let latency = json!({ "latency": { "value": 1 } });
+            json!([Value::Object(names.iter().map(|name| ((*name).to_owned(), latency.clone())).collect()).to_string()])
+        };
+        let known = "0190a000-0000-7000-8000-00000000000f";
+        let lines = [
+            server.post(&reports, &ada.token, report_body(named(&["a", "b", "c"]), json!({}))).await,
+            server.post(&reports, &ada.token, report_body(named(&["a"]), json!({ "idempotency_key": known }))).await.expect(201),
+            server.post(&reports, &ada.token, report_body(named(&["a"]), json!({ "branch": "other" }))).await.expect(201),
+            server.post(&reports, &ada.token, report_body(named(&["a"]), json!({}))).await,
+        ];
+        assert_snapshot!("quota_of_reports", format!("{}\n{}", lines[0].line(), lines[3].line()));
+        // What is recorded already is answered as it was.
+        let again = report_body(named(&["a"]), json!({ "idempotency_key": known }));
+        assert_eq!(server.post(&reports, &ada.token, again).await.expect(201).text("/uuid"), lines[1].text("/uuid"));
+        for (noun, total) in [("benchmarks", 1), ("branches", 2), ("reports", 2)] {
+            assert_eq!(server.get(&format!("{project}/{noun}"), &ada.token).await.total(), total, "{noun}");
+        }
     }
 
     async fn what_nobody_owns_gets_less(server: TestServer = SMALL) {

@@ -2,8 +2,11 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_api::NewReport;
-use tidemark_server::ingest::{self, Submission};
+use tidemark_server::{
+    ingest::{self, Home, Submission},
+    quota::Quota,
+};
+use tidemark_store::{Fresh, OrganizationId, ProjectId, ReportId, Tx};
 
 use crate::{Answer, Lab, both};
 
@@ -63,24 +66,17 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// The same as what is recorded of it.
-pub(crate) fn submission(results: Value, more: Value) -> Submission {
-    let new: NewReport = serde_json::from_value(report_body(results, more)).unwrap();
-    let settings = new.settings.unwrap_or_default();
-    Submission {
-        user: None,
-        branch: new.branch,
-        hash: new.hash,
-        start_point: new.start_point,
-        testbed: new.testbed,
-        spec_reset: false,
-        thresholds: new.thresholds,
-        start_time: new.start_time,
-        end_time: new.end_time,
-        adapter: settings.adapter.unwrap_or_default(),
-        results: ingest::read(&new.results, settings).unwrap(),
-        idempotency_key: None,
-    }
+/// Records the same without HTTP.
+pub(crate) fn record(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    (organization, project): (OrganizationId, ProjectId),
+    results: Value,
+    more: Value,
+) -> ReportId {
+    let new = serde_json::from_value(report_body(results, more)).unwrap();
+    let home = Home { project, organization, claimed: true };
+    ingest::record(tx, fresh, Quota::NONE, home, &Submission::read(new, None, false).unwrap()).unwrap()
 }
 
 /// The result of one benchmark.
@@ -261,6 +257,17 @@ both! {
             (both("a", "a-bencher-ignore"), json!({})),
         ]).await;
         assert_snapshot!("report_two_spellings", lines);
+        // A suffix does not change what the rest means.
+        let first = lab.report(json!([json!({ "foo bar": { "latency": { "value": 1 } } }).to_string()]), json!({})).await.expect(201);
+        let ignored = json!([json!({ "foo-bar-bencher-ignore": { "latency": { "value": 2 } } }).to_string()]);
+        let ignored = lab.report(ignored, json!({})).await.expect(201);
+        let benchmark = "/results/0/0/benchmark/uuid";
+        assert_eq!(ignored.text(benchmark), first.text(benchmark));
+        // Folded, both are values of the one benchmark.
+        let spelled = |name: &str, value: i64| json!({ name: { "latency": { "value": value } } }).to_string();
+        let folded = json!({ "settings": { "fold": "mean" } });
+        let folded = lab.report(json!([spelled("foo bar", 10), spelled("foo-bar", 20)]), folded).await.expect(201);
+        assert_eq!(values(&folded), [(0, "foo bar".into(), "Latency".into(), 15.0)]);
         // Each with a measure of its own they go together, and so they do in different iterations.
         let one = json!({ "a b": { "latency": { "value": 1 } }, "a-b": { "throughput": { "value": 2 } } }).to_string();
         let report = lab.report(json!([one, json!({ "a-b": { "latency": { "value": 3 } } }).to_string()]), json!({})).await.expect(201);
@@ -305,6 +312,15 @@ both! {
             let found = (metric["value"].as_f64(), metric["lower_value"].as_f64(), metric["upper_value"].as_f64());
             assert_eq!(found, (Some(value), lower, None), "{fold} of {results}");
         }
+    }
+
+    async fn a_report_has_so_many_iterations(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let results = json!(vec![bench(1.0); 1001]);
+        assert_snapshot!("report_iterations", lab.refused([(results.clone(), json!({}))]).await);
+        lab.report(results, json!({ "settings": { "fold": "max" } })).await.expect(201);
+        let most = lab.report(json!(vec![bench(1.0); 1000]), json!({})).await.expect(201);
+        assert_eq!(most.body["counts"]["results"].as_array().unwrap().len(), 1000);
     }
 
     async fn an_average_is_chosen(server: TestServer) {

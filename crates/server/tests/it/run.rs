@@ -57,6 +57,7 @@ both! {
         let first = send(&server, "", context("My Repo")).await.expect(201);
         assert_snapshot!("run_anonymous", server.show(&first));
         assert_eq!(place(&first), ("my-repo-0123456-cws1tbnfkj8h3".into(), "My Repo".into(), false, None));
+        assert_eq!(first.text("/project/organization"), first.text("/project/uuid"), "both are made for the run");
         let again = send(&server, "", context("My Repo")).await.expect(201);
         assert_eq!(again.text("/project/uuid"), first.text("/project/uuid"));
         let named = send(&server, "", json!({ "project": "my-repo-0123456-cws1tbnfkj8h3" })).await.expect(201);
@@ -89,8 +90,15 @@ both! {
         let made = send(&server, "", json!({ "project": "bare", "context": {} })).await.expect(201);
         assert_eq!(place(&made), ("bare".into(), "Project".into(), false, None));
 
+        // Letters that become several ones leave room for fewer.
+        let made = send(&server, "", context(&"\u{57fa}\u{51c6}".repeat(30))).await.expect(201);
+        assert_eq!(made.text("/project/slug"), "ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-0123456-cws1tbnfkj8h3");
+        // What a project would be called matters only if it is to be made.
+        send(&server, "", named("chosen", "a\tb")).await.expect(201);
+
         let mut lines = Vec::new();
         for body in [
+            json!({ "project": "new", "context": { "tidemark.dev/v0/repo/name": "a\tb" } }),
             json!({}),
             json!({ "context": {} }),
             json!({ "context": { "tidemark.dev/v0/repo/name": "  ", "other": "x" } }),
@@ -178,6 +186,36 @@ both! {
             server.post("/v0/projects/lab/members", &ada.token, member).await.expect(201);
             send(&server, &person.token, json!({ "project": "lab" })).await.expect(status);
         }
+    }
+
+    async fn a_bad_credential_is_refused_whatever_is_sent(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.project(&ada, json!({ "name": "Mine" })).await;
+        for project in ["mine", "new"] {
+            let answer = send(&server, "nonsense", named(project, "a\tb")).await.expect(401);
+            assert_eq!(answer.headers["www-authenticate"], "Bearer");
+        }
+    }
+
+    async fn an_organization_in_other_hands_gets_no_project(server: TestServer) {
+        server.person("Admin").await;
+        let (ada, ben) = (server.person("Ada").await, server.person("Ben").await);
+        server.join(&ada.uuid, &ada, &ben, "leader").await;
+        let ada_there = format!("/v0/organizations/{}/members/{}", ada.uuid, ada.uuid);
+        server.patch(&ada_there, &ben.token, json!({ "role": "member" })).await.expect(200);
+        let refused = send(&server, &ada.token, named("theirs", "Theirs")).await;
+        assert_snapshot!("run_other_hands", refused.line());
+        assert_eq!(server.get("/v0/projects/theirs", &ben.token).await.status, 404);
+    }
+
+    async fn every_run_counts_for_its_project(server: TestServer = "[plus.rate_limiting.project]\nruns = { minute = 3 }\n") {
+        let ada = server.person("Ada").await;
+        send(&server, "", named("busy", "Busy")).await.expect(201);
+        for token in ["", "", &ada.token] {
+            send(&server, token, json!({ "project": "busy" })).await.expect(201);
+        }
+        send(&server, &ada.token, json!({ "project": "busy" })).await.expect(429);
+        send(&server, &ada.token, named("idle", "Idle")).await.expect(201);
     }
 
     async fn a_key_is_for_its_project(server: TestServer) {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use tidemark_api::{
     NewModel, OrganizationRole, ProjectRole, ResourceId, ThresholdUuid, Visibility, XAxis, YAxis,
 };
-use tidemark_server::ingest;
 use tidemark_store::{
     Tx, benchmark, branch, head, invitation, key, measure, member, organization, plot, project,
     project_member, testbed, threshold, user,
@@ -18,7 +17,7 @@ use tidemark_store::{
 
 use crate::{
     Lab, Person, TestServer, both,
-    report::{bench, report_body, submission},
+    report::{bench, record, report_body},
 };
 
 const LISTS: &[&str] = &[
@@ -84,7 +83,15 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
                 ada,
                 fresh.now.plus_seconds(60),
             )?;
-            project::create(tx, &fresh, home, &name, None, None, Visibility::Public)?;
+            let new = project::New {
+                organization: home,
+                uuid: None,
+                name: &name,
+                slug: None,
+                url: None,
+                visibility: Visibility::Public,
+            };
+            project::create(tx, &fresh, &new)?;
             project_member::add(tx, project, person, ProjectRole::Viewer, fresh.now)?;
             let hash = fresh.uuid().as_bytes().repeat(2);
             let key = key::New { name: &name, hash: &hash, expires: fresh.now.plus_seconds(60) };
@@ -109,7 +116,7 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
             last = Some(threshold.threshold.uuid);
             let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
             let more = json!({ "branch": text, "testbed": text, "thresholds": limit });
-            ingest::record(tx, &fresh, project, &submission(json!([bench(1.0)]), more)).unwrap();
+            record(tx, &fresh, (home, project), json!([bench(1.0)]), more);
             if number < PLOTS {
                 let dimensions = plot::Dimensions {
                     branches: vec![threshold.threshold.branch.uuid],

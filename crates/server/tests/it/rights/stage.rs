@@ -4,12 +4,9 @@ use serde_json::{Value, json};
 use tidemark_api::{
     DEFAULT_MAX_VERSIONS, Email, NewModel, OrganizationRole, ProjectRole, ResourceId, Visibility,
 };
-use tidemark_server::{
-    auth::{
-        jwt::Audience,
-        key::{Kind, generate, hash},
-    },
-    ingest,
+use tidemark_server::auth::{
+    jwt::Audience,
+    key::{Kind, generate, hash},
 };
 use tidemark_store::{
     Fresh, ProjectId, Tx, UserId, benchmark, branch, head, invitation, key, measure, member, organization,
@@ -21,7 +18,7 @@ use super::Caller;
 use crate::{
     Person, TestServer,
     contract::{self, Operation},
-    report::{bench, report_body, submission},
+    report::{bench, record, report_body},
 };
 
 /// The people of the play.
@@ -276,7 +273,9 @@ impl Project {
         key: String,
     ) -> Self {
         let name = visibility.as_str().parse().unwrap();
-        let found = project::create(tx, fresh, organization.id, &name, None, None, visibility).unwrap();
+        let organization = organization.id;
+        let new = project::New { organization, uuid: None, name: &name, slug: None, url: None, visibility };
+        let found = project::create(tx, fresh, &new).unwrap();
         for (person, role) in [
             (&cast.bystander, ProjectRole::Viewer),
             (&cast.viewer, ProjectRole::Viewer),
@@ -317,7 +316,7 @@ impl Project {
         // The threshold in the path judges nothing, so that it can be deleted.
         let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
-        let report = ingest::record(tx, fresh, found.id, &submission(json!([bench(1.0)]), more)).unwrap();
+        let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
         let report = report::view(tx, &found.project, report).unwrap();
         Self {
             uuid: found.project.uuid.uuid(),

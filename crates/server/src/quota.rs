@@ -3,29 +3,46 @@
 use tidemark_api::Timestamp;
 use tidemark_store::{
     OrganizationId, Tx,
-    quota::{Scope, limit_reached},
+    quota::{Scope, limit_reached, overrun},
     report,
 };
 
-use super::error::{Error, Result};
-use crate::config::{Config, RateLimiting};
+use crate::{
+    config::Config,
+    http::error::{Error, Result},
+};
 
 /// The limits of one server, for use inside a transaction.
-#[derive(Clone, Debug)]
-pub(super) struct Quota(RateLimiting);
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    window: u32,
+    unclaimed: Option<u32>,
+    claimed: Option<u32>,
+}
 
 impl Quota {
-    pub(super) fn new(config: &Config) -> Self {
-        Self(config.limits())
+    /// No limit at all.
+    pub const NONE: Self = Self { window: 0, unclaimed: None, claimed: None };
+
+    /// Those of a configuration.
+    pub fn new(config: &Config) -> Self {
+        let limits = config.limits();
+        let limit = |limit| (limit < u32::MAX).then_some(limit);
+        Self {
+            window: limits.window,
+            unclaimed: limit(limits.unclaimed_limit),
+            claimed: limit(limits.claimed_limit),
+        }
+    }
+
+    fn limit(&self, claimed: bool) -> Option<u32> {
+        if claimed { self.claimed } else { self.unclaimed }
     }
 
     /// Refuses when as many as allowed were made within the window. What nobody has claimed gets less.
-    pub(super) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
-        let limit = if claimed { self.0.claimed_limit } else { self.0.unclaimed_limit };
-        if limit == u32::MAX {
-            return Ok(());
-        }
-        let window = i64::from(self.0.window);
+    pub(crate) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
+        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        let window = i64::from(self.window);
         let free_again = match limit {
             0 => Some(now.plus_seconds(window)),
             limit => limit_reached(tx, scope, limit)?.map(|made| made.plus_seconds(window)),
@@ -33,19 +50,33 @@ impl Quota {
         self.refuse_until(free_again, limit, scope.noun(), now)
     }
 
+    /// The same for what this transaction has made already, of which there may be many: it must not be kept.
+    pub(crate) fn check_made(
+        &self,
+        tx: &mut Tx<'_>,
+        scopes: &[Scope],
+        claimed: bool,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        for scope in scopes {
+            let free_again =
+                overrun(tx, *scope, limit, now)?.map(|made| made.plus_seconds(i64::from(self.window)));
+            self.refuse_until(free_again, limit, scope.noun(), now)?;
+        }
+        Ok(())
+    }
+
     /// The same for the metrics of an organization. They come by the report, so that the last one may go beyond.
-    pub(super) fn check_metrics(
+    pub(crate) fn check_metrics(
         &self,
         tx: &mut Tx<'_>,
         organization: OrganizationId,
         claimed: bool,
         now: Timestamp,
     ) -> Result<()> {
-        let limit = if claimed { self.0.claimed_limit } else { self.0.unclaimed_limit };
-        if limit == u32::MAX {
-            return Ok(());
-        }
-        let window = i64::from(self.0.window);
+        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        let window = i64::from(self.window);
         let from = now.plus_seconds(-window);
         let used = report::metrics(tx, organization, from, now)?;
         let free_again = match used.metrics < u64::from(limit) {
@@ -62,7 +93,7 @@ impl Quota {
         noun: &str,
         now: Timestamp,
     ) -> Result<()> {
-        let window = self.0.window;
+        let window = self.window;
         match free_again {
             Some(free) if free > now => {
                 let wait = (free.seconds() - now.seconds()).max(1);
