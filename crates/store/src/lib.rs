@@ -39,6 +39,7 @@ mod sqlite;
 pub mod testbed;
 pub mod threshold;
 pub mod token;
+pub mod usage;
 pub mod user;
 mod value;
 pub mod variant;

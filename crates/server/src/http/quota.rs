@@ -4,7 +4,7 @@ use tidemark_api::Timestamp;
 use tidemark_store::{
     OrganizationId, Tx,
     quota::{Scope, limit_reached},
-    report,
+    usage,
 };
 
 use super::error::{Error, Result};
@@ -47,7 +47,7 @@ impl Quota {
         }
         let window = i64::from(self.0.window);
         let from = now.plus_seconds(-window);
-        let used = report::metrics(tx, organization, from, now)?;
+        let used = usage::received(tx, organization, from, now)?;
         let free_again = match used.metrics < u64::from(limit) {
             true => None,
             false => Some(used.first.unwrap_or(now).plus_seconds(window)),

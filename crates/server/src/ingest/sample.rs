@@ -2,7 +2,7 @@
 
 use tidemark_api::Timestamp;
 use tidemark_stats::{Model, Test};
-use tidemark_store::{ReportId, Tx, metric, report, series::Series, version};
+use tidemark_store::{ReportId, Tx, metric, series::Series, version};
 
 use super::Place;
 use crate::http::error::Result;
@@ -52,7 +52,7 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
     let most = wanted.iter().map(|one| i64::try_from(one.most).unwrap_or(FEW)).max().unwrap_or(FEW);
     for stretch in version::history(tx, place.head)? {
         let Some((since, from)) = open(&wanted) else { break };
-        let mut earlier = report::Earlier {
+        let mut earlier = metric::Earlier {
             testbed: place.testbed,
             spec: None,
             from,
@@ -63,7 +63,7 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
             limit: most.clamp(1, MANY),
         };
         loop {
-            let found = report::vectors(tx, &stretch, &earlier, |start_time, series, values| {
+            let found = metric::vectors(tx, &stretch, &earlier, |start_time, series, values| {
                 take(&mut wanted, start_time, metric::vector(series, values));
             })?;
             if found < earlier.limit || open(&wanted).is_none() {

@@ -208,8 +208,14 @@ both! {
     async fn usage_counts_metrics(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.three().await;
+        lab.server.pass(600);
         let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
         insta::assert_snapshot!(lab.server.show(&usage));
+        // What ended earlier is not counted, although it has come just now.
+        lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:09:59Z" })).await;
+        lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:10:01Z" })).await;
+        let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
+        assert_eq!(usage.body["metrics"], 4);
         lab.server.pass(31 * 86_400);
         let token = lab.server.legacy_token("ada@example.org");
         let later = lab.server.get("/v0/organizations/ada/usage", &token).await.expect(200);
