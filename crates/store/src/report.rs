@@ -68,6 +68,8 @@ pub struct Filter {
 pub struct Found {
     /// The key.
     pub id: ReportId,
+    /// How many metrics it has.
+    pub metrics: u64,
     /// What the wire shows.
     pub report: Report,
 }
@@ -186,7 +188,7 @@ pub fn placed(
 
 fn columns() -> String {
     format!(
-        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts,
+        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.metrics,
          report.created, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
         branch::columns(),
         testbed::columns()
@@ -209,6 +211,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
     let (id, uuid, start_time, end_time) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let adapter: Adapter = cells.take()?;
     let counts: String = cells.take()?;
+    let metrics = cells.take()?;
     let created = cells.take()?;
     let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
     let user = match (user, name, slug) {
@@ -232,7 +235,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         counts: ReportCounts { results, alerts: AlertCounts::default() },
         created,
     };
-    Ok(Found { id, report })
+    Ok(Found { id, metrics, report })
 }
 
 /// One report with its results and alerts.
@@ -250,14 +253,13 @@ pub(crate) fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> R
     tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))
 }
 
-/// The reports of a project by when their runs began, with results and alerts if `expand` says so.
+/// The reports of a project by when their runs began, without results and alerts.
 pub fn list(
     tx: &mut Tx<'_>,
     (id, project): (ProjectId, &Project),
     filter: &Filter,
-    expanded: bool,
     page: &Page,
-) -> Result<(Vec<Report>, i64)> {
+) -> Result<(Vec<Found>, i64)> {
     let state = if filter.archived {
         "(branch.archived is not null or testbed.archived is not null)"
     } else {
@@ -303,11 +305,8 @@ pub fn list(
         joins()
     );
     let mut found = tx.all(&sql, &params, |row| read(&mut row.cells(), project))?;
-    if expanded {
-        expand(tx, &mut found)?;
-    }
     count_alerts(tx, &mut found)?;
-    Ok((found.into_iter().map(|found| found.report).collect(), total))
+    Ok((found, total))
 }
 
 /// Counts the alerts that reports have raised.
@@ -330,7 +329,7 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 }
 
 /// Adds the results and the alerts to reports.
-fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
     let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {

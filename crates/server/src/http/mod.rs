@@ -29,7 +29,7 @@ mod quota;
 mod report;
 mod run;
 mod server;
-mod stream;
+pub(crate) mod stream;
 mod testbed;
 mod threshold;
 mod token;
