@@ -71,5 +71,6 @@ fn picture(limits: bool) -> Result<Picture> {
         lower_boundary: limits,
         upper_boundary: limits,
         lines: lines.collect(),
+        hidden: 0,
     })
 }

@@ -12,6 +12,9 @@ use crate::{
 
 /// The most permutations that are answered.
 pub const MAX_PERMUTATIONS: usize = 255;
+/// The most series that are answered: a benchmark has one for each set of parameters it was run with, and this leaves
+/// sixteen of them to each permutation.
+pub const MAX_SERIES: usize = 4_096;
 
 /// What to show. Each list is of UUIDs, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]

@@ -21,6 +21,10 @@ word! {
     }
 }
 
+/// What there would be to say of a plan or a license, of which there are none: nothing here costs anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unbilled {}
+
 /// How much an organization has used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUsage)]
@@ -29,11 +33,17 @@ pub struct Usage {
     pub organization: OrganizationUuid,
     /// By which terms it is counted.
     pub kind: UsageKind,
+    /// The plan that is paid for: none.
+    #[schema(value_type = Option<Object>)]
+    pub plan: Option<Unbilled>,
+    /// The license of a server of one's own: none.
+    #[schema(value_type = Option<Object>)]
+    pub license: Option<Unbilled>,
     /// From when.
     pub start_time: Timestamp,
     /// Until when.
     pub end_time: Timestamp,
-    /// How many metrics were received.
+    /// How many metrics there are of runs that ended in this time.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub metrics: Option<u32>,
     /// How many different series were received; counted by some plans only.

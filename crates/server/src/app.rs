@@ -4,6 +4,7 @@ use std::{ops::Deref, sync::Arc};
 
 use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp};
 use tidemark_store::{Db, Entropy, Fresh, server};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::{
@@ -11,7 +12,10 @@ use crate::{
     background::Background,
     clock::{Clock, SystemEntropy},
     config::Config,
-    http::error::{Error, Result},
+    http::{
+        error::{Error, Result},
+        stream,
+    },
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
     metrics::Metrics,
@@ -39,6 +43,8 @@ pub struct Parts {
     pub background: Background,
     /// What Prometheus sees.
     pub metrics: Metrics,
+    /// The places for answers that keep a database connection while their clients read.
+    pub(crate) streams: Arc<Semaphore>,
     /// Who this server is.
     pub server: Server,
 }
@@ -78,7 +84,19 @@ impl App {
         let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
         let background = Background::start(db.clone(), mailer, source);
         let metrics = Metrics::default();
-        Ok(Self(Arc::new(Parts { config, db, clock, entropy, signer, limits, background, metrics, server })))
+        let streams = Arc::new(Semaphore::new(stream::places(db.load().connections)));
+        Ok(Self(Arc::new(Parts {
+            config,
+            db,
+            clock,
+            entropy,
+            signer,
+            limits,
+            background,
+            metrics,
+            streams,
+            server,
+        })))
     }
 
     /// The time and randomness for one operation.

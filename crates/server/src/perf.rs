@@ -1,125 +1,51 @@
 //! Metrics over time: which series a query asks for, and their points, one series after the other, so that an answer
 //! never has to be held as a whole.
 
+mod lane;
+mod query;
+
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
 use tidemark_api::{
-    Branch, Iteration, MAX_PERMUTATIONS, Metric, MetricAlert, PerfMetric, PerfMetrics, PerfQuery, Testbed,
-    ThresholdModel, Timestamp,
+    Branch, Iteration, MAX_PERMUTATIONS, MAX_SERIES, Metric, MetricAlert, PerfMetric, PerfMetrics, Testbed,
+    ThresholdModel,
 };
 use tidemark_store::{
     BranchId, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, benchmark, branch, head,
     measure,
     metric::{self, Packed},
-    report::{self, Placed},
+    report::Placed,
     series, spec, testbed, threshold, variant,
-    version::{self, Stretch},
 };
 use uuid::Uuid;
 
-use crate::http::error::{Error, Result};
+use self::lane::{Key, Lane, Lanes};
+pub use self::query::Query;
+pub(crate) use self::query::list;
+use crate::http::error::Result;
 
 /// How many points are read in one go.
 const BATCH: usize = 65_536;
 
-/// What a query asks for, read and counted.
-#[derive(Clone, Debug)]
-pub struct Query {
-    branches: Vec<(Uuid, Option<Uuid>)>,
-    testbeds: Vec<(Uuid, Option<Uuid>)>,
-    benchmarks: Vec<Uuid>,
-    measures: Vec<Uuid>,
-    /// Only runs that began at this time or later.
-    pub start_time: Option<Timestamp>,
-    /// Only runs that ended at this time or earlier.
-    pub end_time: Option<Timestamp>,
-}
-
-impl Query {
-    /// Reads the lists of a query.
-    pub fn read(query: &PerfQuery) -> Result<Self> {
-        Ok(Self {
-            branches: paired(list("branches", &query.branches)?, "heads", query.heads.as_deref())?,
-            testbeds: paired(list("testbeds", &query.testbeds)?, "specs", query.specs.as_deref())?,
-            benchmarks: list("benchmarks", &query.benchmarks)?,
-            measures: list("measures", &query.measures)?,
-            start_time: query.start_time.map(Into::into),
-            end_time: query.end_time.map(Into::into),
-        })
-    }
-
-    /// How the current heads and any specs of these dimensions are asked for, as a pinned plot does.
-    pub fn of(
-        branches: Vec<Uuid>,
-        testbeds: Vec<Uuid>,
-        benchmarks: Vec<Uuid>,
-        measures: Vec<Uuid>,
-        start_time: Timestamp,
-    ) -> Self {
-        let alone = |uuids: Vec<Uuid>| uuids.into_iter().map(|uuid| (uuid, None)).collect();
-        Self {
-            branches: alone(branches),
-            testbeds: alone(testbeds),
-            benchmarks,
-            measures,
-            start_time: Some(start_time),
-            end_time: None,
-        }
-    }
-
-    /// How many permutations were asked for, if they are more than are answered.
-    pub fn truncated(&self) -> Option<usize> {
-        let sizes = [self.branches.len(), self.testbeds.len(), self.benchmarks.len(), self.measures.len()];
-        let asked = sizes.into_iter().fold(1_usize, usize::saturating_mul);
-        (asked > MAX_PERMUTATIONS).then_some(asked)
-    }
-
-    /// The permutations that are answered, as places in the lists.
-    fn permutations(&self) -> impl Iterator<Item = [usize; 4]> {
-        let (branches, testbeds) = (self.branches.len(), self.testbeds.len());
-        let (benchmarks, measures) = (self.benchmarks.len(), self.measures.len());
-        let all = (0..branches).flat_map(move |branch| {
-            (0..testbeds).flat_map(move |testbed| {
-                (0..benchmarks).flat_map(move |benchmark| {
-                    (0..measures).map(move |measure| [branch, testbed, benchmark, measure])
-                })
-            })
-        });
-        all.take(MAX_PERMUTATIONS)
-    }
-}
-
-/// Reads a list of UUIDs that stands in the query under this name.
-pub(crate) fn list(name: &str, text: &str) -> Result<Vec<Uuid>> {
-    text.split(',').map(|item| uuid(name, item)).collect()
-}
-
-fn uuid(name: &str, text: &str) -> Result<Uuid> {
-    Uuid::parse_str(text.trim()).map_err(|_| {
-        Error::Invalid(format!("`{name}` in the query must be a list of UUIDs, separated by commas."))
-    })
-}
-
-/// Pairs each UUID with what stands in the same place of another list, if anything does.
-fn paired(uuids: Vec<Uuid>, name: &str, others: Option<&str>) -> Result<Vec<(Uuid, Option<Uuid>)>> {
-    let mut others = others.filter(|text| !text.is_empty()).into_iter().flat_map(|text| text.split(','));
-    uuids
-        .into_iter()
-        .map(|first| match others.next().map(str::trim) {
-            None | Some("") => Ok((first, None)),
-            Some(second) => Ok((first, Some(uuid(name, second)?))),
-        })
-        .collect()
+/// The series that a query asks for, in its order, to be read one after the other.
+pub struct Found {
+    truncated: Option<usize>,
+    rest: VecDeque<Wanted>,
+    lanes: Lanes,
+    batch: VecDeque<(Wanted, Lane)>,
+    points: Points,
+    judges: HashMap<ModelId, Arc<ThresholdModel>>,
 }
 
 /// One series that was asked for.
 struct Wanted {
-    branch: usize,
-    testbed: usize,
+    lane: Key,
     series: u32,
+    /// The key of the variant, or 0.
+    variant: i64,
     metrics: PerfMetrics,
 }
 
@@ -128,45 +54,85 @@ type Headed = (HeadId, Arc<Branch>);
 /// A testbed with the spec that was asked for.
 type Specced = (TestbedId, Option<SpecId>, Arc<Testbed>);
 
-/// Finds what a query asks for and hands the metrics of each permutation that has some to `each`, in the order of the
-/// query, until that says no.
-pub fn run(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    query: &Query,
-    mut each: impl FnMut(PerfMetrics) -> Result<bool>,
-) -> Result<()> {
+/// Finds the series that a query asks for. Their metrics are not read yet.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Found> {
     let branches = branches(tx, project, query)?;
     let testbeds = testbeds(tx, project, query)?;
-    let wanted = wanted(tx, project, query, &branches, &testbeds)?;
-    let lanes = lanes(tx, query, &branches, &testbeds)?;
-    let points = |wanted: &Wanted| lanes.get(&(wanted.branch, wanted.testbed)).map_or(0, Vec::len);
+    let (rest, series) = wanted(tx, project, query, &branches, &testbeds)?;
+    let heads: Vec<i64> = branches.iter().flatten().map(|(head, _)| head.get()).collect();
+    let testbeds: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
+    let lanes = Lanes::read(tx, &heads, &testbeds, query.start_time, query.end_time)?;
+    let truncated = if query.asked > MAX_PERMUTATIONS {
+        Some(query.asked)
+    } else {
+        (series > MAX_SERIES).then_some(series)
+    };
+    Ok(Found {
+        truncated,
+        rest: rest.into(),
+        lanes,
+        batch: VecDeque::new(),
+        points: Points::default(),
+        judges: HashMap::new(),
+    })
+}
 
-    let mut judges: HashMap<ModelId, Arc<ThresholdModel>> = HashMap::new();
-    let mut rest = wanted.into_iter().peekable();
-    while rest.peek().is_some() {
-        let mut batch = Vec::new();
-        let mut size = 0;
-        while let Some(next) = rest.next_if(|next| size == 0 || size + points(next) <= BATCH) {
-            size += points(&next);
-            batch.push(next);
-        }
-        let mut found = Found::read(tx, &batch, &lanes, &mut judges)?;
-        for one in batch {
-            let Some(lane) = lanes.get(&(one.branch, one.testbed)) else { continue };
-            let metrics = found.metrics(one.series, lane, &judges)?;
-            if !metrics.is_empty() && !each(PerfMetrics { metrics, ..one.metrics })? {
-                return Ok(());
+impl Found {
+    /// How much was asked for, if that is more than is answered: permutations or, if it is variants that make it too
+    /// much, series.
+    pub fn truncated(&self) -> Option<usize> {
+        self.truncated
+    }
+
+    /// Reads the next series that has metrics.
+    pub fn next(&mut self, tx: &mut Tx<'_>) -> Result<Option<PerfMetrics>> {
+        loop {
+            if self.batch.is_empty() {
+                self.fill();
+                if self.batch.is_empty() {
+                    return Ok(None);
+                }
+                self.points = Points::read(tx, self.batch.make_contiguous(), &mut self.judges)?;
+            }
+            while let Some((one, lane)) = self.batch.pop_front() {
+                let metrics = self.points.of(one.series, &lane, &self.judges);
+                if !metrics.is_empty() {
+                    return Ok(Some(PerfMetrics { metrics, ..one.metrics }));
+                }
             }
         }
     }
-    Ok(())
+
+    /// Counts the series with metrics that have not been read yet, and does not read them for it.
+    pub fn count_rest(mut self, tx: &mut Tx<'_>) -> Result<usize> {
+        self.rest.extend(std::mem::take(&mut self.batch).into_iter().map(|(one, _)| one));
+        let mut count = 0;
+        for same in self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane) {
+            let lane = self.lanes.get(same[0].lane);
+            let missing = lane::missing(tx, &lane, same.iter().map(|one| one.series).collect())?;
+            count += same.iter().filter(|one| !missing.contains(&one.series)).count();
+        }
+        Ok(count)
+    }
+
+    /// Takes as many series as are read in one go.
+    fn fill(&mut self) {
+        let mut size = 0;
+        while let Some(next) = self.rest.front() {
+            let lane = self.lanes.get(next.lane);
+            if size > 0 && size + lane.len() > BATCH {
+                break;
+            }
+            size += lane.len();
+            self.batch.extend(self.rest.pop_front().map(|next| (next, lane)));
+        }
+    }
 }
 
 fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Headed>>> {
-    let uuids: Vec<Uuid> = query.branches.iter().map(|(branch, _)| *branch).collect();
+    let uuids = distinct(query.branches.iter().map(|(branch, _)| *branch));
     let known: HashMap<Uuid, (BranchId, HeadId, Branch)> = branch::by_uuids(tx, project, &uuids)?;
-    let heads: Vec<Uuid> = query.branches.iter().filter_map(|(_, head)| *head).collect();
+    let heads = distinct(query.branches.iter().filter_map(|(_, head)| *head));
     let heads = head::by_uuids(tx, &heads)?;
     let resolve = |(branch, head): &(Uuid, Option<Uuid>)| {
         let (id, current, branch) = known.get(branch)?;
@@ -180,9 +146,9 @@ fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
 }
 
 fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Specced>>> {
-    let uuids: Vec<Uuid> = query.testbeds.iter().map(|(testbed, _)| *testbed).collect();
+    let uuids = distinct(query.testbeds.iter().map(|(testbed, _)| *testbed));
     let known = testbed::by_uuids(tx, project, &uuids)?;
-    let specs: Vec<Uuid> = query.testbeds.iter().filter_map(|(_, spec)| *spec).collect();
+    let specs = distinct(query.testbeds.iter().filter_map(|(_, spec)| *spec));
     let specs = spec::by_uuids(tx, &specs)?;
     let resolve = |(testbed, spec): &(Uuid, Option<Uuid>)| {
         let (id, testbed) = known.get(testbed)?;
@@ -195,16 +161,17 @@ fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
     Ok(query.testbeds.iter().map(resolve).collect())
 }
 
-/// The series behind the permutations, in the order of the query; a benchmark with variants has several.
+/// The series behind the permutations, in the order of the query, and how many there are in all; a benchmark with
+/// variants has several.
 fn wanted(
     tx: &mut Tx<'_>,
     project: ProjectId,
     query: &Query,
     branches: &[Option<Headed>],
     testbeds: &[Option<Specced>],
-) -> Result<Vec<Wanted>> {
-    let benchmarks = benchmark::by_uuids(tx, project, &query.benchmarks)?;
-    let measures = measure::by_uuids(tx, project, &query.measures)?;
+) -> Result<(Vec<Wanted>, usize)> {
+    let benchmarks = benchmark::by_uuids(tx, project, &distinct(query.benchmarks.iter().copied()))?;
+    let measures = measure::by_uuids(tx, project, &distinct(query.measures.iter().copied()))?;
     let testbed_ids: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
     let benchmark_ids: Vec<i64> = benchmarks.values().map(|(id, _)| id.get()).collect();
     let measure_ids: Vec<i64> = measures.values().map(|(id, _)| id.get()).collect();
@@ -215,14 +182,12 @@ fn wanted(
             .or_default()
             .push((subject.variant, series));
     }
-    let with_parameters: HashSet<i64> =
-        known.values().flatten().map(|(variant, _)| *variant).filter(|variant| *variant > 0).collect();
-    let variants = variant::by_ids(tx, &with_parameters.into_iter().collect::<Vec<_>>())?;
 
     let mut wanted = Vec::new();
-    for [branch_at, testbed_at, benchmark, measure] in query.permutations() {
-        let (Some((_, branch)), Some((testbed_id, _, testbed))) =
-            (&branches[branch_at], &testbeds[testbed_at])
+    let mut count = 0;
+    for [branch, testbed, benchmark, measure] in query.permutations() {
+        let (Some((head, branch)), Some((testbed_id, spec, testbed))) =
+            (&branches[branch], &testbeds[testbed])
         else {
             continue;
         };
@@ -231,88 +196,57 @@ fn wanted(
         let (Some((benchmark_id, benchmark)), Some((measure_id, measure))) = (benchmark, measure) else {
             continue;
         };
-        for (variant, series) in known.get(&(*testbed_id, *benchmark_id, *measure_id)).into_iter().flatten() {
+        let Some(variants) = known.get(&(*testbed_id, *benchmark_id, *measure_id)) else { continue };
+        count += variants.len();
+        for (variant, series) in variants.iter().take(MAX_SERIES.saturating_sub(wanted.len())) {
             wanted.push(Wanted {
-                branch: branch_at,
-                testbed: testbed_at,
+                lane: Key { head: *head, testbed: *testbed_id, spec: *spec },
                 series: *series,
+                variant: *variant,
                 metrics: PerfMetrics {
                     branch: Arc::clone(branch),
                     testbed: Arc::clone(testbed),
                     benchmark: Arc::clone(benchmark),
-                    variant: variants.get(&(*variant).into()).map(Arc::clone),
+                    variant: None,
                     measure: Arc::clone(measure),
                     metrics: Vec::new(),
                 },
             });
         }
     }
-    Ok(wanted)
+
+    let with_parameters: HashSet<i64> =
+        wanted.iter().map(|one| one.variant).filter(|variant| *variant > 0).collect();
+    let variants = variant::by_ids(tx, &with_parameters.into_iter().collect::<Vec<_>>())?;
+    for one in &mut wanted {
+        one.metrics.variant = variants.get(&one.variant.into()).map(Arc::clone);
+    }
+    Ok((wanted, count))
 }
 
-/// The reports of each branch and testbed, by their places in the query, from the oldest version to the newest.
-type Lanes = HashMap<(usize, usize), Vec<Arc<Placed>>>;
-
-fn lanes(
-    tx: &mut Tx<'_>,
-    query: &Query,
-    branches: &[Option<Headed>],
-    testbeds: &[Option<Specced>],
-) -> Result<Lanes> {
-    let heads: Vec<i64> = branches.iter().flatten().map(|(head, _)| head.get()).collect();
-    let histories = version::histories(tx, &heads)?;
-    let sources: HashSet<i64> = histories.values().flatten().map(|stretch| stretch.head.get()).collect();
-    let testbed_ids: Vec<i64> = testbeds.iter().flatten().map(|(id, ..)| id.get()).collect();
-    let sources: Vec<i64> = sources.into_iter().collect();
-    let reports: Vec<Arc<Placed>> =
-        report::placed(tx, &sources, &testbed_ids, query.start_time, query.end_time)?
-            .into_iter()
-            .map(Arc::new)
-            .collect();
-    let mut lanes = Lanes::new();
-    for (branch_at, branch) in branches.iter().enumerate() {
-        let Some(history) = branch.as_ref().and_then(|(head, _)| histories.get(head)) else { continue };
-        let stretches: HashMap<HeadId, &Stretch> =
-            history.iter().map(|stretch| (stretch.head, stretch)).collect();
-        let is_seen = |report: &Placed| {
-            stretches
-                .get(&report.head)
-                .is_some_and(|stretch| (stretch.first..=stretch.last).contains(&report.version_id))
-        };
-        let seen: Vec<&Arc<Placed>> = reports.iter().filter(|report| is_seen(report)).collect();
-        for (testbed_at, testbed) in testbeds.iter().enumerate() {
-            let Some((id, spec, _)) = testbed else { continue };
-            let lane = seen
-                .iter()
-                .filter(|report| report.testbed == *id && (spec.is_none() || report.spec == *spec));
-            lanes.insert((branch_at, testbed_at), lane.map(|report| Arc::clone(report)).collect());
-        }
-    }
-    Ok(lanes)
+/// The different ones among these; a list may name the same thing again and again.
+fn distinct(uuids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
+    uuids.collect::<HashSet<_>>().into_iter().collect()
 }
 
 /// The metrics of some series, as they were read.
-struct Found {
+#[derive(Default)]
+struct Points {
     metrics: HashMap<u32, HashMap<ReportId, Vec<(u32, Packed)>>>,
     alerts: HashMap<(ReportId, u32), MetricAlert>,
 }
 
-impl Found {
+impl Points {
     fn read(
         tx: &mut Tx<'_>,
-        batch: &[Wanted],
-        lanes: &Lanes,
+        batch: &[(Wanted, Lane)],
         judges: &mut HashMap<ModelId, Arc<ThresholdModel>>,
     ) -> Result<Self> {
         let mut metrics: HashMap<u32, HashMap<ReportId, Vec<(u32, Packed)>>> =
-            batch.iter().map(|wanted| (wanted.series, HashMap::new())).collect();
+            batch.iter().map(|(wanted, _)| (wanted.series, HashMap::new())).collect();
         let series: Vec<u32> = metrics.keys().copied().collect();
-        let reports: HashSet<i64> = batch
-            .iter()
-            .filter_map(|wanted| lanes.get(&(wanted.branch, wanted.testbed)))
-            .flatten()
-            .map(|report| report.id.get())
-            .collect();
+        let reports: HashSet<i64> =
+            batch.iter().flat_map(|(_, lane)| &**lane).map(|report| report.id.get()).collect();
         let mut reports: Vec<i64> = reports.into_iter().collect();
         reports.sort_unstable();
         let mut models: HashSet<ModelId> = HashSet::new();
@@ -331,14 +265,14 @@ impl Found {
     }
 
     /// The points of one series on one lane.
-    fn metrics(
-        &mut self,
+    fn of(
+        &self,
         series: u32,
         lane: &[Arc<Placed>],
         judges: &HashMap<ModelId, Arc<ThresholdModel>>,
-    ) -> Result<Vec<PerfMetric>> {
-        let Some(found) = self.metrics.get(&series) else { return Ok(Vec::new()) };
-        let mut points = Vec::with_capacity(lane.len());
+    ) -> Vec<PerfMetric> {
+        let Some(found) = self.metrics.get(&series) else { return Vec::new() };
+        let mut points = Vec::with_capacity(found.len().min(lane.len()));
         for report in lane {
             for (place, metric) in found.get(&report.id).into_iter().flatten() {
                 points.push(PerfMetric {
@@ -359,6 +293,6 @@ impl Found {
                 });
             }
         }
-        Ok(points)
+        points
     }
 }

@@ -4,7 +4,7 @@ use tidemark_api::Timestamp;
 use tidemark_store::{
     OrganizationId, Tx,
     quota::{Scope, limit_reached, overrun},
-    report,
+    usage,
 };
 
 use crate::{
@@ -78,7 +78,7 @@ impl Quota {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         let window = i64::from(self.window);
         let from = now.plus_seconds(-window);
-        let used = report::metrics(tx, organization, from, now)?;
+        let used = usage::received(tx, organization, from, now)?;
         let free_again = match used.metrics < u64::from(limit) {
             true => None,
             false => Some(used.first.unwrap_or(now).plus_seconds(window)),

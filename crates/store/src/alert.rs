@@ -8,7 +8,7 @@ use tidemark_api::{
 use crate::{
     AlertId, BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, MeasureId, ModelId, Param, ProjectId,
     ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, db::direction, head, measure,
-    metric, testbed, threshold,
+    metric, testbed, threshold, value::distinct,
 };
 
 /// An alert to raise.
@@ -340,7 +340,7 @@ pub fn update(
         |row| row.get(0),
     )?;
     let updated = thresholds.len() as u64;
-    threshold::count_alerts(tx, &super::report::distinct(thresholds.into_iter()))?;
+    threshold::count_alerts(tx, &distinct(thresholds.into_iter()))?;
     Ok(updated)
 }
 
@@ -352,5 +352,5 @@ pub(crate) fn silence(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<(
         &[&head, &now],
         |row| row.get(0),
     )?;
-    threshold::count_alerts(tx, &super::report::distinct(thresholds.into_iter()))
+    threshold::count_alerts(tx, &distinct(thresholds.into_iter()))
 }

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::{
     BenchmarkId, Error, MeasureId, ProjectId, ReportId, Result, Tx, VariantId, alert, benchmark, measure,
     metric::{self, Packed},
-    report::distinct,
     series::{self, Subject},
+    value::distinct,
     variant,
 };
 

@@ -39,9 +39,11 @@ mod sqlite;
 pub mod testbed;
 pub mod threshold;
 pub mod token;
+pub mod usage;
 pub mod user;
 mod value;
 pub mod variant;
+pub mod vector;
 pub mod version;
 
 pub use db::{Cells, Db, Kind, List, Load, Location, Lock, Row, Tx};

@@ -4,11 +4,16 @@
 //! series with all there is to know about theirs. The place of a metric in the vector is the tail of its UUID, the rest
 //! of which is the report's.
 
-use tidemark_api::{MetricBoundary, MetricUuid, ReportUuid};
+use std::{collections::HashMap, sync::Arc};
+
+use tidemark_api::{Iteration, Metric, MetricBoundary, MetricUuid, OneMetric, Project, ReportUuid};
 use tidemark_stats::Limits;
 use uuid::Uuid;
 
-use crate::{Error, Kind, ModelId, Param, ReportId, Result, Tx, Value};
+use crate::{
+    Error, Kind, ModelId, Param, ProjectId, ReportId, Result, Tx, Value, alert, benchmark, measure, report,
+    series, threshold, variant, vector,
+};
 
 /// How many neighboring series share a row, as a power of two.
 const BUCKET_BITS: u32 = 4;
@@ -56,14 +61,53 @@ pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
     Uuid::from_bytes(bytes).into()
 }
 
-/// The report and the place that a metric's UUID tells of.
-pub fn find(tx: &mut Tx<'_>, metric: MetricUuid) -> Result<(ReportId, u32)> {
+/// One metric of a project, with all that it belongs to.
+pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
+    let (report, place) = find(tx, id, uuid)?;
+    let found = report::summary(tx, project, report)?.report;
+    let mut metric = None;
+    of_reports(tx, &[report.get()], |_, at, one| {
+        if at == place {
+            metric = Some(one);
+        }
+        Ok(())
+    })?;
+    let one = metric.ok_or(Error::NotFound("metric"))?;
+    let subject =
+        series::subjects(tx, &[one.series.into()])?.remove(&one.series).ok_or(Error::NotFound("series"))?;
+    let variant = variant::by_ids(tx, &[subject.variant])?.remove(&subject.variant.into());
+    let judges = match one.judged {
+        Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
+        None => HashMap::new(),
+    };
+    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
+    Ok(OneMetric {
+        uuid,
+        report: found.uuid,
+        iteration: Iteration::new(one.iteration),
+        start_time: found.start_time,
+        end_time: found.end_time,
+        branch: found.branch,
+        testbed: found.testbed,
+        benchmark: benchmark::view(tx, subject.benchmark)?,
+        variant: variant.map(Arc::unwrap_or_clone),
+        measure: measure::view(tx, subject.measure)?,
+        metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
+        threshold: judges.into_values().next(),
+        boundary: one.judged.map(|judged| judged.boundary()),
+        alert: alert.map(|(_, alert)| alert),
+    })
+}
+
+/// The report of a project and the place that a metric's UUID tells of.
+fn find(tx: &mut Tx<'_>, project: ProjectId, metric: MetricUuid) -> Result<(ReportId, u32)> {
     let bytes = metric.uuid().into_bytes();
     let (mut first, mut last) = (bytes, bytes);
     first[12..].fill(0);
     last[12..].fill(u8::MAX);
     let (first, last) = (Uuid::from_bytes(first), Uuid::from_bytes(last));
-    tx.one("metric", "select id, uuid from report where uuid between $1 and $2", &[&first, &last], |row| {
+    let sql = "select id, uuid from report where uuid between $1 and $2 and project_id = $3";
+    tx.one("metric", sql, &[&first, &last, &project], |row| {
         let report: ReportUuid = row.get(1)?;
         let mut place = [0; 4];
         for (place, (left, right)) in
@@ -77,16 +121,7 @@ pub fn find(tx: &mut Tx<'_>, metric: MetricUuid) -> Result<(ReportId, u32)> {
 
 /// Writes the metrics of a new report, which are in the order of series and iteration.
 pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<()> {
-    let mut series = Vec::with_capacity(metrics.len() * 4);
-    let mut values = Vec::with_capacity(metrics.len() * 8);
-    for metric in metrics {
-        series.extend_from_slice(&metric.series.to_le_bytes());
-        values.extend_from_slice(&metric.value.to_le_bytes());
-    }
-    tx.execute(
-        "insert into report_vector (report_id, series, vals) values ($1, $2, $3)",
-        &[&report, &series, &values],
-    )?;
+    vector::insert(tx, report, metrics.iter().map(|metric| (metric.series, metric.value)))?;
     let mut rows: Vec<(i64, i64, Vec<u8>)> = Vec::new();
     let mut first = 0;
     for chunk in metrics.chunk_by(|left, right| bucket(left.series) == bucket(right.series)) {
@@ -178,16 +213,6 @@ pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
     }
     own.retain(|series| !others.contains(series));
     Ok(own.into_iter().map(i64::from).collect())
-}
-
-/// The series of a report's vector, in order.
-pub fn vector_series(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
-}
-
-/// The values of a report's vector, in the order of series and iteration.
-pub fn vector_values(bytes: &[u8]) -> impl DoubleEndedIterator<Item = f64> + ExactSizeIterator {
-    bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
 }
 
 const fn bucket(series: u32) -> u32 {
@@ -345,8 +370,37 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_noticed(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = unpack(0, 0, &body, |_, _| Ok(()));
+        fn what_is_cut_short_is_noticed(
+            iteration in any::<u32>(), value in any::<f64>(), range in any::<(Option<f64>, Option<f64>)>(),
+            judged in judged(), cut in any::<prop::sample::Index>(),
+        ) {
+            let metric =
+                Packed { series: 7, iteration, value, lower_value: range.0, upper_value: range.1, judged };
+            let mut body = Vec::new();
+            pack(&metric, &mut body);
+            let whole = body.len();
+            pack(&metric, &mut body);
+            // Anywhere within the second one.
+            body.truncate(whole + 1 + cut.index(whole - 1));
+            let mut places = Vec::new();
+            let unpacked = unpack(0, 0, &body, |place, _| {
+                places.push(place);
+                Ok(())
+            });
+            prop_assert!(unpacked.is_err());
+            prop_assert_eq!(places, [0]);
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange_to_unpack(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut metrics = 0;
+            let unpacked = unpack(0, 0, &body, |_, _| {
+                metrics += 1;
+                Ok(())
+            });
+            // Nothing shorter than eleven bytes is a metric: place, flags, iteration and value.
+            prop_assert!(metrics * 11 <= body.len());
+            prop_assert!(unpacked.is_ok() || !body.is_empty());
         }
 
         #[test]

@@ -6,18 +6,15 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, MetricUuid, OneMetric, Page, Project,
-    PubUser, Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version,
-    page::Direction,
+    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, Page, Project, PubUser, Report,
+    ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Error, Fresh, HeadId, OrganizationId, Param, ProjectId, ReportId, Result, SpecId,
-    TestbedId, Tx, UserId, VersionId, alert, benchmark, branch,
-    db::direction,
-    head, measure, metric, series, testbed, threshold, variant,
-    version::{self, Stretch},
+    BranchId, Cells, Error, Fresh, HeadId, Param, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
+    VersionId, alert, benchmark, branch, db::direction, head, measure, metric, series, testbed, threshold,
+    value::distinct, variant, version,
 };
 
 /// A report to write down.
@@ -71,6 +68,8 @@ pub struct Filter {
 pub struct Found {
     /// The key.
     pub id: ReportId,
+    /// How many metrics it has.
+    pub metrics: u64,
     /// What the wire shows.
     pub report: Report,
 }
@@ -131,65 +130,6 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<R
     )
 }
 
-/// The vectors of the reports on a stretch of a history and one testbed, the newest first: key, start, series, values.
-#[derive(Clone, Copy, Debug)]
-pub struct Earlier {
-    /// Where they were measured.
-    pub testbed: TestbedId,
-    /// Only those of jobs on this spec.
-    pub spec: Option<SpecId>,
-    /// Only those whose run began at this time or later.
-    pub from: Timestamp,
-    /// Only those whose run began at this time or earlier.
-    pub until: Timestamp,
-    /// Only those with this key or a greater one.
-    pub since: ReportId,
-    /// Only those with a smaller key.
-    pub before: ReportId,
-    /// How many to pass over.
-    pub offset: i64,
-    /// How many to read.
-    pub limit: i64,
-}
-
-/// Reads the vectors of earlier reports and hands each to `vector`, with when its run began; answers how many there were.
-pub fn vectors(
-    tx: &mut Tx<'_>,
-    stretch: &Stretch,
-    earlier: &Earlier,
-    mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
-) -> Result<i64> {
-    let mut count = 0;
-    tx.each(
-        "select report.start_time, report_vector.series, report_vector.vals
-         from report join report_vector on report_vector.report_id = report.id
-         where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
-           and report.start_time between $5 and $6 and report.id >= $7 and report.id < $8
-           and (cast($9 as bigint) is null or report.spec_id = $9)
-         order by report.version_id desc, report.start_time desc, report.id desc limit $10 offset $11",
-        &[
-            &stretch.head,
-            &earlier.testbed,
-            &stretch.first,
-            &stretch.last,
-            &earlier.from,
-            &earlier.until,
-            &earlier.since,
-            &earlier.before,
-            &earlier.spec,
-            &earlier.limit,
-            &earlier.offset,
-        ],
-        |row| {
-            let start = row.get(0)?;
-            row.bytes(1, |series| row.bytes(2, |values| vector(start, series, values)))??;
-            count += 1;
-            Ok(())
-        },
-    )?;
-    Ok(count)
-}
-
 /// A report in its place in time.
 #[derive(Clone, Debug)]
 pub struct Placed {
@@ -248,8 +188,8 @@ pub fn placed(
 
 fn columns() -> String {
     format!(
-        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.created,
-         account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
+        "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.metrics,
+         report.created, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
         branch::columns(),
         testbed::columns()
     )
@@ -271,6 +211,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
     let (id, uuid, start_time, end_time) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let adapter: Adapter = cells.take()?;
     let counts: String = cells.take()?;
+    let metrics = cells.take()?;
     let created = cells.take()?;
     let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
     let user = match (user, name, slug) {
@@ -294,28 +235,31 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         counts: ReportCounts { results, alerts: AlertCounts::default() },
         created,
     };
-    Ok(Found { id, report })
+    Ok(Found { id, metrics, report })
 }
 
 /// One report with its results and alerts.
 pub fn view(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Report> {
-    let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
-    let found = tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?;
-    let mut found = [found];
+    let mut found = [summary(tx, project, report)?];
     expand(tx, &mut found)?;
     count_alerts(tx, &mut found)?;
     let [found] = found;
     Ok(found.report)
 }
 
-/// The reports of a project by when their runs began, with results and alerts if `expand` says so.
+/// One report as a list shows it, its alerts not counted.
+pub(crate) fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
+    let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
+    tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))
+}
+
+/// The reports of a project by when their runs began, without results and alerts.
 pub fn list(
     tx: &mut Tx<'_>,
     (id, project): (ProjectId, &Project),
     filter: &Filter,
-    expanded: bool,
     page: &Page,
-) -> Result<(Vec<Report>, i64)> {
+) -> Result<(Vec<Found>, i64)> {
     let state = if filter.archived {
         "(branch.archived is not null or testbed.archived is not null)"
     } else {
@@ -361,11 +305,8 @@ pub fn list(
         joins()
     );
     let mut found = tx.all(&sql, &params, |row| read(&mut row.cells(), project))?;
-    if expanded {
-        expand(tx, &mut found)?;
-    }
     count_alerts(tx, &mut found)?;
-    Ok((found.into_iter().map(|found| found.report).collect(), total))
+    Ok((found, total))
 }
 
 /// Counts the alerts that reports have raised.
@@ -388,7 +329,7 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 }
 
 /// Adds the results and the alerts to reports.
-fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
     let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {
@@ -455,14 +396,6 @@ fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     Ok(())
 }
 
-/// The different keys among these.
-pub(crate) fn distinct(keys: impl Iterator<Item = i64>) -> Vec<i64> {
-    let mut keys: Vec<i64> = keys.collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 /// Removes a report, its metrics and its alerts. A version that it was the last report of goes, too, and those after it
 /// close the gap.
 pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
@@ -487,73 +420,4 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     )?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
-}
-
-/// One metric of a project, with all that it belongs to.
-pub fn metric(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
-    let (report, place) = metric::find(tx, uuid)?;
-    let sql = format!(
-        "select {} from report {} where report.id = $1 and report.project_id = $2",
-        columns(),
-        joins()
-    );
-    let found = tx.one("metric", &sql, &[&report, &id], |row| read(&mut row.cells(), project))?.report;
-    let mut metric = None;
-    metric::of_reports(tx, &[report.get()], |_, at, one| {
-        if at == place {
-            metric = Some(one);
-        }
-        Ok(())
-    })?;
-    let one = metric.ok_or(Error::NotFound("metric"))?;
-    let subject =
-        series::subjects(tx, &[one.series.into()])?.remove(&one.series).ok_or(Error::NotFound("series"))?;
-    let variant = variant::by_ids(tx, &[subject.variant])?.remove(&subject.variant.into());
-    let judges = match one.judged {
-        Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
-        None => HashMap::new(),
-    };
-    let alert = alert::of_metrics(tx, &[report.get()])?.into_iter().find(|((_, at), _)| *at == place);
-    Ok(OneMetric {
-        uuid,
-        report: found.uuid,
-        iteration: Iteration::new(one.iteration),
-        start_time: found.start_time,
-        end_time: found.end_time,
-        branch: found.branch,
-        testbed: found.testbed,
-        benchmark: benchmark::view(tx, subject.benchmark)?,
-        variant: variant.map(Arc::unwrap_or_clone),
-        measure: measure::view(tx, subject.measure)?,
-        metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
-        threshold: judges.into_values().next(),
-        boundary: one.judged.map(|judged| judged.boundary()),
-        alert: alert.map(|(_, alert)| alert),
-    })
-}
-
-/// How many metrics the projects of an organization got in a time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// How many.
-    pub metrics: u64,
-    /// When the first of them came.
-    pub first: Option<Timestamp>,
-}
-
-/// Counts the metrics that the projects of an organization, deleted ones included, got after `from` and until `until`.
-pub fn metrics(
-    tx: &mut Tx<'_>,
-    organization: OrganizationId,
-    from: Timestamp,
-    until: Timestamp,
-) -> Result<Usage> {
-    tx.one(
-        "value",
-        "select cast(coalesce(sum(report.metrics), 0) as bigint), min(report.created) from project
-         join report on report.project_id = project.id and report.created > $2 and report.created <= $3
-         where project.organization_id = $1",
-        &[&organization, &from, &until],
-        |row| Ok(Usage { metrics: row.get(0)?, first: row.get(1)? }),
-    )
 }

@@ -393,3 +393,11 @@ keys! {
     /// Key of a plot.
     PlotId,
 }
+
+/// The different keys among these.
+pub(crate) fn distinct(keys: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut keys: Vec<i64> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

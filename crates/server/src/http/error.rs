@@ -1,6 +1,6 @@
 //! What an operation can end in, and the one place that knows status codes.
 
-use std::error;
+use std::{error, io};
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -48,6 +48,21 @@ impl Error {
     /// Something of this kind was not found, or may not be seen.
     pub fn not_found(noun: &str) -> Self {
         Self::NotFound(format!("There is no such {noun}, or you may not see it."))
+    }
+
+    /// The whole chain of causes for the log, if the caller is not to know of it.
+    pub(super) fn cause(&self) -> Option<String> {
+        let (Self::Internal(source) | Self::Busy(Some(source)) | Self::Full(source)) = self else {
+            return None;
+        };
+        let mut chain = source.to_string();
+        let mut next = source.source();
+        while let Some(cause) = next {
+            chain.push_str(": ");
+            chain.push_str(&cause.to_string());
+            next = cause.source();
+        }
+        Some(chain)
     }
 
     fn status(&self) -> (StatusCode, &'static str) {
@@ -113,6 +128,12 @@ impl From<store::Error> for Error {
     }
 }
 
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
 impl From<limits::Error> for Error {
     fn from(error: limits::Error) -> Self {
         match error {
@@ -166,10 +187,11 @@ pub(super) struct Problem {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let (status, code) = self.status();
-        match &self {
-            Self::Internal(source) => log(source.as_ref(), true),
-            Self::Busy(Some(source)) | Self::Full(source) => log(source.as_ref(), false),
-            _ => {}
+        // The request id comes from the span around the request.
+        match (&self, self.cause()) {
+            (Self::Internal(_), cause) => tracing::error!(cause, "a request failed"),
+            (_, Some(cause)) => tracing::warn!(cause, "a request was put off"),
+            (_, None) => {}
         }
         let mut response = status.into_response();
         let headers = response.headers_mut();
@@ -191,21 +213,5 @@ impl IntoResponse for Error {
         }
         response.extensions_mut().insert(Problem { code, message: self.message() });
         response
-    }
-}
-
-/// Writes the whole chain of causes, once. The request id comes from the span around the request.
-fn log(source: &(dyn error::Error + 'static), ours: bool) {
-    let mut chain = source.to_string();
-    let mut next = source.source();
-    while let Some(cause) = next {
-        chain.push_str(": ");
-        chain.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    if ours {
-        tracing::error!(cause = chain, "a request failed");
-    } else {
-        tracing::warn!(cause = chain, "a request was put off");
     }
 }

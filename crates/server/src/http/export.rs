@@ -80,7 +80,7 @@ pub(super) async fn metrics(
     let offered = Format::ALL.map(|format| (format.media_type(), format));
     let format = query.format.or_else(|| accepted(&headers, &offered)).unwrap_or(Format::Csv);
     let id = project.id;
-    let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
+    let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| -> Result<()> {
         let mut writer = Writer::new(format, sink)?;
         let mut after = Some(ReportId::from(0));
         while let Some(last) = after {
@@ -92,7 +92,7 @@ pub(super) async fn metrics(
         }
         Ok(writer.finish()?)
     };
-    let body = stream::body(&app, write).await?;
+    let ((), body) = stream::body(&app, move |_| Ok(((), write))).await?;
     let file = format!("attachment; filename=\"{}.{}\"", project.project.slug, format.extension());
     let headers = [
         (header::CONTENT_TYPE, format.media_type().to_owned()),

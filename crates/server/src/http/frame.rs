@@ -154,7 +154,9 @@ fn finish(app: &App, id: Uuid, method: &Method, mut response: Response) -> Respo
     );
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("X-Total-Count, X-Request-Id, X-Server-Version, Retry-After"),
+        HeaderValue::from_static(
+            "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After",
+        ),
     );
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         let methods = if failed {

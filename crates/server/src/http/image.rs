@@ -8,7 +8,7 @@ use axum::{
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tidemark_api::{PerfMetrics, PerfQuery, Visibility, XAxis, YAxis};
-use tidemark_store::Tx;
+use tidemark_store::{ProjectId, Tx};
 use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +17,7 @@ use super::{
     answer::Binary,
     body::{Path, Query, accepted},
     error::{Error, Result},
+    perf::Truncated,
     plot::PlotPath,
     project::ProjectPath,
 };
@@ -117,14 +118,16 @@ pub(super) async fn of_query(
         lower_boundary: show.lower_boundary.unwrap_or(false),
         upper_boundary: show.upper_boundary.unwrap_or(false),
         lines: Vec::new(),
+        hidden: 0,
     };
     let id = project.id;
     let read = move |tx: &mut Tx<'_>| {
-        let lines = lines(tx, id, &query)?;
-        Ok::<_, Error>(Picture { lines, ..picture })
+        let (lines, hidden, truncated) = lines(tx, id, &query)?;
+        Ok::<_, Error>((Picture { lines, hidden, ..picture }, truncated))
     };
-    let picture = app.db.read(read).await?;
-    answer(picture, look, &headers, project.project.visibility).await
+    let (picture, truncated) = app.db.read(read).await?;
+    let answer = answer(picture, look, &headers, project.project.visibility).await?;
+    Ok((truncated, answer).into_response())
 }
 
 /// Draw a pinned plot.
@@ -151,7 +154,8 @@ pub(super) async fn of_plot(
             plot.measures.iter().map(|measure| measure.uuid()).collect(),
             now.plus_seconds(-i64::from(plot.window.get())),
         );
-        Ok::<_, Error>(Picture {
+        let (lines, hidden, truncated) = lines(tx, id, &query)?;
+        let picture = Picture {
             title: plot.title.map_or(name, |title| title.to_string()),
             theme: theme(look),
             x: plot.x_axis,
@@ -160,11 +164,14 @@ pub(super) async fn of_plot(
             upper_value: plot.upper_value,
             lower_boundary: plot.lower_boundary,
             upper_boundary: plot.upper_boundary,
-            lines: lines(tx, id, &query)?,
-        })
+            lines,
+            hidden,
+        };
+        Ok::<_, Error>((picture, truncated))
     };
-    let picture = app.db.read(read).await?;
-    answer(picture, look, &headers, project.project.visibility).await
+    let (picture, truncated) = app.db.read(read).await?;
+    let answer = answer(picture, look, &headers, project.project.visibility).await?;
+    Ok((truncated, answer).into_response())
 }
 
 const fn theme(look: Look) -> Theme {
@@ -174,14 +181,17 @@ const fn theme(look: Look) -> Theme {
     }
 }
 
-/// The lines of a query; the picture counts those that it has no room for.
-fn lines(tx: &mut Tx<'_>, project: tidemark_store::ProjectId, query: &perf::Query) -> Result<Vec<Line>> {
+/// What a picture shows of a query, and how much was asked for if that is more than is answered.
+fn lines(tx: &mut Tx<'_>, project: ProjectId, query: &perf::Query) -> Result<(Vec<Line>, usize, Truncated)> {
+    let mut found = perf::find(tx, project, query)?;
+    let truncated = Truncated(found.truncated());
     let mut lines = Vec::new();
-    perf::run(tx, project, query, |metrics| {
+    while lines.len() < plot::LINES
+        && let Some(metrics) = found.next(tx)?
+    {
         lines.push(line(&metrics));
-        Ok(true)
-    })?;
-    Ok(lines)
+    }
+    Ok((lines, found.count_rest(tx)?, truncated))
 }
 
 fn line(metrics: &PerfMetrics) -> Line {

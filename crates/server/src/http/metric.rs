@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{MetricUuid, OneMetric, ResourceId};
-use tidemark_store::{Tx, report};
+use tidemark_store::{Tx, metric};
 use utoipa::IntoParams;
 
 use super::{
@@ -34,6 +34,6 @@ pub(super) async fn view(
     project: Project<View>,
     Path(path): Path<MetricPath>,
 ) -> Result<Json<OneMetric>> {
-    let read = move |tx: &mut Tx<'_>| report::metric(tx, (project.id, &project.project), path.metric);
+    let read = move |tx: &mut Tx<'_>| metric::view(tx, (project.id, &project.project), path.metric);
     Ok(Json(app.db.read(read).await?))
 }

@@ -28,7 +28,7 @@ mod project_member;
 mod report;
 mod run;
 mod server;
-mod stream;
+pub(crate) mod stream;
 mod testbed;
 mod threshold;
 mod token;

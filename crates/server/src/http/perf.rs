@@ -1,11 +1,11 @@
 //! `/v0/projects/{project}/perf`
 
-use std::io::Write;
+use std::{convert::Infallible, io::Write};
 
 use axum::{
     extract::State,
     http::{HeaderName, HeaderValue, header},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, IntoResponseParts, Response, ResponseParts},
 };
 use tidemark_api::{Perf, PerfQuery};
 use tidemark_store::Tx;
@@ -19,10 +19,13 @@ use super::{
 };
 use crate::{App, perf};
 
-/// Says how many permutations were asked for when not all of them are answered.
-const TRUNCATED: HeaderName = HeaderName::from_static("x-perf-truncated");
+/// How many permutations, or series of their variants, were asked for when not all of them are answered.
+pub(super) const TRUNCATED: HeaderName = HeaderName::from_static("x-perf-truncated");
 
 /// Show metrics over time.
+///
+/// Of the permutations of the lists the first 255 are answered, and of their series, of which each variant of a
+/// benchmark has its own, the first 4096. If there are more, the header `x-perf-truncated` says how many.
 #[utoipa::path(get, path = "/v0/projects/{project}/perf", operation_id = "proj_perf_get", tag = "perf",
     params(ProjectPath, PerfQuery), responses((status = 200, body = Perf)),
     extensions(("x-right" = json!("project:view"))))]
@@ -32,38 +35,45 @@ pub(super) async fn query(
     Query(query): Query<PerfQuery>,
 ) -> Result<Response> {
     let query = perf::Query::read(&query)?;
-    let truncated = query.truncated();
-    let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
-        // The shape of `Perf`, whose list of results is written one by one.
-        let head = Perf {
-            project: project.project,
-            start_time: query.start_time,
-            end_time: query.end_time,
-            results: Vec::new(),
+    let begin = move |tx: &mut Tx<'_>| {
+        let mut found = perf::find(tx, project.id, &query)?;
+        let truncated = found.truncated();
+        let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
+            // The shape of `Perf`, whose list of results is written one by one.
+            let head = Perf {
+                project: project.project,
+                start_time: query.start_time,
+                end_time: query.end_time,
+                results: Vec::new(),
+            };
+            let head = serde_json::to_string(&head).map_err(|error| Error::Internal(error.into()))?;
+            let Some((before, after)) = head.rsplit_once("[]") else {
+                return Err(Error::Internal("the answer has no list of results".into()));
+            };
+            sink.write_all(before.as_bytes())?;
+            let mut list = stream::List::new(sink);
+            while let Some(metrics) = found.next(tx)? {
+                list.push(&metrics)?;
+            }
+            list.end()?.write_all(after.as_bytes())?;
+            Ok(())
         };
-        let head = serde_json::to_string(&head).map_err(|error| Error::Internal(error.into()))?;
-        let Some((before, after)) = head.rsplit_once("[]") else {
-            return Err(Error::Internal("the answer has no list of results".into()));
-        };
-        sink.write_all(before.as_bytes())?;
-        let mut separator = b"[";
-        perf::run(tx, project.id, &query, |metrics| {
-            sink.write_all(separator)?;
-            separator = b",";
-            serde_json::to_writer(&mut *sink, &metrics).map_err(|error| Error::Internal(error.into()))?;
-            Ok(true)
-        })?;
-        if separator == b"[" {
-            sink.write_all(separator)?;
-        }
-        sink.write_all(b"]")?;
-        sink.write_all(after.as_bytes())?;
-        Ok(())
+        Ok((truncated, write))
     };
-    let body = stream::body(&app, write).await?;
-    let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
-    if let Some(asked) = truncated {
-        response.headers_mut().insert(TRUNCATED, HeaderValue::from(asked));
+    let (truncated, body) = stream::body(&app, begin).await?;
+    Ok((Truncated(truncated), [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// Says in a header how much was asked for, if that is more than is answered.
+pub(super) struct Truncated(pub(super) Option<usize>);
+
+impl IntoResponseParts for Truncated {
+    type Error = Infallible;
+
+    fn into_response_parts(self, mut parts: ResponseParts) -> Result<ResponseParts, Infallible> {
+        if let Some(asked) = self.0 {
+            parts.headers_mut().insert(TRUNCATED, HeaderValue::from(asked));
+        }
+        Ok(parts)
     }
-    Ok(response)
 }

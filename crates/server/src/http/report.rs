@@ -1,24 +1,38 @@
 //! `/v0/projects/{project}/reports`
 
-use axum::{Json, extract::State};
+use std::collections::VecDeque;
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
 use serde::Deserialize;
 use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
-use tidemark_store::{Lock, Tx, branch, report, testbed};
+use tidemark_store::{
+    Lock, Tx, branch,
+    report::{self, Found},
+    testbed,
+};
 use utoipa::IntoParams;
 
 use super::{
     access::{Create, Delete, Project, ProjectByUser, View},
-    answer::{Created, Deleted, Paged},
+    answer::{Created, Deleted, Paged, Total},
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
-    run,
+    run, stream,
 };
 use crate::{
     App,
     ingest::{self, Home, Submission},
     quota::Quota,
 };
+
+/// How many metrics of a list of reports are held at once, unless a single report has more.
+const BATCH: u64 = 16_384;
 
 /// A project and a report in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -41,8 +55,9 @@ pub(super) async fn list(
     project: Project<View>,
     Query(filter): Query<ReportFilter>,
     Query(page): Query<Page>,
-) -> Result<Paged<Report>> {
-    let read = move |tx: &mut Tx<'_>| {
+) -> Result<Response> {
+    let expand = filter.expand.unwrap_or(false);
+    let find = move |tx: &mut Tx<'_>| {
         let mut wanted = report::Filter {
             branch: None,
             testbed: None,
@@ -62,10 +77,41 @@ pub(super) async fn list(
         {
             return Ok((Vec::new(), 0));
         }
-        let expand = filter.expand.unwrap_or(false);
-        Ok::<_, Error>(report::list(tx, (project.id, &project.project), &wanted, expand, &page)?)
+        Ok::<_, Error>(report::list(tx, (project.id, &project.project), &wanted, &page)?)
     };
-    Ok(Paged(app.db.read(read).await?))
+    if !expand {
+        let (found, total) = app.db.read(find).await?;
+        let reports: Vec<Report> = found.into_iter().map(|found| found.report).collect();
+        return Ok(Paged((reports, total)).into_response());
+    }
+    let begin = move |tx: &mut Tx<'_>| {
+        let (found, total) = find(tx)?;
+        let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| write_expanded(tx, found.into(), sink);
+        Ok((total, write))
+    };
+    let (total, body) = stream::body(&app, begin).await?;
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    Ok((Extension(Total(total)), json, body).into_response())
+}
+
+/// Writes reports with all that is in them, a few at a time.
+fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<Found>, sink: &mut stream::Sink) -> Result<()> {
+    let mut list = stream::List::new(sink);
+    while !reports.is_empty() {
+        let mut metrics = 0_u64;
+        let fitting = reports.iter().take_while(|found| {
+            metrics = metrics.saturating_add(found.metrics);
+            metrics <= BATCH
+        });
+        let fitting = fitting.count().max(1);
+        let mut batch: Vec<Found> = reports.drain(..fitting).collect();
+        report::expand(tx, &mut batch)?;
+        for found in batch {
+            list.push(&found.report)?;
+        }
+    }
+    list.end()?;
+    Ok(())
 }
 
 /// Record a report: read the results, judge them, and answer with the verdict.

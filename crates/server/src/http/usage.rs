@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{Usage, UsageKind};
-use tidemark_store::report;
+use tidemark_store::usage;
 
 use super::{
     access::{Manage, Organization},
@@ -22,13 +22,15 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let end_time = app.clock.now();
     let start_time = end_time.plus_seconds(-SECONDS);
     let id = organization.id;
-    let used = app.db.read(move |tx| report::metrics(tx, id, start_time, end_time)).await?;
+    let metrics = app.db.read(move |tx| usage::measured(tx, id, start_time, end_time)).await?;
     Ok(Json(Usage {
         organization: organization.organization.uuid,
         kind: UsageKind::SelfHostedFree,
+        plan: None,
+        license: None,
         start_time,
         end_time,
-        metrics: Some(u32::try_from(used.metrics).unwrap_or(u32::MAX)),
+        metrics: Some(u32::try_from(metrics).unwrap_or(u32::MAX)),
         active_series: None,
         runner_minutes: Some(0),
     }))

@@ -2,7 +2,7 @@
 
 use tidemark_api::Timestamp;
 use tidemark_stats::{Model, Test};
-use tidemark_store::{ReportId, Tx, metric, report, series::Series, version};
+use tidemark_store::{ReportId, Tx, series::Series, vector, version};
 
 use super::Place;
 use crate::http::error::Result;
@@ -54,7 +54,7 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
     let mut walk = Walk::default();
     for stretch in version::history(tx, place.head)? {
         let Some((since, from)) = open(&wanted) else { break };
-        let mut earlier = report::Earlier {
+        let mut earlier = vector::Earlier {
             testbed: place.testbed,
             spec: None,
             from,
@@ -65,7 +65,7 @@ pub(super) fn fill(tx: &mut Tx<'_>, place: &Place, mut wanted: Vec<Wanted>) -> R
             limit: i64::try_from(most).unwrap_or(MANY).clamp(1, MANY),
         };
         loop {
-            let found = report::vectors(tx, &stretch, &earlier, |start_time, series, values| {
+            let found = vector::earlier(tx, &stretch, &earlier, |start_time, series, values| {
                 walk.take(&mut wanted, start_time, series, values);
             })?;
             if found < earlier.limit || open(&wanted).is_none() {
@@ -93,7 +93,7 @@ impl Walk {
             self.follow(wanted, series);
         }
         // Backward, since of a report's iterations the last is the newest.
-        for (place, value) in self.places.iter().zip(metric::vector_values(values)).rev() {
+        for (place, value) in self.places.iter().zip(vector::values(values)).rev() {
             if let Some(one) = wanted.get_mut(*place)
                 && !one.is_full()
                 && start_time >= one.from
@@ -109,7 +109,7 @@ impl Walk {
         self.series.extend_from_slice(series);
         self.places.clear();
         let mut place = 0;
-        for series in metric::vector_series(series) {
+        for series in vector::series(series) {
             while wanted.get(place).is_some_and(|one| one.series < series) {
                 place += 1;
             }

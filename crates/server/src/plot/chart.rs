@@ -72,7 +72,7 @@ impl<'a> Chart<'a> {
     /// Choose what is shown.
     pub(super) fn of(picture: &'a Picture) -> Self {
         let mut series: Vec<Series<'a>> = Vec::new();
-        let mut hidden = 0;
+        let mut hidden = picture.hidden;
         let mut measures: Vec<MeasureUuid> = Vec::new();
         for line in &picture.lines {
             if series.len() == LINES {

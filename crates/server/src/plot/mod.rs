@@ -56,6 +56,8 @@ pub struct Picture {
     /// The measure of the first line stands on the left axis, the next one on the right axis and further ones on
     /// the left again. A line without points is left out.
     pub lines: Vec<Line>,
+    /// How many more lines there are; the legend counts them.
+    pub hidden: usize,
 }
 
 /// One series of metrics.

@@ -45,6 +45,7 @@ fn picture(lines: Vec<Line>) -> Picture {
         lower_boundary: true,
         upper_boundary: true,
         lines,
+        hidden: 0,
     }
 }
 
@@ -101,6 +102,7 @@ fn what_cannot_be_shown_is_said() {
     let many: Vec<Line> = (0..13).map(|index| line(&format!("b{index}"), 1, vec![point(0, 5.0)])).collect();
     let many = picture(many);
     assert!(says(&many, "and 3 more") && says(&many, "b9") && !says(&many, "b10"));
+    assert!(says(&Picture { hidden: 4, ..many }, "and 7 more"));
 }
 
 #[test]
@@ -180,14 +182,14 @@ proptest! {
     fn anything_can_be_drawn(
         title in any::<String>(), dark in any::<bool>(), version in any::<bool>(), shown in prop::array::uniform4(any::<bool>()),
         y in prop::sample::select(vec![YAxis::Auto, YAxis::Linear, YAxis::Log]),
-        lines in prop::collection::vec(any_line(), 0..13),
+        lines in prop::collection::vec(any_line(), 0..13), hidden in 0_usize..3,
     ) {
         let [lower_value, upper_value, lower_boundary, upper_boundary] = shown;
         let picture = Picture {
             title: title.repeat(5),
             theme: if dark { Theme::Dark } else { Theme::Light },
             x: if version { XAxis::Version } else { XAxis::DateTime },
-            y, lower_value, upper_value, lower_boundary, upper_boundary, lines,
+            y, lower_value, upper_value, lower_boundary, upper_boundary, lines, hidden,
         };
         let svg = svg(&picture);
         let document = Document::parse(&svg).unwrap();

@@ -75,7 +75,7 @@ impl Lab {
     }
 
     /// Sends a report with so many metrics, and makes so many more of it.
-    async fn multiply(&self, metrics: usize, copies: i64) {
+    pub(crate) async fn multiply(&self, metrics: usize, copies: i64) {
         let results: Map<String, Value> = (0..metrics)
             .map(|number| (format!("bench {number}"), json!({ "latency": { "value": number } })))
             .collect();

@@ -8,7 +8,7 @@ use std::{
 
 use axum::{body::Body, http::Request};
 use serde_json::json;
-use tracing::level_filters::LevelFilter;
+use tracing::{level_filters::LevelFilter, subscriber::DefaultGuard};
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{Engine, TestServer};
@@ -18,8 +18,9 @@ const NO_MAIL_SERVER: &str = "[smtp]\nhostname = \"127.0.0.1\"\nport = 1\nplain 
      secret = \"mail-password\"\nfrom_email = \"sender@example.org\"\n\
      [security]\nsecret_key = \"the-signing-secret-of-this-server\"\n";
 
+/// What was logged.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -32,18 +33,30 @@ impl Write for Log {
 }
 
 impl Log {
-    /// Our own crates say all they can say.
+    /// Keeps what is logged from now on.
     fn start() -> Self {
         let log = Self::default();
-        let writer = log.clone();
-        let filter =
-            Targets::new().with_default(LevelFilter::WARN).with_target("tidemark", LevelFilter::TRACE);
-        let layer = fmt::layer().json().with_writer(move || writer.clone()).with_filter(filter);
-        tracing_subscriber::registry().with(layer).init();
+        log.subscriber().init();
         log
     }
 
-    fn text(&self) -> String {
+    /// Keeps what this thread logs for as long as the guard lives.
+    pub(crate) fn of_thread() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let guard = log.subscriber().set_default();
+        (log, guard)
+    }
+
+    /// Our own crates say all they can say.
+    fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + use<> {
+        let writer = self.clone();
+        let filter =
+            Targets::new().with_default(LevelFilter::WARN).with_target("tidemark", LevelFilter::TRACE);
+        let layer = fmt::layer().json().with_writer(move || writer.clone()).with_filter(filter);
+        tracing_subscriber::registry().with(layer)
+    }
+
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -43,6 +43,7 @@ mod run;
 mod server;
 mod server_routes;
 mod statements;
+mod stream;
 mod testbed;
 mod threshold;
 mod token;

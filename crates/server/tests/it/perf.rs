@@ -139,6 +139,70 @@ both! {
         assert!(twice.headers.get("x-perf-truncated").is_none());
     }
 
+    async fn lists_of_any_length_cost_what_is_answered(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.three().await;
+        let (main, testbed) = (lab.uuid("branches/main").await, lab.uuid("testbeds/localhost").await);
+        let stranger = "0190a000-0000-7000-8000-000000000000";
+        let query = lab.query("perf", "").await.replace(&main, &vec![main.as_str(); 400].join(","));
+        let many = query.replace(&testbed, &[vec![testbed.as_str(); 399], vec![stranger]].concat().join(","));
+        let answer = lab.get(&many).await.expect(200);
+        assert_eq!(answer.headers["x-perf-truncated"], "160000");
+        assert_eq!(values(&answer), vec![[10.0, 11.0, 99.0]; 255]);
+        let few = query.replace(&testbed, &[stranger, &testbed, stranger, &testbed].join(","));
+        let answer = lab.get(&few).await.expect(200);
+        assert_eq!(answer.headers["x-perf-truncated"], "1600");
+        assert_eq!(values(&answer), vec![[10.0, 11.0, 99.0]; 127]);
+        let cost = async |path: &str| lab.cost(async |_| { lab.get(path).await.expect(200); }).await;
+        assert_eq!(cost(&few).await, cost(&lab.query("perf", "").await).await);
+    }
+
+    async fn variants_have_an_end(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let entry = |n: u32| json!({ "name": "bench", "parameters": { "n": format!("{n:04}") }, "measures": { "latency": { "value": n } } });
+        let result: Value = (0..4_100).map(entry).collect();
+        let body = crate::report::report_body(json!([result.to_string()]), json!({})).to_string();
+        let request = Request::post("/v0/projects/lab/reports").header("authorization", format!("Bearer {}", lab.token));
+        let request = request.header("content-type", "application/json").body(Body::from(body)).unwrap();
+        assert_eq!(lab.server.raw(request).await.status(), 201);
+        let path = format!("/v0/projects/lab/{}", lab.query("perf", "").await);
+        // Not held against the description, which takes long for an answer of this size.
+        let answer = lab.server.raw(Request::get(&path).body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.headers()["x-perf-truncated"], "4100");
+        let answer: Value = serde_json::from_slice(answer.body()).unwrap();
+        let results = answer["results"].as_array().unwrap();
+        assert_eq!(results.len(), 4_096);
+        assert_eq!(results[4_095]["variant"]["parameters"], json!({ "n": "4095" }));
+        let picture = Request::get(path.replace("perf?", "perf/img?format=svg&")).body(Body::empty()).unwrap();
+        let picture = lab.server.raw(picture).await;
+        assert_eq!(picture.headers()["x-perf-truncated"], "4100");
+        assert!(std::str::from_utf8(picture.body()).unwrap().contains("and 4086 more"));
+    }
+
+    async fn a_picture_counts_what_it_has_no_room_for(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let result = |numbers: std::ops::Range<u32>| {
+            let result: Value = numbers.map(|number| (format!("b{number:02}"), json!({ "latency": { "value": number } }))).collect();
+            json!([result.to_string()])
+        };
+        // Some series are only in an old report, some only on another branch.
+        lab.report(result(0..20), json!({ "hash": format!("{:040}", 1) })).await.expect(201);
+        for number in 2..30 {
+            lab.report(result(0..14), json!({ "hash": format!("{number:040}") })).await.expect(201);
+        }
+        lab.report(result(10..40), json!({ "branch": "other" })).await.expect(201);
+        let benchmarks = lab.get("benchmarks?per_page=255").await.expect(200).each("uuid").join(",");
+        let (testbed, measure) = (lab.uuid("testbeds/localhost").await, lab.uuid("measures/latency").await);
+        let (main, other) = (lab.uuid("branches/main").await, lab.uuid("branches/other").await);
+        for (branches, more) in [(main.clone(), 10), (other.clone(), 20), (format!("{main},{other}"), 40), (format!("{other},{main},{other}"), 70)] {
+            let path = format!("/v0/projects/lab/perf/img?format=svg&branches={branches}&testbeds={testbed}&benchmarks={benchmarks}&measures={measure}");
+            let picture = lab.server.raw(Request::get(path).body(Body::empty()).unwrap()).await;
+            assert!(picture.headers().get("x-perf-truncated").is_none());
+            let drawn = std::str::from_utf8(picture.body()).unwrap();
+            assert!(drawn.contains(&format!("and {more} more")), "{more}: {drawn}");
+        }
+    }
+
     async fn wrong_queries_say_which_list(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.three().await;
@@ -208,8 +272,14 @@ both! {
     async fn usage_counts_metrics(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.three().await;
+        lab.server.pass(600);
         let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
         insta::assert_snapshot!(lab.server.show(&usage));
+        // What ended earlier is not counted, although it has come just now.
+        lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:09:59Z" })).await;
+        lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:10:01Z" })).await;
+        let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
+        assert_eq!(usage.body["metrics"], 4);
         lab.server.pass(31 * 86_400);
         let token = lab.server.legacy_token("ada@example.org");
         let later = lab.server.get("/v0/organizations/ada/usage", &token).await.expect(200);

@@ -192,10 +192,15 @@ impl TestServer {
         Answer { status, headers, body: body.unwrap_or(Value::Null) }
     }
 
-    /// Any request, with the answer as it goes over the wire.
-    pub(crate) async fn raw(&self, mut request: Request<Body>) -> Response<Bytes> {
+    /// Any request, with an answer whose body has not been fetched.
+    pub(crate) async fn open(&self, mut request: Request<Body>) -> Response<Body> {
         request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
-        let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Any request, with the answer as it goes over the wire.
+    pub(crate) async fn raw(&self, request: Request<Body>) -> Response<Bytes> {
+        let (parts, body) = self.open(request).await.into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
 

@@ -1,0 +1,46 @@
+//! Usage: how many metrics the projects of an organization got in a time, deleted projects included.
+
+use tidemark_api::Timestamp;
+
+use crate::{OrganizationId, Result, Tx};
+
+/// The metrics that were received in a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Received {
+    /// How many.
+    pub metrics: u64,
+    /// When the first of them came.
+    pub first: Option<Timestamp>,
+}
+
+/// Counts the metrics that came after `from` and until `until`, whenever they were measured: what a limit goes by.
+pub fn received(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Received> {
+    tx.one(
+        "value",
+        "select cast(coalesce(sum(report.metrics), 0) as bigint), min(report.created) from project
+         join report on report.project_id = project.id and report.created > $2 and report.created <= $3
+         where project.organization_id = $1",
+        &[&organization, &from, &until],
+        |row| Ok(Received { metrics: row.get(0)?, first: row.get(1)? }),
+    )
+}
+
+/// Counts the metrics of runs that ended from `from` to `until`, whenever they came: what a bill goes by.
+pub fn measured(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<u64> {
+    tx.value(
+        "select cast(coalesce(sum(report.metrics), 0) as bigint) from project
+         join report on report.project_id = project.id and report.end_time between $2 and $3
+         where project.organization_id = $1",
+        &[&organization, &from, &until],
+    )
+}

@@ -1,0 +1,93 @@
+//! The values of reports alone, one vector a report: all that detection reads of earlier ones.
+
+use tidemark_api::Timestamp;
+
+use crate::{ReportId, Result, SpecId, TestbedId, Tx, version::Stretch};
+
+/// Which reports before another one to read the vectors of, on a stretch of a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Earlier {
+    /// Where they were measured.
+    pub testbed: TestbedId,
+    /// Only those of jobs on this spec.
+    pub spec: Option<SpecId>,
+    /// Only those whose run began at this time or later.
+    pub from: Timestamp,
+    /// Only those whose run began at this time or earlier.
+    pub until: Timestamp,
+    /// Only those with this key or a greater one.
+    pub since: ReportId,
+    /// Only those with a smaller key.
+    pub before: ReportId,
+    /// How many to pass over.
+    pub offset: i64,
+    /// How many to read.
+    pub limit: i64,
+}
+
+/// Reads the vectors of earlier reports, the newest first, and hands the series and the values of each to `vector`, with
+/// when its run began; answers how many there were.
+pub fn earlier(
+    tx: &mut Tx<'_>,
+    stretch: &Stretch,
+    earlier: &Earlier,
+    mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
+) -> Result<i64> {
+    let mut count = 0;
+    tx.each(
+        "select report.start_time, report_vector.series, report_vector.vals
+         from report join report_vector on report_vector.report_id = report.id
+         where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
+           and report.start_time between $5 and $6 and report.id >= $7 and report.id < $8
+           and (cast($9 as bigint) is null or report.spec_id = $9)
+         order by report.version_id desc, report.start_time desc, report.id desc limit $10 offset $11",
+        &[
+            &stretch.head,
+            &earlier.testbed,
+            &stretch.first,
+            &stretch.last,
+            &earlier.from,
+            &earlier.until,
+            &earlier.since,
+            &earlier.before,
+            &earlier.spec,
+            &earlier.limit,
+            &earlier.offset,
+        ],
+        |row| {
+            let start = row.get(0)?;
+            row.bytes(1, |series| row.bytes(2, |values| vector(start, series, values)))??;
+            count += 1;
+            Ok(())
+        },
+    )?;
+    Ok(count)
+}
+
+/// The series of a report's vector, in order.
+pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// The values of a report's vector, in the order of series and iteration.
+pub fn values(bytes: &[u8]) -> impl DoubleEndedIterator<Item = f64> + ExactSizeIterator {
+    bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
+}
+
+/// Writes the vector of a new report.
+pub(crate) fn insert(
+    tx: &mut Tx<'_>,
+    report: ReportId,
+    metrics: impl Iterator<Item = (u32, f64)>,
+) -> Result<()> {
+    let (mut series, mut values) = (Vec::new(), Vec::new());
+    for (one, value) in metrics {
+        series.extend_from_slice(&one.to_le_bytes());
+        values.extend_from_slice(&value.to_le_bytes());
+    }
+    tx.execute(
+        "insert into report_vector (report_id, series, vals) values ($1, $2, $3)",
+        &[&report, &series, &values],
+    )?;
+    Ok(())
+}
