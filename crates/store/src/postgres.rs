@@ -27,10 +27,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use crate::{
-    db::{Kind, Load, Row, Tx, expand_lists},
+    db::Load,
     error::{Error, Result},
     migrate,
-    value::{Param, Value},
+    row::Row,
+    sql::expand_lists,
+    tx::Tx,
+    value::{Kind, Param, Value},
 };
 
 /// How long a call waits for a connection before it is told that the database is busy.

@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::{
     BranchId, Cells, Error, Fresh, HeadId, OrganizationId, Param, ProjectId, ReportId, Result, SpecId,
-    TestbedId, Tx, UserId, VersionId, alert, benchmark, branch,
-    db::direction,
-    head, measure, metric, series, testbed, threshold, variant,
+    TestbedId, Tx, UserId, VersionId, alert, benchmark, branch, head, measure, metric, series,
+    sql::direction,
+    testbed, threshold, variant,
     version::{self, Stretch},
 };
 

@@ -26,10 +26,13 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    db::{Kind, Load, Row, Tx, expand_lists},
+    db::Load,
     error::{Error, Result},
     migrate,
-    value::{Param, Value},
+    row::Row,
+    sql::expand_lists,
+    tx::Tx,
+    value::{Kind, Param, Value},
 };
 
 /// Jobs that may wait for the writer before callers are held back.

@@ -10,11 +10,12 @@ use tidemark_api::{
 use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, session, sign_in, user};
 
 use super::{
-    access::{Origin, Signed},
+    access::Signed,
     answer::Accepted,
     body::Body,
     error::{Error, Result},
     organization::take_over,
+    origin::Origin,
 };
 use crate::{
     App,

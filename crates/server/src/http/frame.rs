@@ -22,9 +22,9 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{
-    access::ClientAddress,
     answer,
     error::{Error, Problem},
+    origin::ClientAddress,
 };
 use crate::App;
 

@@ -13,11 +13,12 @@ use tidemark_store::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    access::{self, Anyone, Origin},
+    access::{self, Anyone},
     answer::Created,
     body::Body,
     error::{Error, Result},
     organization::take_over,
+    origin::Origin,
     quota::Quota,
 };
 use crate::{

@@ -17,10 +17,11 @@ use tidemark_store::{Tx, organization, server, user};
 use utoipa::IntoParams;
 
 use super::{
-    access::{Admin, Origin},
+    access::Admin,
     answer::{Accepted, Created},
     body::{Body, Path},
     error::{Error, Result},
+    origin::Origin,
 };
 use crate::{App, backup, limits::Rule};
 

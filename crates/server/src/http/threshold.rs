@@ -9,7 +9,7 @@ use tidemark_api::{
 use tidemark_store::{
     Lock, ProjectId, Tx, branch,
     dimension::{self, Dimension},
-    measure,
+    measure, model,
     quota::Scope,
     testbed,
     threshold::{self, Filter},
@@ -124,7 +124,7 @@ pub(super) async fn view(
     let read = move |tx: &mut Tx<'_>| {
         let mut found = threshold::find(tx, project.id, path.threshold)?;
         if let Some(wanted) = query.model {
-            found.threshold.model = threshold::model(tx, found.id, wanted)?;
+            found.threshold.model = model::find(tx, found.id, wanted)?;
         }
         Ok::<_, Error>(found.threshold)
     };
@@ -143,7 +143,7 @@ pub(super) async fn models(
 ) -> Result<Paged<Model>> {
     let read = move |tx: &mut Tx<'_>| {
         let found = threshold::find(tx, project.id, path.threshold)?;
-        threshold::models(tx, found.id, &page)
+        model::list(tx, found.id, &page)
     };
     Ok(Paged(app.db.read(read).await?))
 }
