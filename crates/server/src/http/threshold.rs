@@ -80,6 +80,7 @@ pub(super) async fn create(
 ) -> Result<Created<Threshold>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
         quota.check(tx, Scope::Thresholds(project.id), project.project.claimed.is_some(), fresh.now)?;
         let branch = branch::resolve(tx, project.id, &new.branch)?
             .ok_or_else(|| unknown(tx, dimension::BRANCH, project.id, &new.branch))?;
@@ -190,6 +191,7 @@ pub(super) async fn delete(
     Path(path): Path<ThresholdPath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
         let found = threshold::find(tx, project.id, path.threshold)?;
         threshold::delete(tx, found.id)?;
         Ok::<_, Error>(Deleted)

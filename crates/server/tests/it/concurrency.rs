@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, sync::mpsc, time::Duration};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidemark_store::{Error, Lock, Tx};
+use tidemark_store::{Error, Lock, Tx, threshold};
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{Lab, both};
+use crate::{Engine, Lab, both};
 
 const CLIENTS: usize = 8;
 const REPORTS: usize = 12;
@@ -52,6 +52,50 @@ both! {
         assert_eq!((lab.total("branches").await, lab.total("testbeds").await), (1, 1));
         assert_eq!(lab.total("benchmarks").await, 97);
         assert_eq!(lab.total("measures?search=measure").await, 8);
+    }
+
+    async fn a_threshold_that_a_report_is_using_is_not_deleted(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.value(1.0, json!({})).await;
+        let new = json!({
+            "branch": "main", "testbed": "localhost", "measure": "latency", "test": "t_test", "upper_boundary": 0.99,
+        });
+        let threshold = lab.post("thresholds", new).await.expect(201).text("/uuid");
+        let (begun, has_begun) = oneshot::channel();
+        let (end, may_end) = mpsc::sync_channel::<()>(1);
+        let (db, project, uuid) = (lab.server.app.db.clone(), lab.id, threshold.parse().unwrap());
+        let report = {
+            let db = db.clone();
+            tokio::spawn(async move {
+                db.write(move |tx: &mut Tx<'_>| {
+                    tx.lock(Lock::Project(project.get()))?;
+                    let found = threshold::find(tx, project, uuid)?;
+                    threshold::count(tx, &[(found.id, 1, 0)])?;
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                    Ok::<_, Error>(())
+                })
+                .await
+            })
+        };
+        has_begun.await.unwrap();
+        let path = format!("thresholds/{threshold}");
+        let delete = lab.delete(&path);
+        let finish = async {
+            if lab.server.engine == Engine::Postgres {
+                let sql = "select count(*) from pg_locks where not granted";
+                while db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[])).await.unwrap() == 0 {}
+            } else {
+                while db.load().waiting < 2 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            end.send(()).unwrap();
+            report.await.unwrap().unwrap();
+        };
+        let (deleted, ()) = tokio::join!(delete, finish);
+        deleted.expect(409);
+        lab.get(&path).await.expect(200);
     }
 
     async fn readers_do_not_wait_for_a_writer(server: TestServer) {
