@@ -17,5 +17,6 @@ pub mod mail;
 mod metrics;
 pub mod perf;
 pub mod plot;
+pub mod private;
 
 pub use app::{App, Parts};
