@@ -7,12 +7,7 @@ mod picture;
 mod report;
 mod server;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{env, path::Path, process::ExitCode, time::Duration};
 
 use crate::{
     load::Load,
@@ -40,28 +35,41 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result {
-    let program = match env::args_os().nth(1) {
-        Some(program) => PathBuf::from(program),
-        None => env::current_exe()?.with_file_name("tidemark"),
-    };
+    let part = env::args().nth(1);
+    let wants = |name: &str| part.as_deref().is_none_or(|part| part == name);
+    let program = env::current_exe()?.with_file_name("tidemark");
     let postgres = env::var("TIDEMARK_TEST_POSTGRES").map_err(
         |_| "TIDEMARK_TEST_POSTGRES must name a PostgreSQL server; `cargo xtask bench` starts one",
     )?;
 
     let engines = [Engine::Sqlite, Engine::Postgres(postgres)];
+    if wants("start") {
+        start(&program, &engines)?;
+        println!();
+    }
+    if wants("list") {
+        list::measure(&program, &engines)?;
+        println!();
+    }
+    if wants("report") {
+        report::measure(&program, &engines)?;
+        println!();
+    }
+    if wants("picture") {
+        picture::measure()?;
+    }
+    Ok(())
+}
+
+fn start(program: &Path, engines: &[Engine]) -> Result {
     let mut figures = Vec::new();
-    for engine in &engines {
+    for engine in engines {
         eprintln!("benches: measuring on {engine}");
-        figures.push(Figures::take(&program, engine)?);
+        figures.push(Figures::take(program, engine)?);
     }
     let [sqlite, postgres] = figures.as_slice() else { return Err("an engine was not measured".into()) };
     print(sqlite, postgres);
-    println!();
-    list::measure(&program, &engines)?;
-    println!();
-    report::measure(&program, &engines)?;
-    println!();
-    picture::measure()
+    Ok(())
 }
 
 /// All numbers of one engine.

@@ -116,20 +116,12 @@ impl Figures {
         let database = engine.fresh_database()?;
         let (mut server, _) = Server::start(program, tempfile::tempdir()?, database.clone())?;
         let token = server.sign_up()?;
-        for name in ["lab", "new"] {
-            server.call(
-                "POST",
-                "/v0/organizations/ada/projects",
-                &token,
-                &json!({ "name": name }).to_string(),
-            )?;
-        }
+        make_project(&server, "lab", &token)?;
         let mut number = 0;
         let mut firsts = Vec::new();
         for _ in 0..3 {
             let name = format!("new-{}", firsts.len());
-            let body = json!({ "name": name }).to_string();
-            server.call("POST", "/v0/organizations/ada/projects", &token, &body)?;
+            make_project(&server, &name, &token)?;
             let begun = Instant::now();
             report(&server, &name, &token, &mut number)?;
             firsts.push(begun.elapsed());
@@ -162,8 +154,11 @@ impl Figures {
                 let mut times = Vec::new();
                 for _ in 0..200 {
                     let begun = Instant::now();
-                    server.call("GET", &path, &token, "")?;
+                    let (status, _) = server.call("GET", &path, &token, "")?;
                     times.push(begun.elapsed());
+                    if status != 200 {
+                        return Err(format!("{path} was answered {status}").into());
+                    }
                 }
                 figures.lists[size][place] = median(times);
             }
@@ -172,6 +167,16 @@ impl Figures {
         figures.gain = gain(&server, &token, &mut number)?;
         server.stop()?;
         Ok(figures)
+    }
+}
+
+fn make_project(server: &Server, name: &str, token: &str) -> Result {
+    let body = json!({ "name": name }).to_string();
+    let (status, answer) = server.call("POST", "/v0/organizations/ada/projects", token, &body)?;
+    if status == 201 {
+        Ok(())
+    } else {
+        Err(format!("the project {name} was answered {status}: {answer}").into())
     }
 }
 

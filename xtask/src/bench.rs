@@ -2,17 +2,35 @@
 
 use std::env;
 
+use clap::ValueEnum;
+
 use crate::{
     Result, postgres,
     test::POSTGRES,
     tools::{self, say},
 };
 
-/// Build the optimized server and measure it, on both engines.
-pub(crate) fn all() -> Result {
+/// What can be measured alone.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Part {
+    /// How long a start takes, and the simplest requests.
+    Start,
+    /// Long lists of names.
+    List,
+    /// Reports, and what is asked about them.
+    Report,
+    /// Pictures.
+    Picture,
+}
+
+/// Build the optimized server and measure it, or a part of it, on both engines.
+pub(crate) fn run(part: Option<Part>) -> Result {
     say("Building the optimized server; the first time takes a few minutes.");
     tools::run(&mut tools::cargo(&["build", "--release", "--package", "tidemark", "--package", "benches"])?)?;
     let mut measure = tools::cargo(&["run", "--release", "--quiet", "--package", "benches"])?;
+    if let Some(name) = part.and_then(|part| part.to_possible_value()) {
+        measure.args(["--", name.get_name()]);
+    }
     if env::var_os(POSTGRES).is_some() {
         return tools::run(&mut measure);
     }

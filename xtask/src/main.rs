@@ -1,6 +1,6 @@
 //! The chores of this repository, started as `cargo xtask <command>`.
 //!
-//! It needs Rust, Node, a C compiler and a Unix; whatever else a command wants, the command installs or names.
+//! It needs Rust, a C compiler and a Unix; whatever else a command wants, the command installs or names.
 //! Nothing here is part of the product.
 
 mod bench;
@@ -22,7 +22,7 @@ type Result<T = ()> = std::result::Result<T, String>;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of this repository.")]
 enum Chore {
-    /// Build the console and the binary, then start the service.
+    /// Build the binary, then start the service.
     Run {
         /// Flags for `tidemark serve`, after `--`.
         #[arg(last = true)]
@@ -42,7 +42,10 @@ enum Chore {
         check: bool,
     },
     /// Measure what the project claims about its speed.
-    Bench,
+    Bench {
+        /// Measure only this part.
+        part: Option<bench::Part>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         Chore::Conformance => conformance::check(),
         Chore::Openapi { check: false } => openapi::write(),
         Chore::Openapi { check: true } => openapi::check(),
-        Chore::Bench => bench::all(),
+        Chore::Bench { part } => bench::run(part),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

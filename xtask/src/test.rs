@@ -30,6 +30,10 @@ fn rust(filters: &[String]) -> Result {
         tools::run(&mut tools::cargo(&["test", "--workspace", "--doc", "--quiet"])?)?;
     }
 
+    // What stands in for a mail server is written in it.
+    if tools::find("python3").is_none() {
+        tools::install(&["python3"])?;
+    }
     let mut tests = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
         tools::cargo(&["nextest", "run", "--workspace"])?
     } else {

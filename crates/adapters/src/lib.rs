@@ -49,8 +49,6 @@ pub use crate::{
 pub struct Tool {
     /// The word for it.
     pub adapter: Adapter,
-    /// What it is, for lists of the tools.
-    pub about: &'static str,
     /// The averages that its output offers, the usual one first; a tool with none takes no such setting.
     pub averages: &'static [Average],
     /// Whether `magic` tries it; a part of another tool need not be tried again.
@@ -66,63 +64,51 @@ pub const ADAPTERS: &[Tool] = {
     use Adapter::*;
     use Average::{Mean, Median};
     &[
-        tool(
-            Json,
-            "The service's own format, for everything without an adapter",
-            &[Mean, Median],
-            json::parse,
-        ),
-        tool(
-            CSharpDotNet,
-            "BenchmarkDotNet, JSON of a full exporter",
-            &[Mean, Median],
-            c_sharp_dot_net::parse,
-        ),
-        tool(CppCatch2, "Catch2", &[Mean], cpp_catch2::parse),
-        tool(CppGoogle, "Google Benchmark, JSON", &[Mean, Median], cpp_google::parse),
-        tool(DartBenchmarkHarness, "benchmark_harness", &[Mean], dart_benchmark_harness::parse),
-        tool(GoBench, "go test -bench", &[Mean], go_bench::parse),
-        tool(JavaJmh, "JMH, JSON", &[Mean], java_jmh::parse),
-        tool(JsBenchmark, "Benchmark.js", &[Median], js_benchmark::parse),
-        tool(JsVitest, "Vitest, JSON", &[Mean, Median], js_vitest::parse),
-        tool(PythonAsv, "airspeed velocity", &[Median], python_asv::parse),
-        tool(PythonPytest, "pytest-benchmark, JSON", &[Mean, Median], python_pytest::parse),
-        tool(RubyBenchmark, "Benchmark of Ruby", &[], ruby_benchmark::parse),
-        tool(RustBench, "cargo bench of libtest", &[Median], rust_bench::parse),
-        tool(RustCriterion, "Criterion", &[Mean], rust_criterion::parse),
-        tool(RustIai, "Iai", &[], rust_iai::parse),
-        tool(RustGungraun, "Gungraun, formerly Iai-Callgrind", &[], rust_gungraun::parse),
-        part(RustGungraunJson, "Gungraun, only its summaries", &[], rust_gungraun_json::parse),
-        part(RustGungraunStdout, "Gungraun, only what it prints", &[], rust_gungraun_stdout::parse),
-        tool(ShellHyperfine, "Hyperfine, JSON", &[Mean, Median], shell_hyperfine::parse),
-        tool(RustDivan, "Divan", &[Mean, Median], rust_divan::parse),
-        tool(JsMitata, "mitata, JSON", &[Mean, Median], js_mitata::parse),
-        tool(PythonPyperf, "pyperf, JSON", &[Mean, Median], python_pyperf::parse),
-        tool(LoadK6, "k6, JSON of its summary", &[Mean, Median], load_k6::parse),
-        tool(LoadOha, "oha, JSON", &[Mean, Median], load_oha::parse),
-        tool(LoadWrk, "wrk", &[Mean, Median], load_wrk::parse),
+        tool(Json, &[Mean, Median], json::parse),
+        tool(CSharpDotNet, &[Mean, Median], c_sharp_dot_net::parse),
+        tool(CppCatch2, &[Mean], cpp_catch2::parse),
+        tool(CppGoogle, &[Mean, Median], cpp_google::parse),
+        tool(DartBenchmarkHarness, &[Mean], dart_benchmark_harness::parse),
+        tool(GoBench, &[Mean], go_bench::parse),
+        tool(JavaJmh, &[Mean], java_jmh::parse),
+        tool(JsBenchmark, &[Median], js_benchmark::parse),
+        tool(JsVitest, &[Mean, Median], js_vitest::parse),
+        tool(PythonAsv, &[Median], python_asv::parse),
+        tool(PythonPytest, &[Mean, Median], python_pytest::parse),
+        tool(RubyBenchmark, &[], ruby_benchmark::parse),
+        tool(RustBench, &[Median], rust_bench::parse),
+        tool(RustCriterion, &[Mean], rust_criterion::parse),
+        tool(RustIai, &[], rust_iai::parse),
+        tool(RustGungraun, &[], rust_gungraun::parse),
+        part(RustGungraunJson, &[], rust_gungraun_json::parse),
+        part(RustGungraunStdout, &[], rust_gungraun_stdout::parse),
+        tool(ShellHyperfine, &[Mean, Median], shell_hyperfine::parse),
+        tool(RustDivan, &[Mean, Median], rust_divan::parse),
+        tool(JsMitata, &[Mean, Median], js_mitata::parse),
+        tool(PythonPyperf, &[Mean, Median], python_pyperf::parse),
+        tool(LoadK6, &[Mean, Median], load_k6::parse),
+        tool(LoadOha, &[Mean, Median], load_oha::parse),
+        tool(LoadWrk, &[Mean, Median], load_wrk::parse),
         // Its lines are so plain that the output of another tool may have one among its own.
-        tool(JsTime, "console.time", &[], js_time::parse),
+        tool(JsTime, &[], js_time::parse),
     ]
 };
 
 const fn tool(
     adapter: Adapter,
-    about: &'static str,
     averages: &'static [Average],
     parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
 ) -> Tool {
-    Tool { adapter, about, averages, detected: true, parse }
+    Tool { adapter, averages, detected: true, parse }
 }
 
 /// A tool that `magic` knows by another row.
 const fn part(
     adapter: Adapter,
-    about: &'static str,
     averages: &'static [Average],
     parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
 ) -> Tool {
-    Tool { detected: false, ..tool(adapter, about, averages, parse) }
+    Tool { detected: false, ..tool(adapter, averages, parse) }
 }
 
 /// What an adapter gets to read.

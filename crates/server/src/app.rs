@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::{
     auth::jwt::{Audience, Membership, Signer},
     background::Background,
+    backup,
     clock::{Clock, SystemEntropy},
     config::Config,
     http::{
@@ -66,6 +67,7 @@ impl App {
     /// The same with a clock and randomness of one's own.
     pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
         let db = Db::open(&config.location()).await?;
+        backup::clear(&config.data_dir).map_err(internal)?;
         let source: Arc<dyn Fn() -> Fresh + Send + Sync> = {
             let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
             Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))

@@ -14,7 +14,11 @@ use crate::{
     App,
     config::DatabaseUrl,
     http::error::{Error, Result},
+    private,
 };
+
+/// How the files of a backup end that is not finished: copied, and packed.
+const UNFINISHED: [&str; 2] = [".partial", ".packed"];
 
 /// Writes a backup into `<data>/backups` and answers where it is. A failed one leaves nothing behind.
 pub(crate) async fn create(
@@ -22,8 +26,8 @@ pub(crate) async fn create(
     started: Timestamp,
     compression: Option<Compression>,
 ) -> Result<PathBuf> {
-    let folder = app.config.data_dir.join("backups");
-    fs::create_dir_all(&folder).map_err(|error| failed("its folder cannot be made", &error))?;
+    let folder = folder(&app.config.data_dir);
+    private::create_folder(&folder).map_err(|error| failed("its folder cannot be made", &error))?;
     let stamp: String = started.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
     let extension = if app.db.is_shared() { "dump" } else { "db" };
     let suffix = match compression {
@@ -34,8 +38,7 @@ pub(crate) async fn create(
     // The id keeps two backups of one millisecond apart.
     let id = app.fresh().uuid().simple().to_string();
     let file = folder.join(format!("tidemark-{stamp}-{}.{extension}{suffix}", &id[24..]));
-    let partial = Partial(folder.join(format!(".{id}.partial")));
-    let packed = Partial(folder.join(format!(".{id}.packed")));
+    let [partial, packed] = UNFINISHED.map(|end| Partial(folder.join(format!(".{id}{end}"))));
 
     match app.db.backup(partial.0.clone()).await {
         Some(copied) => copied?,
@@ -63,10 +66,33 @@ pub(crate) async fn create(
     Ok(file)
 }
 
+/// Removes what a server that was killed had begun. The data folder must not be in use by another.
+pub(crate) fn clear(data_dir: &Path) -> io::Result<()> {
+    let folder = folder(data_dir);
+    if !folder.try_exists()? {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && UNFINISHED.iter().any(|end| name.ends_with(end)) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn folder(data_dir: &Path) -> PathBuf {
+    data_dir.join("backups")
+}
+
 /// Lets PostgreSQL's own tool copy the database.
 async fn dump(app: &App, target: &Path) -> Result<()> {
     let url = app.config.database.url.as_ref().map(DatabaseUrl::expose).unwrap_or_default();
     let (address, password) = split_password(url);
+    // The tool keeps the rights of a file that is there.
+    private::create_file(target).map_err(|error| failed("its file cannot be made", &error))?;
     let mut command = Command::new("pg_dump");
     command.args(["--format=custom", "--no-password", "--file"]).arg(target).arg("--dbname").arg(address);
     if let Some(password) = password {
@@ -115,7 +141,7 @@ fn split_password(url: &str) -> (String, Option<String>) {
 
 fn compress(from: &Path, to: &Path, compression: Compression) -> io::Result<()> {
     let mut source = BufReader::with_capacity(1 << 16, File::open(from)?);
-    let target = BufWriter::with_capacity(1 << 16, File::create(to)?);
+    let target = BufWriter::with_capacity(1 << 16, private::create_file(to)?);
     let mut target = match compression {
         Compression::Gzip => {
             let mut encoder = flate2::write::GzEncoder::new(target, flate2::Compression::fast());
@@ -146,7 +172,23 @@ impl Drop for Partial {
 
 #[cfg(test)]
 mod tests {
-    use super::split_password;
+    use super::*;
+
+    #[test]
+    fn what_a_killed_server_left_goes_away() {
+        let data_dir = tempfile::tempdir().unwrap();
+        clear(data_dir.path()).unwrap();
+        let folder = folder(data_dir.path());
+        fs::create_dir(&folder).unwrap();
+        for name in [".1.partial", ".1.packed", "tidemark-1.db", "mine.partial"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        clear(data_dir.path()).unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["mine.partial", "tidemark-1.db"]);
+    }
 
     #[test]
     fn a_password_is_kept_out_of_the_address() {

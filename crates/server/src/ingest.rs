@@ -135,7 +135,7 @@ pub fn record(
     let testbed = testbed::ensure(tx, fresh, project, &new.testbed, &name)
         .map_err(|error| unknown(error, "testbed", &new.testbed))?;
     if new.spec_reset {
-        testbed::clear_spec(tx, testbed, fresh.now)?;
+        testbed::set_spec(tx, testbed, None, fresh.now)?;
     }
     if let Some(thresholds) = &new.thresholds {
         set_thresholds(tx, fresh, project, (branch, testbed), thresholds)?;

@@ -17,6 +17,7 @@ pub mod mail;
 mod metrics;
 pub mod perf;
 pub mod plot;
+pub mod private;
 pub mod quota;
 
 pub use app::{App, Parts};

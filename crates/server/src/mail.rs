@@ -58,9 +58,23 @@ struct Envelope {
 
 /// Promises a mail in the transaction of its cause.
 pub fn enqueue(tx: &mut Tx<'_>, now: Timestamp, to: &Email, message: &Message) -> store::Result<()> {
+    outbox::add(tx, KIND, &payload(to, message)?, now)
+}
+
+/// Promises the same mail to several people.
+pub fn enqueue_to_all<'a>(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+    to: impl IntoIterator<Item = &'a Email>,
+    message: &Message,
+) -> store::Result<()> {
+    let payloads = to.into_iter().map(|to| payload(to, message)).collect::<store::Result<Vec<_>>>()?;
+    outbox::add_many(tx, KIND, &payloads, now)
+}
+
+fn payload(to: &Email, message: &Message) -> store::Result<String> {
     let envelope = Envelope { to: to.clone(), message: message.clone() };
-    let payload = serde_json::to_string(&envelope).map_err(|error| store::Error::Engine(error.into()))?;
-    outbox::add(tx, KIND, &payload, now)
+    serde_json::to_string(&envelope).map_err(|error| store::Error::Engine(error.into()))
 }
 
 /// Writes a mail as it goes out: the same words as plain text and as HTML.

@@ -23,7 +23,7 @@ mod z_score;
 use std::fmt;
 use std::str::FromStr;
 
-pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge, limits};
+pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 
 /// The boundary of a statistical model that was given none.

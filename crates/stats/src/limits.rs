@@ -33,15 +33,6 @@ impl Side {
     }
 }
 
-/// The limits for the value that follows the sample, which is in order from the newest value to the oldest.
-///
-/// None when the sample is too small for the model or cannot be described by it, when the model has no valid
-/// boundary, and when a number leaves the range of finite ones. Whoever has many samples for one model should
-/// use [`Prepared`].
-pub fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
-    Prepared::new(model).limits(sample)
-}
-
 /// Tells which limit the value crosses, if any. A value on a limit is fine.
 pub fn judge(value: f64, limits: &Limits) -> Option<Side> {
     if limits.lower.is_some_and(|lower| value < lower) {
@@ -90,7 +81,10 @@ impl Prepared {
         self.most
     }
 
-    /// The same as the function [`limits`] for the model.
+    /// The limits for the value that follows the sample, which is in order from the newest value to the oldest.
+    ///
+    /// None when the sample is too small for the model or cannot be described by it, when the model has no valid
+    /// boundary, and when a number leaves the range of finite ones.
     pub fn limits(&mut self, sample: &[f64]) -> Option<Limits> {
         let boundaries = self.boundaries;
         if boundaries.lower.is_none() && boundaries.upper.is_none() {

@@ -2,7 +2,11 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tidemark_stats::{Limits, Model, Prepared, Range, Side, Test, judge, limits};
+use tidemark_stats::{Limits, Model, Prepared, Range, Side, Test, judge};
+
+fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
+    Prepared::new(model).limits(sample)
+}
 
 /// Boundaries from the range of a test, by a number between zero and one.
 fn boundary(test: Test, share: f64) -> f64 {

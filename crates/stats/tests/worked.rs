@@ -1,6 +1,10 @@
 //! Examples worked out by hand or with other tools, to the last digit that was written down.
 
-use tidemark_stats::{Limits, Model, Side, Test, judge, limits};
+use tidemark_stats::{Limits, Model, Prepared, Side, Test, judge};
+
+fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
+    Prepared::new(model).limits(sample)
+}
 
 const D1: &[f64] = &[102.0, 98.0, 100.0, 101.0, 99.0];
 const D2: &[f64] = &[10.0, 12.0];

@@ -7,8 +7,8 @@ use tidemark_api::{
 
 use crate::{
     AlertId, BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, MeasureId, ModelId, Param, ProjectId,
-    ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, db::direction, head, measure,
-    metric, testbed, threshold, value::distinct,
+    ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
+    sql::direction, testbed, threshold, value::distinct,
 };
 
 /// An alert to raise.
@@ -113,7 +113,7 @@ fn columns() -> String {
         branch::columns(),
         testbed::columns(),
         measure::COLUMNS,
-        threshold::MODEL_COLUMNS
+        model::COLUMNS
     )
 }
 
@@ -161,7 +161,7 @@ fn read(cells: &mut Cells<'_>) -> Result<(AlertId, ReportId, Alert)> {
         branch,
         testbed: testbed::read(cells)?,
         measure: measure::read(cells)?,
-        model: threshold::read_model(cells)?,
+        model: model::read(cells)?,
         created: threshold_created,
         modified: threshold_modified,
     };

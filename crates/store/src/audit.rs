@@ -7,7 +7,7 @@ use tidemark_api::{
     page::{Direction, Page},
 };
 
-use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, db::direction};
+use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
 
 /// What is about to be remembered.
 #[derive(Clone, Debug)]

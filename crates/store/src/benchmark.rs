@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tidemark_api::{
-    benchmark::{Benchmark, BenchmarkFilter, BenchmarkName},
+    benchmark::{Benchmark, BenchmarkFilter, BenchmarkName, BenchmarkPatch},
     id::{NameId, ResourceId},
     page::Page,
     slug::Slug,
@@ -145,12 +145,14 @@ pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
     benchmark: BenchmarkId,
-    name: Option<&BenchmarkName>,
-    slug: Option<&Slug>,
-    archived: Option<bool>,
+    patch: &BenchmarkPatch,
     now: Timestamp,
 ) -> Result<()> {
-    let change = dimension::Change { name: name.map(BenchmarkName::as_str), slug, archived };
+    let change = dimension::Change {
+        name: patch.name.as_ref().map(BenchmarkName::as_str),
+        slug: patch.slug.as_ref(),
+        archived: patch.archived,
+    };
     BENCHMARK.update(tx, project, benchmark.get(), change, now)
 }
 

@@ -14,7 +14,10 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
-use crate::{Error, Fresh, Kind, Lock, Param, ProjectId, Result, Row, Tx, Value, db::direction, slug};
+use crate::{
+    Error, Fresh, Kind, Lock, Param, ProjectId, Result, Row, Tx, Value, slug,
+    sql::{direction, matching},
+};
 
 /// One kind of dimension.
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +145,7 @@ impl Dimension {
         let mut params: Vec<&dyn Param> = vec![&project];
         let found = search.map(|search| {
             let range = uuids_starting_with(search);
-            (tx.matching(table, search, range.is_some()), range)
+            (matching(tx, table, search, range.is_some()), range)
         });
         if let Some(((matches, text), range)) = &found {
             params.push(text);

@@ -10,7 +10,7 @@ use tidemark_api::{
     user::PubUser,
 };
 
-use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, db::direction};
+use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, sql::direction};
 
 /// An invitation with its keys.
 #[derive(Clone, Debug)]

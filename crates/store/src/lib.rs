@@ -19,26 +19,31 @@ pub mod measure;
 pub mod member;
 pub mod metric;
 mod migrate;
+pub mod model;
 pub mod organization;
 pub mod outbox;
 pub mod plot;
 mod postgres;
 pub mod project;
+pub mod project_key;
 pub mod project_member;
 pub mod quota;
 pub mod rate_window;
 pub mod report;
 pub mod restore;
+mod row;
 pub mod series;
 pub mod server;
 pub mod session;
 pub mod sign_in;
 mod slug;
 pub mod spec;
+mod sql;
 mod sqlite;
 pub mod testbed;
 pub mod threshold;
 pub mod token;
+mod tx;
 pub mod usage;
 pub mod user;
 mod value;
@@ -46,10 +51,12 @@ pub mod variant;
 pub mod vector;
 pub mod version;
 
-pub use db::{Cells, Db, Kind, List, Load, Location, Lock, Row, Tx};
+pub use db::{Db, Load, Location};
 pub use error::{Error, IN_USE, Result};
 pub use fresh::{Entropy, Fresh};
+pub use row::{Cells, Row};
+pub use tx::{List, Lock, Tx};
 pub use value::{
-    AlertId, BenchmarkId, BranchId, Column, HeadId, MeasureId, ModelId, OrganizationId, Param, PlotId,
+    AlertId, BenchmarkId, BranchId, Column, HeadId, Kind, MeasureId, ModelId, OrganizationId, Param, PlotId,
     ProjectId, ReportId, SpecId, TestbedId, ThresholdId, UserId, Value, VariantId, VersionId,
 };

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use tidemark_api::{
     id::{NameId, ResourceId},
-    measure::{Measure, MeasureFilter, UNKNOWN_UNITS, built_in},
+    measure::{Measure, MeasureFilter, MeasurePatch, UNKNOWN_UNITS, built_in},
     name::ResourceName,
     page::Page,
     slug::Slug,
@@ -150,21 +150,21 @@ pub fn list(
 }
 
 /// Changes a measure.
-#[expect(clippy::too_many_arguments, reason = "one for each thing that may change")]
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
     measure: MeasureId,
-    name: Option<&ResourceName>,
-    slug: Option<&Slug>,
-    units: Option<&ResourceName>,
-    archived: Option<bool>,
+    patch: &MeasurePatch,
     now: Timestamp,
 ) -> Result<()> {
-    if let Some(units) = units {
+    if let Some(units) = &patch.units {
         tx.execute("update measure set units = $2 where id = $1", &[&measure, units])?;
     }
-    let change = dimension::Change { name: name.map(ResourceName::as_str), slug, archived };
+    let change = dimension::Change {
+        name: patch.name.as_ref().map(ResourceName::as_str),
+        slug: patch.slug.as_ref(),
+        archived: patch.archived,
+    };
     MEASURE.update(tx, project, measure.get(), change, now)
 }
 

@@ -10,7 +10,7 @@ use tidemark_api::{
 
 use crate::{
     List, OrganizationId, Param, Result, Row, Tx, UserId,
-    db::{contains, direction},
+    sql::{contains, direction},
 };
 
 const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, account.email, member.role, \

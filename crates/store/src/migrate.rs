@@ -8,8 +8,8 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    db::Tx,
     error::{Error, Result},
+    tx::Tx,
 };
 
 /// Every step: number, name, text.

@@ -10,9 +10,8 @@ use tidemark_api::{
 };
 
 use crate::{
-    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId,
-    db::{contains, direction},
-    slug,
+    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId, slug,
+    sql::{contains, direction},
 };
 
 /// An organization with its key.
@@ -31,7 +30,7 @@ pub struct Change {
     pub name: Option<ResourceName>,
     /// The new slug.
     pub slug: Option<Slug>,
-    /// The licence: absent keeps it, `None` removes it.
+    /// The license: absent keeps it, `None` removes it.
     pub license: Option<Option<Jwt>>,
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     Cells, Error, Fresh, Kind, List, Param, PlotId, ProjectId, Result, Row, Tx, Value,
-    db::{contains, direction},
+    sql::{contains, direction},
 };
 
 /// The most plots of one project.

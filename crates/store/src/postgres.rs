@@ -17,7 +17,7 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::{runtime::Handle, sync::oneshot, task::spawn_blocking};
 use tokio_postgres::{
     Config, IsolationLevel, Statement,
     config::SslMode,
@@ -27,10 +27,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use crate::{
-    db::{Kind, Load, Row, Tx, expand_lists},
+    db::Load,
     error::{Error, Result},
     migrate,
-    value::{Param, Value},
+    row::Row,
+    sql::expand_lists,
+    tx::Tx,
+    value::{Kind, Param, Value},
 };
 
 /// How long a call waits for a connection before it is told that the database is busy.
@@ -89,7 +92,14 @@ impl Postgres {
             other => Error::Busy(other.into()),
         })?;
         let handle = Handle::current();
+        // The receiver goes with this future: whoever gave up has been told that it failed, and may try again, so it must
+        // not happen after all.
+        let (caller, _waits) = oneshot::channel::<()>();
+        let still_wanted = move || {
+            if caller.is_closed() { Err(Error::Busy("the caller has given up".into())) } else { Ok(()) }
+        };
         spawn_blocking(move || {
+            still_wanted()?;
             let builder = client.build_transaction();
             let builder = match mode {
                 // One snapshot for all statements of a read.
@@ -100,6 +110,7 @@ impl Postgres {
             let transaction = handle.block_on(builder.start()).map_err(Error::from)?;
             let connection = Connection { transaction: &transaction, handle: &handle };
             let answer = work(&mut Tx::postgres(connection, &statements))?;
+            still_wanted()?;
             handle.block_on(transaction.commit()).map_err(Error::from)?;
             Ok(answer)
         })

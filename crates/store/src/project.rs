@@ -12,9 +12,8 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Cells, Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
-    db::{contains, direction},
-    slug,
+    Cells, Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId, slug,
+    sql::{contains, direction},
 };
 
 /// A project with its keys.

@@ -10,7 +10,7 @@ use tidemark_api::{
 
 use crate::{
     List, Param, ProjectId, Result, Row, Tx, UserId,
-    db::{contains, direction},
+    sql::{contains, direction},
 };
 
 /// A member with the key of the user.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     BranchId, Cells, Error, Fresh, HeadId, Param, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
-    VersionId, alert, benchmark, branch, db::direction, head, measure, metric, series, testbed, threshold,
+    VersionId, alert, benchmark, branch, head, measure, metric, series, sql::direction, testbed, threshold,
     value::distinct, variant, version,
 };
 

@@ -46,17 +46,46 @@ pub fn set_aside(database: &Path) -> PathBuf {
 }
 
 /// Puts a checked copy in the place of the database. One that is there is set aside together with its log, which may
-/// hold transactions that are not in the file yet. Whoever calls holds the [`Claim`].
+/// hold transactions that are not in the file yet. Whenever this is cut short, the place holds one of the two, whole.
+/// Whoever calls holds the [`Claim`].
 pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
-    let aside = set_aside(database);
-    let kept = database.try_exists()?;
-    for suffix in ["-wal", "-shm", ""] {
-        let (from, to) = (beside(database, suffix), beside(&aside, suffix));
-        let moved = if kept { fs::rename(from, to) } else { fs::remove_file(from) };
-        moved.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    if database.try_exists()? {
+        let aside = set_aside(database);
+        for suffix in ["-shm", "-wal", ""] {
+            remove(&beside(&aside, suffix))?;
+        }
+        for suffix in ["-wal", ""] {
+            link(&beside(database, suffix), &beside(&aside, suffix))?;
+        }
+        // Moves the log into the file, so that the old one is whole without it. It may be so damaged that this fails;
+        // then the pair that is set aside is all there is of it.
+        let _ = Connection::open(database)
+            .and_then(|old| old.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(())));
     }
+    // A log must not meet a file that it was not written for.
+    for suffix in ["-wal", "-shm"] {
+        remove(&beside(database, suffix))?;
+    }
+    sync_folder(database)?;
     fs::rename(copy, database)?;
-    // The new names last only once the folder is on disk.
+    sync_folder(database)
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    unless_missing(fs::remove_file(file))
+}
+
+/// Gives a file a second name, or makes a copy where the file system knows no such thing.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    unless_missing(fs::hard_link(from, to)).or_else(|_| fs::copy(from, to).map(drop))
+}
+
+fn unless_missing(done: io::Result<()>) -> io::Result<()> {
+    done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+/// New names last only once their folder is on disk.
+fn sync_folder(database: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(folder) = database.parent() {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -80,11 +109,10 @@ mod tests {
         time::Duration,
     };
 
-    use tidemark_api::Timestamp;
     use uuid::Uuid;
 
     use super::*;
-    use crate::{Db, Location, server};
+    use crate::{Db, Location};
 
     async fn database(file: &Path) {
         let location = Location::Sqlite { file: file.into(), busy_timeout: Duration::ZERO, cache_kib: 1024 };
@@ -109,6 +137,46 @@ mod tests {
         assert!(!beside(&old, "-wal").exists() && !copy.exists());
         drop(claimed);
         assert!(claim(&old).unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn what_only_the_log_holds_is_set_aside_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (live, old) = (folder.path().join("live.db"), folder.path().join("tidemark.db"));
+        let copy = folder.path().join("copy");
+        database(&copy).await;
+        // As a killed process leaves it: the table is in the log, the file knows nothing of it.
+        let connection = Connection::open(&live).unwrap();
+        connection.execute_batch("pragma journal_mode = wal; create table late (id integer)").unwrap();
+        fs::copy(&live, &old).unwrap();
+        fs::copy(beside(&live, "-wal"), beside(&old, "-wal")).unwrap();
+        drop(connection);
+
+        for _ in 0..2 {
+            replace(&claim(&old).unwrap().unwrap(), &copy, &old).unwrap();
+            check(&old).unwrap();
+            let aside = Connection::open(set_aside(&old)).unwrap();
+            assert!(aside.table_exists(None, "late").unwrap());
+            fs::rename(&old, &copy).unwrap();
+            fs::rename(set_aside(&old), &old).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_database_is_for_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tidemark.db");
+        let location = Location::Sqlite { file: file.clone(), busy_timeout: Duration::ZERO, cache_kib: 1024 };
+        let db = Db::open(&location).await.unwrap();
+        db.backup(folder.path().join("copy")).await.unwrap().unwrap();
+        for name in ["tidemark.db", "tidemark.db-wal", "tidemark.db-shm", "copy"] {
+            let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        db.close().await;
     }
 
     #[tokio::test]
@@ -154,8 +222,9 @@ mod tests {
                     while !*stopped.borrow() {
                         let uuid = Uuid::new_v4();
                         db.write(move |tx| {
-                            let now = Timestamp::from_micros(0);
-                            server::record_report(tx, uuid.into(), &uuid.to_string(), now)
+                            let sql =
+                                "insert into server_report (server, received, document) values ($1, 0, $2)";
+                            tx.execute(sql, &[&uuid, &uuid.to_string().as_str()]).map(drop)
                         })
                         .await
                         .unwrap();

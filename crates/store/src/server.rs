@@ -15,6 +15,11 @@ pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
         "insert into server (id, uuid, created) values (1, $1, $2) on conflict (id) do nothing",
         &[&fresh.uuid(), &fresh.now],
     )?;
+    view(tx)
+}
+
+/// The identity that was given before. That it can be read shows that the tables are there and answer.
+pub fn view(tx: &mut Tx<'_>) -> Result<Server> {
     tx.one("server", "select uuid, created from server", &[], |row| {
         Ok(Server { uuid: row.get(0)?, created: row.get(1)?, version: None })
     })
@@ -45,12 +50,20 @@ fn cohort(tx: &mut Tx<'_>, table: &str, now: Timestamp) -> Result<Cohort> {
     )
 }
 
-/// Keeps the newest statistics of another server.
+/// Of how many other servers the statistics are kept. Anybody can send them under any name, so there must be an end.
+pub const REPORTS: i64 = 1000;
+
+/// Keeps the newest statistics of another server, and those of the [`REPORTS`] servers that were heard of last.
 pub fn record_report(tx: &mut Tx<'_>, server: ServerUuid, document: &str, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into server_report (server, received, document) values ($1, $2, $3)
          on conflict (server) do update set received = excluded.received, document = excluded.document",
         &[&server, &now, &document],
+    )?;
+    tx.execute(
+        "delete from server_report where server not in
+             (select server from server_report order by received desc, server desc limit $1)",
+        &[&REPORTS],
     )?;
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! The embedded engine: one writer thread with group commit, a pool of readers, write-ahead logging.
 //!
 //! Writers queue at the thread; it runs as many of them as are waiting, each in a savepoint of its own, and commits
-//! them together. A commit is on disk (`synchronous=FULL`) before any of them hears of it.
+//! them together. A commit is on disk (`synchronous=FULL`) before any of them hears of it. A job whose caller has given
+//! up is skipped, or undone if that happens while it runs.
 
 use std::{
     borrow::Cow,
+    fs::File,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
@@ -26,10 +28,13 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    db::{Kind, Load, Row, Tx, expand_lists},
+    db::Load,
     error::{Error, Result},
     migrate,
-    value::{Param, Value},
+    row::Row,
+    sql::expand_lists,
+    tx::Tx,
+    value::{Kind, Param, Value},
 };
 
 /// Jobs that may wait for the writer before callers are held back.
@@ -59,6 +64,7 @@ impl Sqlite {
     pub(crate) async fn open(file: &Path, busy_timeout: Duration, cache_kib: u32) -> Result<Self> {
         let path = file.to_owned();
         let writer = blocking(move || {
+            create_for_owner(&path)?;
             let connection = Connection::open(&path)?;
             prepare(&connection, busy_timeout)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
@@ -131,8 +137,15 @@ impl Sqlite {
         let sender = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let outcome =
-                in_savepoint(connection, |connection| work(&mut Tx::sqlite(connection, &statements)));
+            // Whoever gave up has been told that it failed, and may try again: it must not happen after all.
+            let outcome = if answer.is_closed() {
+                Err(abandoned().into())
+            } else {
+                in_savepoint(connection, |connection| {
+                    let done = work(&mut Tx::sqlite(connection, &statements))?;
+                    if answer.is_closed() { Err(abandoned().into()) } else { Ok(done) }
+                })
+            };
             Box::new(move |failure| {
                 let outcome = match failure {
                     Some(failure) => outcome.and_then(|_| Err(not_committed(failure).into())),
@@ -153,6 +166,7 @@ impl Sqlite {
         let this = self.clone();
         blocking(move || {
             let source = this.connect_reader()?;
+            create_for_owner(&target)?;
             let mut copy = Connection::open(&target)?;
             let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
             // All pages in one step: the copy is one snapshot, and in write-ahead mode nobody waits for it.
@@ -212,6 +226,16 @@ impl Drop for Waiting {
     }
 }
 
+/// Makes the file of a database, which only its owner may read; the engine gives the files beside it the same rights.
+fn create_for_owner(file: &Path) -> Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map_err(|error| Error::Engine(error.into()))?;
+    Ok(())
+}
+
 fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
     connection.busy_timeout(busy_timeout)?;
     connection.pragma_update(None, "foreign_keys", true)?;
@@ -257,6 +281,11 @@ fn commit(connection: &Connection) -> rusqlite::Result<()> {
         return Err(rusqlite::Error::SqliteFailure(code, Some("one of them ended the transaction".into())));
     }
     connection.execute_batch("commit")
+}
+
+/// The end of a job that nobody waits for any more.
+fn abandoned() -> Error {
+    Error::Busy("the caller has given up".into())
 }
 
 /// What a job is told that did its work in vain.

@@ -7,7 +7,7 @@ use tidemark_api::{
     name::ResourceName,
     page::Page,
     slug::Slug,
-    testbed::{Testbed, TestbedFilter},
+    testbed::{Testbed, TestbedFilter, TestbedPatch},
     time::Timestamp,
 };
 use uuid::Uuid;
@@ -88,15 +88,6 @@ pub fn ensure(
     only(TESTBED.ensure(tx, fresh, project, &[wanted])?)
 }
 
-/// Takes the spec from a testbed.
-pub fn clear_spec(tx: &mut Tx<'_>, testbed: TestbedId, now: Timestamp) -> Result<()> {
-    tx.execute(
-        "update testbed set spec_id = null, modified = $2 where id = $1 and spec_id is not null",
-        &[&testbed, &now],
-    )?;
-    Ok(())
-}
-
 /// One testbed.
 pub fn view(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Testbed> {
     let sql = format!("select {} from testbed {JOINS} where testbed.id = $1", columns());
@@ -142,18 +133,23 @@ pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
     testbed: TestbedId,
-    name: Option<&ResourceName>,
-    slug: Option<&Slug>,
-    archived: Option<bool>,
+    patch: &TestbedPatch,
     now: Timestamp,
 ) -> Result<()> {
-    let change = dimension::Change { name: name.map(ResourceName::as_str), slug, archived };
+    let change = dimension::Change {
+        name: patch.name.as_ref().map(ResourceName::as_str),
+        slug: patch.slug.as_ref(),
+        archived: patch.archived,
+    };
     TESTBED.update(tx, project, testbed.get(), change, now)
 }
 
 /// Gives a testbed a spec, or takes it away.
-pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>) -> Result<()> {
-    tx.execute("update testbed set spec_id = $2 where id = $1", &[&testbed, &spec])?;
+pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update testbed set spec_id = $2, modified = $3 where id = $1 and spec_id is distinct from $2",
+        &[&testbed, &spec, &now],
+    )?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Thresholds, and the models they have had.
+//! Thresholds: which model watches which branch, testbed and measure, and what came of it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,16 +6,16 @@ use std::{
 };
 
 use tidemark_api::{
-    id::{ModelUuid, ThresholdUuid},
+    id::ThresholdUuid,
     page::{Direction, Page, ProjThresholdsSort},
-    threshold::{Model, Threshold, ThresholdModel},
+    threshold::{Threshold, ThresholdModel},
     time::Timestamp,
 };
 use tidemark_stats as stats;
 
 use crate::{
     BranchId, Cells, Error, Fresh, IN_USE, Kind, List, MeasureId, ModelId, Param, ProjectId, ReportId,
-    Result, Row, TestbedId, ThresholdId, Tx, Value, branch, db::direction, head, measure, testbed,
+    Result, Row, TestbedId, ThresholdId, Tx, Value, branch, head, measure, model, sql::direction, testbed,
 };
 
 /// A threshold with its key.
@@ -40,16 +40,13 @@ pub struct Filter {
     pub archived: bool,
 }
 
-/// The columns of a model, for [`read_model`].
-pub(crate) const MODEL_COLUMNS: &str = "model.uuid, model.test, model.min_sample_size, model.max_sample_size, \
-     model.span, model.lower_boundary, model.upper_boundary, model.created, model.replaced";
-
 fn columns() -> String {
     format!(
-        "threshold.id, threshold.uuid, threshold.created, threshold.modified, {}, {}, {}, {MODEL_COLUMNS}",
+        "threshold.id, threshold.uuid, threshold.created, threshold.modified, {}, {}, {}, {}",
         branch::columns(),
         testbed::columns(),
-        measure::COLUMNS
+        measure::COLUMNS,
+        model::COLUMNS
     )
 }
 
@@ -76,7 +73,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
         branch,
         testbed: testbed::read(cells)?,
         measure: measure::read(cells)?,
-        model: read_model(cells)?,
+        model: model::read(cells)?,
         created,
         modified,
     };
@@ -85,25 +82,6 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
 
 fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
-}
-
-/// Reads a model that may be absent (a left join).
-pub(crate) fn read_model(cells: &mut Cells<'_>) -> Result<Option<Model>> {
-    let Some(uuid) = cells.take()? else {
-        cells.skip(8);
-        return Ok(None);
-    };
-    Ok(Some(Model {
-        uuid,
-        test: cells.take()?,
-        min_sample_size: cells.take()?,
-        max_sample_size: cells.take()?,
-        window: cells.take()?,
-        lower_boundary: cells.take()?,
-        upper_boundary: cells.take()?,
-        created: cells.take()?,
-        replaced: cells.take()?,
-    }))
 }
 
 /// Adds a threshold with its first model.
@@ -124,7 +102,7 @@ pub fn create(
         &[&uuid, &project, &branch, &testbed, &measure, &fresh.now],
         |row| row.get(0),
     )?;
-    insert_models(tx, fresh, &[(id, *model)])?;
+    model::insert_many(tx, fresh, &[(id, *model)])?;
     find(tx, project, uuid)
 }
 
@@ -140,32 +118,6 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Re
         &[&project, &threshold],
         read_row,
     )
-}
-
-/// One model of a threshold, replaced ones included.
-pub fn model(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result<Option<Model>> {
-    tx.one(
-        "model",
-        &format!("select {MODEL_COLUMNS} from model where threshold_id = $1 and uuid = $2"),
-        &[&threshold, &model],
-        |row| read_model(&mut row.cells()),
-    )
-}
-
-/// The models a threshold has had, newest first.
-pub fn models(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec<Model>, i64)> {
-    let direction = direction(page.direction.unwrap_or(Direction::Desc));
-    let (rows, total) = tx.page(
-        &List {
-            columns: MODEL_COLUMNS,
-            from: "model where threshold_id = $1",
-            order: &format!("model.id {direction}"),
-        },
-        &[&threshold],
-        page,
-        |row| read_model(&mut row.cells()),
-    )?;
-    Ok((rows.into_iter().flatten().collect(), total))
 }
 
 /// The thresholds of a project.
@@ -213,7 +165,7 @@ pub fn put(
 ) -> Result<()> {
     retire(tx, &[threshold.get()], fresh.now)?;
     if let Some(model) = model {
-        insert_models(tx, fresh, &[(threshold, *model)])?;
+        model::insert_many(tx, fresh, &[(threshold, *model)])?;
     }
     Ok(())
 }
@@ -254,7 +206,7 @@ pub fn mirror(
     if !changed.is_empty() {
         retire(tx, &changed, fresh.now)?;
     }
-    insert_models(tx, fresh, &models)
+    model::insert_many(tx, fresh, &models)
 }
 
 /// A threshold of a branch and a testbed, with the model in force.
@@ -272,15 +224,16 @@ pub struct Active {
 pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<Active>> {
     tx.all(
         &format!(
-            "select threshold.id, threshold.measure_id, model.id, {MODEL_COLUMNS} from threshold
+            "select threshold.id, threshold.measure_id, model.id, {} from threshold
              left join model on model.threshold_id = threshold.id and model.replaced is null
-             where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id"
+             where threshold.branch_id = $1 and threshold.testbed_id = $2 order by threshold.id",
+            model::COLUMNS
         ),
         &[&branch, &testbed],
         |row| {
             let cells = &mut row.cells();
             let (id, measure, model) = (cells.take()?, cells.take()?, cells.take::<Option<ModelId>>()?);
-            let settings = read_model(cells)?.map(|model| model.settings());
+            let settings = model::read(cells)?.map(|model| model.settings());
             Ok(Active { id, measure, model: model.zip(settings) })
         },
     )
@@ -321,7 +274,7 @@ pub fn set(
     if !changed.is_empty() {
         retire(tx, &changed, fresh.now)?;
     }
-    insert_models(tx, fresh, &models)
+    model::insert_many(tx, fresh, &models)
 }
 
 /// Adds to how many metrics thresholds have judged, and to how many active alerts they have.
@@ -383,15 +336,16 @@ pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Arc
     }
     let rows = tx.all(
         &format!(
-            "select model.id, threshold.uuid, project.uuid, threshold.created, {MODEL_COLUMNS} from model
+            "select model.id, threshold.uuid, project.uuid, threshold.created, {} from model
              join threshold on threshold.id = model.threshold_id
-             join project on project.id = threshold.project_id where model.id in {{ints $1}}"
+             join project on project.id = threshold.project_id where model.id in {{ints $1}}",
+            model::COLUMNS
         ),
         &[&models],
         |row| {
             let cells = &mut row.cells();
             let (id, uuid, project, created) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
-            let model = read_model(cells)?.ok_or_else(|| Error::engine("a model without a UUID"))?;
+            let model = model::read(cells)?.ok_or_else(|| Error::engine("a model without a UUID"))?;
             Ok((id, Arc::new(ThresholdModel { uuid, project, model, created })))
         },
     )?;
@@ -403,15 +357,16 @@ type ByDimensions = HashMap<(TestbedId, MeasureId), (ThresholdId, Option<stats::
 fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
     let rows = tx.all(
         &format!(
-            "select threshold.testbed_id, threshold.measure_id, threshold.id, {MODEL_COLUMNS} from threshold
+            "select threshold.testbed_id, threshold.measure_id, threshold.id, {} from threshold
              left join model on model.threshold_id = threshold.id and model.replaced is null
-             where threshold.branch_id = $1 order by threshold.id"
+             where threshold.branch_id = $1 order by threshold.id",
+            model::COLUMNS
         ),
         &[&branch],
         |row| {
             let cells = &mut row.cells();
             let key = (cells.take()?, cells.take()?);
-            Ok((key, (cells.take()?, read_model(cells)?.map(|model| model.settings()))))
+            Ok((key, (cells.take()?, model::read(cells)?.map(|model| model.settings()))))
         },
     )?;
     Ok(rows.into_iter().collect())
@@ -454,44 +409,5 @@ fn retire(tx: &mut Tx<'_>, thresholds: &[i64], now: Timestamp) -> Result<()> {
         &[&thresholds, &now],
     )?;
     tx.execute("update threshold set modified = $2 where id in {ints $1}", &[&thresholds, &now])?;
-    Ok(())
-}
-
-fn insert_models(tx: &mut Tx<'_>, fresh: &Fresh, models: &[(ThresholdId, stats::Model)]) -> Result<()> {
-    let uuids: Vec<_> = models.iter().map(|_| fresh.uuid()).collect();
-    let rows: Vec<Vec<Value<'_>>> = models
-        .iter()
-        .zip(&uuids)
-        .map(|((threshold, model), uuid)| {
-            let columns: [&dyn Param; 9] = [
-                uuid,
-                threshold,
-                &model.test,
-                &model.min_sample_size,
-                &model.max_sample_size,
-                &model.window,
-                &model.lower_boundary,
-                &model.upper_boundary,
-                &fresh.now,
-            ];
-            columns.into_iter().map(Param::value).collect()
-        })
-        .collect();
-    tx.insert_many(
-        "model",
-        &[
-            ("uuid", Kind::Uuid),
-            ("threshold_id", Kind::Int),
-            ("test", Kind::Text),
-            ("min_sample_size", Kind::Int),
-            ("max_sample_size", Kind::Int),
-            ("span", Kind::Int),
-            ("lower_boundary", Kind::Real),
-            ("upper_boundary", Kind::Real),
-            ("created", Kind::Int),
-        ],
-        &rows,
-        "",
-    )?;
     Ok(())
 }

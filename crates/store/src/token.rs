@@ -10,7 +10,7 @@ use tidemark_api::{
 
 use crate::{
     Fresh, List, Result, Row, Tx, UserId,
-    db::{contains, direction},
+    sql::{contains, direction},
 };
 
 const COLUMNS: &str = "user_token.uuid, account.uuid, user_token.name, user_token.created, user_token.expires, \

@@ -10,9 +10,8 @@ use tidemark_api::{
 };
 
 use crate::{
-    Fresh, List, Lock, Result, Row, Tx, UserId,
-    db::{contains, direction},
-    slug,
+    Fresh, List, Lock, Result, Row, Tx, UserId, slug,
+    sql::{contains, direction},
 };
 
 /// A user with what the wire does not show.

@@ -41,6 +41,23 @@ pub enum Value<'a> {
     Texts(&'a [&'a str]),
 }
 
+/// The type of a column that is written by the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An integer or a time.
+    Int,
+    /// A floating point number.
+    Real,
+    /// A truth value.
+    Bool,
+    /// Text.
+    Text,
+    /// A UUID.
+    Uuid,
+    /// Bytes.
+    Blob,
+}
+
 /// Something that can be bound to `$n`.
 pub trait Param: Sync {
     /// The value to bind.

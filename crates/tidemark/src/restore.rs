@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_server::config::Flags;
+use tidemark_server::{config::Flags, private};
 use tidemark_store::restore;
 
 use crate::{
@@ -114,11 +114,7 @@ fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
             return Err(io::Error::other("it is neither a SQLite database nor one packed with gzip or zstd"));
         }
     };
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut target = options.open(target)?;
+    let mut target = private::create_file(target)?;
     io::copy(&mut reader, &mut target)?;
     target.sync_all()
 }

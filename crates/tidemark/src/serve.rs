@@ -183,15 +183,17 @@ fn greet(config: &Config, address: SocketAddr) {
     }
     let version = env!("CARGO_PKG_VERSION");
     let link = match smtp {
-        Some(_) => "The link to sign in arrives by mail.".to_owned(),
+        Some(_) => "The link with the token to confirm it arrives by mail.".to_owned(),
         None => format!(
-            "No mail server is set: the link to sign in is shown here and kept in {}",
+            "No mail server is set: the link with the token to confirm it is shown here and kept in {}",
             outbox.display()
         ),
     };
+    let url = url.as_ref().trim_end_matches('/');
     eprintln!(
         "\n  Tidemark {version}\n\n  Listening on  {address}\n  Data in       {data}\n  Database      {database}\n\n  \
-         Open {url} to sign up or in; the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
+         Sign up by POST {url}/v0/auth/signup, confirm by POST {url}/v0/auth/confirm (README.md shows how);\n  \
+         the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
     );
 }
 

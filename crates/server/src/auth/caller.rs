@@ -2,11 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 use tidemark_api::{Actor, ActorKind, ResourceName, Timestamp, UserKeyUuid};
-use tidemark_store::{
-    Fresh, Tx, UserId,
-    key::{self, ProjectKeyFound},
-    session, token, user,
-};
+use tidemark_store::{Fresh, Tx, UserId, key, project_key, session, token, user};
 
 use super::{
     jwt::{Audience, Claims, Signer},
@@ -63,7 +59,7 @@ pub enum Caller {
     /// A user.
     User(SignedIn),
     /// A project key.
-    Project(ProjectKeyFound),
+    Project(project_key::Found),
 }
 
 /// A user and how the user proved it.
@@ -119,10 +115,10 @@ impl Caller {
                 }
             },
             Credential::Key(Kind::User, hash) => {
-                key::authenticate_user(tx, hash, now)?.map(|(uuid, found)| (found, Via::Key(uuid)))
+                key::authenticate(tx, hash, now)?.map(|(uuid, found)| (found, Via::Key(uuid)))
             }
             Credential::Key(Kind::Project, hash) => {
-                let found = key::authenticate_project(tx, hash, now)?;
+                let found = project_key::authenticate(tx, hash, now)?;
                 return Ok((found.map_or(Self::Unknown, Self::Project), false));
             }
         };

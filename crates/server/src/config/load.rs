@@ -64,7 +64,7 @@ pub(super) fn load(
     if let Some(file) = file {
         layers.add(Origin::File(file.to_owned()), read(file)?)?;
     }
-    let table = layers.environment(environment)?;
+    let table = layers.environment(environment);
     layers.add(Origin::Environment, table)?;
     layers.add(Origin::Flag, given(flags))?;
 
@@ -240,10 +240,7 @@ impl Layers {
 
     /// Reads the variables that name settings. One without two underscores is ours only if a setting at the top is
     /// called so, because the command line has variables of its own.
-    fn environment(
-        &self,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Table, ConfigError> {
+    fn environment(&self, variables: impl IntoIterator<Item = (String, String)>) -> Table {
         let mut table = Table::new();
         for (variable, text) in variables {
             let Some(name) = variable.strip_prefix(PREFIX).filter(|_| !text.is_empty()) else { continue };
@@ -265,7 +262,7 @@ impl Layers {
             // What does not parse stays text and is refused with the message for the wrong kind.
             insert(&mut table, &path, value.unwrap_or(Value::String(text)));
         }
-        Ok(table)
+        table
     }
 
     fn unknown(&self, path: &str, siblings: &Table, origin: &Origin) -> ConfigError {

@@ -1,27 +1,24 @@
 //! The secret that signs sessions, kept in a file when the operator configures none; and the folder it is in.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
     path::Path,
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use rand::{TryRng, rngs::SysRng};
 use tidemark_api::Secret;
+use tidemark_store::Entropy as _;
 
 use super::ConfigError;
+use crate::{clock::SystemEntropy, private};
 
 /// The shortest secret in bytes.
 pub(super) const SHORTEST: usize = 16;
 
 /// Makes a folder and those above it; one that is new is for its owner alone.
 pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| {
+    private::create_folder(folder).map_err(|error| {
         ConfigError::new(format!(
             "The folder {} cannot be created ({error}); choose another with --data-dir.",
             folder.display()
@@ -67,17 +64,13 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
 
 /// Writes a new secret unless another process was faster; answers the one that counts.
 fn make(file: &Path) -> io::Result<String> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut handle: File = options.open(file)?;
+    let mut handle: File = private::options().read(true).write(true).create(true).open(file)?;
     handle.lock()?;
     let mut text = String::new();
     handle.read_to_string(&mut text)?;
     if text.trim().is_empty() {
         let mut random = [0; 48];
-        SysRng.try_fill_bytes(&mut random).map_err(io::Error::other)?;
+        SystemEntropy.fill(&mut random);
         text = URL_SAFE_NO_PAD.encode(random);
         handle.write_all(text.as_bytes())?;
         handle.sync_all()?;

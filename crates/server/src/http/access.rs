@@ -1,82 +1,28 @@
-//! Who may do what. A handler gets hold of a user, an organization or the server only through these extractors:
-//! they read the credential, load the row and check the right, in one read of the database. 401, 403 and the 404 of
-//! what must stay hidden come from here and nowhere else.
+//! Who may do what. A handler gets hold of a user, an organization, a project or the server only through these
+//! extractors: they read the credential, load the row and check the right, in one read of the database. Whether somebody
+//! has a right to a thing, or may know of it at all, is judged here and nowhere else.
 
-use std::{marker::PhantomData, net::IpAddr};
+mod organization;
+mod project;
 
 use axum::{extract::FromRequestParts, http::request::Parts};
-use tidemark_api::{
-    self as api, Actor, OrganizationPermission, OrganizationRole, ProjectPermission, ResourceId, Visibility,
-};
-use tidemark_store::{Fresh, OrganizationId, ProjectId, Tx, audit, member, organization, project, user};
+use tidemark_api::{OrganizationPermission, ProjectPermission, ResourceId};
+use tidemark_store::{Tx, user};
 
+pub use self::{
+    organization::{Organization, allowed},
+    project::{Project, ProjectByUser, hidden_project, project_for, project_for_run},
+};
 use super::{
     body::segment,
     error::{Error, Result},
+    origin::Origin,
 };
 use crate::{
     App,
     auth::caller::{Caller, Credential, SignedIn, record_token},
-    limits::{Rule, address_key},
+    limits::Rule,
 };
-
-/// The address a request came from, as far as it can be trusted; put there by the frame.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientAddress(pub Option<IpAddr>);
-
-/// Who asked and from where, for the audit log and for rate limits.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// Who asked.
-    pub actor: Actor,
-    /// From where.
-    pub address: Option<IpAddr>,
-}
-
-impl Origin {
-    /// Remembers a change in the transaction that makes it.
-    pub fn audit(
-        &self,
-        tx: &mut Tx<'_>,
-        fresh: &Fresh,
-        action: &str,
-        target: &str,
-        organization: Option<OrganizationId>,
-        detail: &[(&str, &str)],
-    ) -> Result<()> {
-        let address = self.address.map(|address| address.to_string());
-        let entry = audit::New {
-            actor: &self.actor,
-            address: address.as_deref(),
-            action,
-            target,
-            organization,
-            detail,
-        };
-        Ok(audit::add(tx, fresh, &entry)?)
-    }
-
-    /// The address as the key of a rate limit.
-    pub fn key(&self) -> String {
-        address_name(self.address)
-    }
-}
-
-impl FromRequestParts<App> for Origin {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        Ok(Self { actor: Caller::Anonymous.actor(), address: address(parts) })
-    }
-}
-
-fn address_name(address: Option<IpAddr>) -> String {
-    address.map_or_else(|| "unknown".into(), address_key)
-}
-
-fn address(parts: &Parts) -> Option<IpAddr> {
-    parts.extensions.get::<ClientAddress>().and_then(|address| address.0)
-}
 
 /// Finds the caller and loads what the request is about, on one snapshot, and counts the request.
 async fn enter<T, F>(parts: &Parts, app: &App, load: F) -> Result<(Caller, T)>
@@ -98,7 +44,7 @@ where
     let (rule, key) = match &caller {
         Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
         Caller::Project(key) => (Rule::ProjectRequests, key.project_uuid.to_string()),
-        _ => (Rule::PublicRequests, address_name(address(parts))),
+        _ => (Rule::PublicRequests, Origin::of(parts, caller.actor()).key()),
     };
     app.limits.check(rule, &key, now).await?;
     if let (true, Caller::User(signed_in), Credential::Token(claims, hash)) = (first_use, &caller, credential)
@@ -154,7 +100,7 @@ impl FromRequestParts<App> for Signed {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
         let by = signed_in(caller)?;
-        Ok(Self { origin: Origin { actor: by.actor(), address: address(parts) }, by })
+        Ok(Self { origin: Origin::of(parts, by.actor()), by })
     }
 }
 
@@ -202,12 +148,12 @@ impl FromRequestParts<App> for Account {
         let found = found
             .filter(|found| found.id == by.found.id || by.found.user.admin)
             .ok_or_else(|| Error::not_found("user"))?;
-        Ok(Self { found, origin: Origin { actor: by.actor(), address: address(parts) }, by })
+        Ok(Self { found, origin: Origin::of(parts, by.actor()), by })
     }
 }
 
-/// Turns a missing row into `None`, so that who asks is judged before what is missing.
-fn found_or_none<T>(found: tidemark_store::Result<T>) -> tidemark_store::Result<Option<T>> {
+/// Turns a missing row into `None`, where that is not the end: who asks is judged before what is missing.
+pub(super) fn found_or_none<T>(found: tidemark_store::Result<T>) -> tidemark_store::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(tidemark_store::Error::NotFound(_)) => Ok(None),
@@ -237,93 +183,6 @@ macro_rules! rights {
 }
 rights!(View, Create, Edit, Delete, Manage, ViewRole, CreateRole, EditRole, DeleteRole);
 
-/// The organization in the path, opened by somebody who has the right `R` in it. It is hidden from those who may not
-/// even view it.
-#[derive(Clone, Debug)]
-pub struct Organization<R> {
-    /// The key.
-    pub id: OrganizationId,
-    /// The organization; its licence is blanked for those who may not manage it.
-    pub organization: api::Organization,
-    /// Who asks for it.
-    pub by: SignedIn,
-    /// Who asked and from where.
-    pub origin: Origin,
-    role: Option<OrganizationRole>,
-    right: PhantomData<R>,
-}
-
-impl<R> Organization<R> {
-    /// Whether the caller has a right beyond the one of the signature.
-    pub fn allows(&self, permission: OrganizationPermission) -> bool {
-        allowed(&self.by, self.role, permission)
-    }
-
-    /// Insists on a right beyond the one of the signature.
-    pub fn require(&self, permission: OrganizationPermission) -> Result<()> {
-        require_permission(self.allows(permission), permission)
-    }
-}
-
-/// Insists on a permission in an organization found by other means than its extractor: it stays hidden from those who
-/// may not view it.
-pub fn require(
-    by: &SignedIn,
-    role: Option<OrganizationRole>,
-    permission: OrganizationPermission,
-) -> Result<()> {
-    if !allowed(by, role, OrganizationPermission::View) {
-        return Err(Error::not_found("organization"));
-    }
-    require_permission(allowed(by, role, permission), permission)
-}
-
-/// Whether a user with this role has the permission; an administrator of the server has them all.
-pub fn allowed(by: &SignedIn, role: Option<OrganizationRole>, permission: OrganizationPermission) -> bool {
-    by.found.user.admin || role.is_some_and(|role| role.grants(permission))
-}
-
-fn require_permission(allowed: bool, permission: OrganizationPermission) -> Result<()> {
-    if allowed {
-        return Ok(());
-    }
-    Err(Error::Forbidden(format!(
-        "This needs the permission `{permission}` in the organization; ask one of its leaders."
-    )))
-}
-
-impl<R: Right> FromRequestParts<App> for Organization<R> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let wanted: ResourceId = segment(parts, "organization").await?;
-        let (caller, found) = enter(parts, app, move |tx, caller| {
-            let Some(found) = found_or_none(organization::find(tx, &wanted))? else { return Ok(None) };
-            let role = match caller {
-                Caller::User(signed_in) => member::role(tx, found.id, signed_in.found.id)?,
-                _ => None,
-            };
-            Ok(Some((found, role)))
-        })
-        .await?;
-        let by = signed_in_for(caller, "organization")?;
-        let (found, role) = found.ok_or_else(|| Error::not_found("organization"))?;
-        require(&by, role, R::ORGANIZATION)?;
-        let mut organization = found.organization;
-        if !allowed(&by, role, OrganizationPermission::Manage) {
-            organization.license = None;
-        }
-        Ok(Self {
-            id: found.id,
-            organization,
-            origin: Origin { actor: by.actor(), address: address(parts) },
-            by,
-            role,
-            right: PhantomData,
-        })
-    }
-}
-
 /// Anybody: what they see depends on who they are.
 #[derive(Clone, Debug)]
 pub struct Anyone {
@@ -340,152 +199,7 @@ impl FromRequestParts<App> for Anyone {
     }
 }
 
-/// The project in the path, opened by somebody who has the right `R` in it: a user or the project's own key. A public
-/// project can be viewed by anybody; a private one is hidden from those who may not view it.
-#[derive(Clone, Debug)]
-pub struct Project<R> {
-    /// The key.
-    pub id: ProjectId,
-    /// The organization it belongs to.
-    pub organization: OrganizationId,
-    /// The project.
-    pub project: api::Project,
-    /// Who asks for it.
-    pub caller: Caller,
-    /// Who asked and from where.
-    pub origin: Origin,
-    right: PhantomData<R>,
-}
-
-impl<R> Project<R> {
-    /// A key changes everything about a dimension but what it is called.
-    pub fn may_rename(&self, renames: bool) -> Result<()> {
-        match self.caller {
-            Caller::Project(_) if renames => {
-                Err(Error::Forbidden(format!("A project's key cannot rename; use {WITHOUT_KEY}.")))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// A project as [`Project`] finds it, for operations that no key reaches.
-#[derive(Clone, Debug)]
-pub struct ProjectByUser<R> {
-    /// The project.
-    pub project: Project<R>,
-    /// The user who asks for it.
-    pub by: SignedIn,
-}
-
 const LOCKED: &str = "This account is locked; an administrator of the server can unlock it.";
-const WITH_KEY: &str = "a session token, a user's key or the project's own key";
-const WITHOUT_KEY: &str = "a session token or a user's key";
-
-/// What a caller may do in a project.
-pub fn project_allows(
-    caller: &Caller,
-    found: &project::Found,
-    roles: project::Roles,
-    permission: ProjectPermission,
-) -> bool {
-    use ProjectPermission::{Create, Edit, View};
-    let public = permission == View && found.project.visibility == Visibility::Public;
-    public
-        || match caller {
-            Caller::User(by) => {
-                by.found.user.admin
-                    || roles.organization.is_some_and(|role| role.grants_in_projects(permission))
-                    || roles.project.is_some_and(|role| role.grants(permission))
-            }
-            Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
-            Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
-        }
-}
-
-fn no_project(kinds: &str) -> Error {
-    Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
-}
-
-/// The answer for a project that is not there, the same as for one that is hidden.
-pub fn hidden_project() -> Error {
-    no_project(WITH_KEY)
-}
-
-/// The live project of this slug or UUID, if the caller may see it and has the permission in it. `kinds` names the
-/// credentials that reach what is asked for.
-fn judge_project(
-    caller: &Caller,
-    found: Option<(project::Found, project::Roles)>,
-    permission: ProjectPermission,
-    kinds: &str,
-) -> Result<project::Found> {
-    let visible =
-        found.filter(|(found, roles)| project_allows(caller, found, *roles, ProjectPermission::View));
-    let Some((found, roles)) = visible else { return Err(no_project(kinds)) };
-    if project_allows(caller, &found, roles, permission) {
-        return Ok(found);
-    }
-    Err(match caller {
-        Caller::Anonymous => Error::Unauthorized(format!(
-            "This needs a credential: send the header Authorization: Bearer with {kinds}."
-        )),
-        Caller::Unknown => Error::Unauthorized(format!(
-            "The credential is not valid: it is unknown, revoked or has run out; use {kinds}."
-        )),
-        Caller::Locked => Error::Forbidden(LOCKED.into()),
-        Caller::Project(key) if key.project != found.id => {
-            Error::Forbidden(format!("This key belongs to another project; use {kinds}."))
-        }
-        Caller::Project(_) => {
-            Error::Forbidden(format!("A project's key does not reach this; use {WITHOUT_KEY}."))
-        }
-        Caller::User(_) => Error::Forbidden(format!(
-            "This needs the permission `{permission}` in the project; ask one of its maintainers."
-        )),
-    })
-}
-
-fn look_up_project(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    wanted: &ResourceId,
-) -> Result<Option<(project::Found, project::Roles)>> {
-    let user = match caller {
-        Caller::User(by) => Some(by.found.id),
-        _ => None,
-    };
-    Ok(found_or_none(project::find(tx, wanted, user))?)
-}
-
-/// A project found inside a transaction rather than by its extractor, for users only.
-pub fn project_for(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    wanted: &ResourceId,
-    permission: ProjectPermission,
-) -> Result<project::Found> {
-    let found = look_up_project(tx, caller, wanted)?;
-    judge_project(caller, found, permission, WITHOUT_KEY)
-}
-
-/// The project that a run is for, if there is one. Whoever has not claimed it lets everybody in; a claimed one needs the
-/// permission to create.
-pub fn project_for_run(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    wanted: &ResourceId,
-) -> Result<Option<project::Found>> {
-    match look_up_project(tx, caller, wanted)? {
-        None if !matches!(caller, Caller::Project(_)) => Ok(None),
-        Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {
-            may_make(caller)?;
-            Ok(Some(found))
-        }
-        found => judge_project(caller, found, ProjectPermission::Create, WITH_KEY).map(Some),
-    }
-}
-
 /// Whether the caller may make something that nobody owns yet: anybody, except with a credential that is no good.
 pub fn may_make(caller: &Caller) -> Result<()> {
     match caller {
@@ -494,40 +208,13 @@ pub fn may_make(caller: &Caller) -> Result<()> {
     }
 }
 
-/// Why somebody who is not an administrator may not delete for good.
-pub fn refuse_hard_delete(caller: Caller) -> Error {
-    match signed_in(caller) {
-        Err(error) => error,
-        Ok(_) => Error::Forbidden(
-            "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
-                .into(),
-        ),
+/// Whether the caller may delete for good, as only an administrator may.
+pub fn may_destroy(caller: &Caller) -> Result<()> {
+    if signed_in(caller.clone())?.found.user.admin {
+        return Ok(());
     }
-}
-
-async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &str) -> Result<Project<R>> {
-    let wanted: ResourceId = segment(parts, "project").await?;
-    let (caller, found) = enter(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
-    let found = judge_project(&caller, found, R::PROJECT, kinds)?;
-    let origin = Origin { actor: caller.actor(), address: address(parts) };
-    let (id, organization) = (found.id, found.organization);
-    Ok(Project { id, organization, project: found.project, caller, origin, right: PhantomData })
-}
-
-impl<R: Right> FromRequestParts<App> for Project<R> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        open_project(parts, app, WITH_KEY).await
-    }
-}
-
-impl<R: Right> FromRequestParts<App> for ProjectByUser<R> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let project = open_project(parts, app, WITHOUT_KEY).await?;
-        let by = signed_in(project.caller.clone())?;
-        Ok(Self { project, by })
-    }
+    Err(Error::Forbidden(
+        "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
+            .into(),
+    ))
 }

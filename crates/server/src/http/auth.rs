@@ -10,11 +10,12 @@ use tidemark_api::{
 use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, session, sign_in, user};
 
 use super::{
-    access::{Origin, Signed},
+    access::{Signed, found_or_none},
     answer::Accepted,
     body::Body,
     error::{Error, Result},
     organization::personal,
+    origin::Origin,
 };
 use crate::{
     App,
@@ -96,9 +97,8 @@ fn sign_up(
             email: found.user.email.clone(),
             invited: invited.is_some(),
         };
-        for admin in user::admins(tx)? {
-            mail::enqueue(tx, fresh.now, &admin.email, &notice)?;
-        }
+        let admins = user::admins(tx)?;
+        mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
     }
     Ok(())
 }
@@ -216,7 +216,7 @@ fn confirm_link(
         }
     }
     if let Some(claim) = link.claim
-        && let Ok(claimed) = organization::find(tx, &ResourceId::Uuid(claim.uuid()))
+        && let Some(claimed) = found_or_none(organization::find(tx, &ResourceId::Uuid(claim.uuid())))?
         && member::role(tx, claimed.id, found.id)?.is_none()
         // Somebody else may have been faster; that does not stand in the way of signing in.
         && organization::claim(tx, claimed.id, fresh.now)?

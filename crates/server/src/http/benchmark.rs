@@ -88,8 +88,7 @@ pub(super) async fn update(
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let id = benchmark::find(tx, project.id, &path.benchmark)?;
-        let (name, slug) = (patch.name.as_ref(), patch.slug.as_ref());
-        benchmark::update(tx, project.id, id, name, slug, patch.archived, now)?;
+        benchmark::update(tx, project.id, id, &patch, now)?;
         Ok::<_, Error>(benchmark::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))

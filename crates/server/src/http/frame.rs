@@ -22,9 +22,9 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{
-    access::ClientAddress,
     answer,
     error::{Error, Problem},
+    origin::ClientAddress,
 };
 use crate::App;
 
@@ -133,7 +133,7 @@ fn preflight(refusal: &Response) -> Response {
 fn finish(app: &App, id: Uuid, method: &Method, mut response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
-    if failed && response.extensions().get::<OwnBody>().is_none() {
+    if failed {
         let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
         let error =
             api::Error { request_id: id, message: problem.message, error_code: Some(problem.code.into()) };
@@ -183,10 +183,6 @@ fn finish(app: &App, id: Uuid, method: &Method, mut response: Response) -> Respo
     }
     response
 }
-
-/// A failure that carries the body of another protocol; the frame leaves it alone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OwnBody;
 
 /// The failure of a response that came from below the handlers.
 fn problem_of(status: StatusCode) -> Problem {

@@ -62,7 +62,7 @@ pub(super) async fn list(
         Via::Key(own) => Some(own),
         Via::Session | Via::Token => None,
     };
-    Ok(Paged(app.db.read(move |tx| key::list_of_user(tx, account.found.id, only, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| key::list(tx, account.found.id, only, &filter, &page)).await?))
 }
 
 /// Create an API key; this answer is the only one that shows it.
@@ -84,7 +84,7 @@ pub(super) async fn create(
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
         let new = key::New { name: &new.name, hash: &hashed, expires };
-        let created = key::create_for_user(tx, &fresh, account.found.id, new)?;
+        let created = key::create(tx, &fresh, account.found.id, new)?;
         let uuid = created.uuid.to_string();
         let detail = [("user", account.found.user.slug.as_str()), ("name", created.name.as_str())];
         account.origin.audit(tx, &fresh, "user_key.create", &uuid, None, &detail)?;
@@ -111,7 +111,7 @@ pub(super) async fn view(
     Path(path): Path<KeyPath>,
 ) -> Result<Json<UserKey>> {
     itself_only(&account, path.key)?;
-    Ok(Json(app.db.read(move |tx| key::of_user(tx, account.found.id, path.key)).await?))
+    Ok(Json(app.db.read(move |tx| key::view(tx, account.found.id, path.key)).await?))
 }
 
 /// Rename an API key.
@@ -128,11 +128,11 @@ pub(super) async fn update(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         if let Some(name) = &patch.name {
-            key::rename_of_user(tx, account.found.id, path.key, name)?;
+            key::rename(tx, account.found.id, path.key, name)?;
             let uuid = path.key.to_string();
             account.origin.audit(tx, &fresh, "user_key.rename", &uuid, None, &[("name", name.as_str())])?;
         }
-        Ok::<_, Error>(key::of_user(tx, account.found.id, path.key)?)
+        Ok::<_, Error>(key::view(tx, account.found.id, path.key)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -148,8 +148,8 @@ pub(super) async fn revoke(
     itself_only(&account, path.key)?;
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        key::of_user(tx, account.found.id, path.key)?;
-        if !key::revoke_of_user(tx, account.found.id, path.key, fresh.now)? {
+        key::view(tx, account.found.id, path.key)?;
+        if !key::revoke(tx, account.found.id, path.key, fresh.now)? {
             return Err(Error::Conflict("The key was revoked before.".into()));
         }
         account.origin.audit(tx, &fresh, "user_key.revoke", &path.key.to_string(), None, &[])?;

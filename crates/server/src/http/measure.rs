@@ -88,8 +88,7 @@ pub(super) async fn update(
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let id = measure::find(tx, project.id, &path.measure)?;
-        let (name, slug, units) = (patch.name.as_ref(), patch.slug.as_ref(), patch.units.as_ref());
-        measure::update(tx, project.id, id, name, slug, units, patch.archived, now)?;
+        measure::update(tx, project.id, id, &patch, now)?;
         Ok::<_, Error>(measure::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))

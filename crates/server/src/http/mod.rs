@@ -20,6 +20,7 @@ mod member;
 mod metric;
 mod openapi;
 mod organization;
+pub mod origin;
 mod perf;
 mod plot;
 mod project;

@@ -14,10 +14,11 @@ use tidemark_store::{self as store, Fresh, Lock, OrganizationId, Tx, UserId, mem
 use utoipa::IntoParams;
 
 use super::{
-    access::{self, Delete, Edit, Organization, Origin, Signed, View},
+    access::{self, Anyone, Delete, Edit, Organization, Signed, View},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query, segment},
     error::{Error, Result},
+    origin::Origin,
 };
 use crate::{App, limits::Rule};
 
@@ -191,20 +192,16 @@ pub(super) async fn delete(
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     if query.hard.unwrap_or(false) {
-        let signed = Signed::from_request_parts(&mut parts, &app).await?;
-        if !signed.by.found.user.admin {
-            return Err(Error::Forbidden(
-                "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
-                    .into(),
-            ));
-        }
+        let Anyone { caller } = Anyone::from_request_parts(&mut parts, &app).await?;
+        access::may_destroy(&caller)?;
+        let origin = Origin::of(&parts, caller.actor());
         let wanted: ResourceId = segment(&mut parts, "organization").await?;
         let write = move |tx: &mut Tx<'_>| {
             let found = organization::find_any(tx, &wanted)?;
             let (slug, uuid) = (found.organization.slug.as_str(), found.organization.uuid.to_string());
             // The entry outlives the organization, which it then no longer points to.
             let detail = [("organization", uuid.as_str())];
-            signed.origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
+            origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
             Ok::<_, Error>(organization::destroy(tx, found.id)?)
         };
         app.db.write(write).await?;

@@ -20,6 +20,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     organization::OrganizationPath,
+    origin::Origin,
 };
 use crate::{App, auth::caller::Caller, quota::Quota};
 
@@ -158,17 +159,16 @@ pub(super) struct DeleteQuery {
 pub(super) async fn delete(
     State(app): State<App>,
     anyone: Anyone,
-    origin: access::Origin,
+    origin: Origin,
     Path(path): Path<ProjectPath>,
     Query(query): Query<DeleteQuery>,
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     let hard = query.hard.unwrap_or(false);
     let caller = anyone.caller;
-    let origin = access::Origin { actor: caller.actor(), ..origin };
-    let is_admin = matches!(&caller, Caller::User(by) if by.found.user.admin);
-    if hard && !is_admin {
-        return Err(access::refuse_hard_delete(caller));
+    let origin = Origin { actor: caller.actor(), ..origin };
+    if hard {
+        access::may_destroy(&caller)?;
     }
     let write = move |tx: &mut Tx<'_>| {
         let found = if hard {

@@ -6,7 +6,7 @@ use tidemark_api::{
     KeyFilter, NewProjectKey, Page, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectKeyUuid,
     ResourceId,
 };
-use tidemark_store::{Tx, key};
+use tidemark_store::{Tx, key::New, project_key};
 use utoipa::IntoParams;
 
 use super::{
@@ -45,7 +45,7 @@ pub(super) async fn list(
     Query(filter): Query<KeyFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<ProjectKey>> {
-    Ok(Paged(app.db.read(move |tx| key::list_of_project(tx, project.id, &filter, &page)).await?))
+    Ok(Paged(app.db.read(move |tx| project_key::list(tx, project.id, &filter, &page)).await?))
 }
 
 /// Create a key that opens this project only; this answer is the only one that shows it.
@@ -63,8 +63,8 @@ pub(super) async fn create(
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
-        let new = key::New { name: &new.name, hash: &hashed, expires };
-        let created = key::create_for_project(tx, &fresh, project.id, by.found.id, new)?;
+        let new = New { name: &new.name, hash: &hashed, expires };
+        let created = project_key::create(tx, &fresh, project.id, by.found.id, new)?;
         let uuid = created.uuid.to_string();
         let detail = [("project", project.project.slug.as_str()), ("name", created.name.as_str())];
         project.origin.audit(tx, &fresh, "project_key.create", &uuid, Some(project.organization), &detail)?;
@@ -83,7 +83,7 @@ pub(super) async fn view(
     ProjectByUser { project, .. }: ProjectByUser<Manage>,
     Path(path): Path<KeyPath>,
 ) -> Result<Json<ProjectKey>> {
-    Ok(Json(app.db.read(move |tx| key::of_project(tx, project.id, path.key)).await?))
+    Ok(Json(app.db.read(move |tx| project_key::view(tx, project.id, path.key)).await?))
 }
 
 /// Rename a key of a project.
@@ -100,12 +100,12 @@ pub(super) async fn update(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         if let Some(name) = &patch.name {
-            key::rename_of_project(tx, project.id, path.key, name)?;
+            project_key::rename(tx, project.id, path.key, name)?;
             let (uuid, detail) = (path.key.to_string(), [("name", name.as_str())]);
             let organization = Some(project.organization);
             project.origin.audit(tx, &fresh, "project_key.rename", &uuid, organization, &detail)?;
         }
-        Ok::<_, Error>(key::of_project(tx, project.id, path.key)?)
+        Ok::<_, Error>(project_key::view(tx, project.id, path.key)?)
     };
     Ok(Json(app.db.write(write).await?))
 }
@@ -121,8 +121,8 @@ pub(super) async fn revoke(
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        key::of_project(tx, project.id, path.key)?;
-        if !key::revoke_of_project(tx, project.id, path.key, fresh.now)? {
+        project_key::view(tx, project.id, path.key)?;
+        if !project_key::revoke(tx, project.id, path.key, fresh.now)? {
             return Err(Error::Conflict("The key was revoked before.".into()));
         }
         let uuid = path.key.to_string();

@@ -13,11 +13,12 @@ use tidemark_store::{
 use uuid::Uuid;
 
 use super::{
-    access::{self, Anyone, Origin},
+    access::{self, Anyone},
     answer::Created,
     body::Body,
     error::{Error, Result},
     organization::{personal, take_over},
+    origin::Origin,
 };
 use crate::{
     App,

@@ -17,10 +17,11 @@ use tidemark_store::{Tx, organization, server, user};
 use utoipa::IntoParams;
 
 use super::{
-    access::{Admin, Origin},
+    access::Admin,
     answer::{Accepted, Created},
     body::{Body, Path},
     error::{Error, Result},
+    origin::Origin,
 };
 use crate::{App, backup, limits::Rule};
 
@@ -46,17 +47,27 @@ pub(super) async fn receive_at_root(
     receive(state, origin, body).await
 }
 
-/// Receive the statistics of another server; only the newest of each is kept.
+/// The most that is kept of the statistics of one server.
+const STATS_BYTES: usize = 16 << 10;
+
+/// Receive the statistics of another server; only the newest numbers of each are kept.
 #[utoipa::path(post, path = "/v0/server/stats", operation_id = "server_stats_post", tag = "server",
     request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
 pub(super) async fn receive(
     State(app): State<App>,
     origin: Origin,
-    Body(stats): Body<ServerStats>,
+    Body(mut stats): Body<ServerStats>,
 ) -> Result<Accepted<()>> {
     let now = app.clock.now();
     app.limits.check(Rule::PublicAttempts, &format!("stats {}", origin.key()), now).await?;
+    // Numbers are what they are for; names and addresses of people elsewhere are none of this server's business.
+    (stats.organizations, stats.admins) = (None, None);
     let document = serde_json::to_string(&stats).map_err(|error| Error::Internal(error.into()))?;
+    if document.len() > STATS_BYTES {
+        return Err(Error::Invalid(
+            "The statistics are too long; send numbers, and leave the lists of projects out.".into(),
+        ));
+    }
     app.db.write(move |tx| server::record_report(tx, stats.server.uuid, &document, now)).await?;
     Ok(Accepted(()))
 }

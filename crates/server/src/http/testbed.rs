@@ -96,10 +96,9 @@ pub(super) async fn update(
         let id = testbed::find(tx, project.id, &path.testbed)?;
         if let Some(wanted) = &patch.spec {
             let spec = wanted.as_ref().map(|wanted| spec::find(tx, wanted)).transpose()?;
-            testbed::set_spec(tx, id, spec)?;
+            testbed::set_spec(tx, id, spec, now)?;
         }
-        let (name, slug) = (patch.name.as_ref(), patch.slug.as_ref());
-        testbed::update(tx, project.id, id, name, slug, patch.archived, now)?;
+        testbed::update(tx, project.id, id, &patch, now)?;
         Ok::<_, Error>(testbed::view(tx, id)?)
     };
     Ok(Json(app.db.write(write).await?))

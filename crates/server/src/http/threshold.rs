@@ -9,7 +9,7 @@ use tidemark_api::{
 use tidemark_store::{
     Lock, ProjectId, Tx, branch,
     dimension::{self, Dimension},
-    measure,
+    measure, model,
     quota::Scope,
     testbed,
     threshold::{self, Filter},
@@ -79,6 +79,7 @@ pub(super) async fn create(
 ) -> Result<Created<Threshold>> {
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
         quota.check(tx, Scope::Thresholds(project.id), project.project.claimed.is_some(), fresh.now)?;
         let branch = branch::resolve(tx, project.id, &new.branch)?
             .ok_or_else(|| unknown(tx, dimension::BRANCH, project.id, &new.branch))?;
@@ -123,7 +124,7 @@ pub(super) async fn view(
     let read = move |tx: &mut Tx<'_>| {
         let mut found = threshold::find(tx, project.id, path.threshold)?;
         if let Some(wanted) = query.model {
-            found.threshold.model = threshold::model(tx, found.id, wanted)?;
+            found.threshold.model = model::find(tx, found.id, wanted)?;
         }
         Ok::<_, Error>(found.threshold)
     };
@@ -142,7 +143,7 @@ pub(super) async fn models(
 ) -> Result<Paged<Model>> {
     let read = move |tx: &mut Tx<'_>| {
         let found = threshold::find(tx, project.id, path.threshold)?;
-        threshold::models(tx, found.id, &page)
+        model::list(tx, found.id, &page)
     };
     Ok(Paged(app.db.read(read).await?))
 }
@@ -189,6 +190,7 @@ pub(super) async fn delete(
     Path(path): Path<ThresholdPath>,
 ) -> Result<Deleted> {
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
         let found = threshold::find(tx, project.id, path.threshold)?;
         threshold::delete(tx, found.id)?;
         Ok::<_, Error>(Deleted)

@@ -21,7 +21,10 @@ use tidemark_api::Email;
 use tidemark_store::outbox::Item;
 
 use super::letter::Letter;
-use crate::config::{Encryption, Smtp};
+use crate::{
+    config::{Encryption, Smtp},
+    private,
+};
 
 /// How long a mail server may keep silent.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -76,11 +79,7 @@ impl Transport {
     /// Mail into the folder `outbox` below the data folder; links are also shown when stderr is a terminal.
     pub fn files(data: &Path) -> io::Result<Self> {
         let folder = data.join("outbox");
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder)?;
+        private::create_folder(&folder)?;
         Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
     }
 
@@ -169,11 +168,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Writes a file that appears whole or not at all, for its owner only.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = file.with_extension("tmp");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut handle = options.open(&draft)?;
+    let mut handle = private::create_file(&draft)?;
     handle.write_all(bytes)?;
     handle.sync_all()?;
     fs::rename(&draft, file)

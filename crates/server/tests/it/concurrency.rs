@@ -4,13 +4,21 @@ use std::{collections::BTreeSet, sync::mpsc, time::Duration};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidemark_store::{Error, Lock, Tx};
+use tidemark_store::{Error, Lock, Tx, threshold};
 use tokio::{sync::oneshot, time::timeout};
+use uuid::Uuid;
 
-use crate::{Lab, both};
+use crate::{Engine, Lab, both};
 
 const CLIENTS: usize = 8;
 const REPORTS: usize = 12;
+
+/// Adds a row that can be there once only.
+fn add_row(tx: &mut Tx<'_>) -> Result<(), Error> {
+    let server = Uuid::from_u128(1);
+    tx.execute("insert into server_report (server, received, document) values ($1, 0, '')", &[&server])?;
+    Ok(())
+}
 
 impl Lab {
     /// Sends reports one after the other, each with a benchmark that all have and one that it alone has, and answers
@@ -52,6 +60,84 @@ both! {
         assert_eq!((lab.total("branches").await, lab.total("testbeds").await), (1, 1));
         assert_eq!(lab.total("benchmarks").await, 97);
         assert_eq!(lab.total("measures?search=measure").await, 8);
+    }
+
+    async fn a_write_that_was_given_up_does_not_happen(server: TestServer) {
+        let db = server.app.db.clone();
+        let (begun, has_begun) = oneshot::channel();
+        let (end, may_end) = mpsc::sync_channel::<()>(1);
+        let running = {
+            let db = db.clone();
+            tokio::spawn(async move {
+                db.write(move |tx: &mut Tx<'_>| {
+                    add_row(tx)?;
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                    Ok::<_, Error>(())
+                })
+                .await
+            })
+        };
+        has_begun.await.unwrap();
+        // On SQLite this one waits behind the first; on PostgreSQL it is held up by the same lock.
+        let waiting = {
+            let db = db.clone();
+            tokio::spawn(async move { db.write(add_row).await })
+        };
+        while db.load().waiting + db.load().busy < 2 {
+            tokio::task::yield_now().await;
+        }
+        for given_up in [running, waiting] {
+            given_up.abort();
+            assert!(given_up.await.unwrap_err().is_cancelled());
+        }
+        end.send(()).unwrap();
+        // The row can be there once only: whoever comes next finds nothing of them, and the writer in good order.
+        db.write(add_row).await.unwrap();
+    }
+
+    async fn a_threshold_that_a_report_is_using_is_not_deleted(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.value(1.0, json!({})).await;
+        let new = json!({
+            "branch": "main", "testbed": "localhost", "measure": "latency", "test": "t_test", "upper_boundary": 0.99,
+        });
+        let threshold = lab.post("thresholds", new).await.expect(201).text("/uuid");
+        let (begun, has_begun) = oneshot::channel();
+        let (end, may_end) = mpsc::sync_channel::<()>(1);
+        let (db, project, uuid) = (lab.server.app.db.clone(), lab.id, threshold.parse().unwrap());
+        let report = {
+            let db = db.clone();
+            tokio::spawn(async move {
+                db.write(move |tx: &mut Tx<'_>| {
+                    tx.lock(Lock::Project(project.get()))?;
+                    let found = threshold::find(tx, project, uuid)?;
+                    threshold::count(tx, &[(found.id, 1, 0)])?;
+                    begun.send(()).unwrap();
+                    may_end.recv().unwrap();
+                    Ok::<_, Error>(())
+                })
+                .await
+            })
+        };
+        has_begun.await.unwrap();
+        let path = format!("thresholds/{threshold}");
+        let delete = lab.delete(&path);
+        let finish = async {
+            if lab.server.engine == Engine::Postgres {
+                let sql = "select count(*) from pg_locks where not granted";
+                while db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[])).await.unwrap() == 0 {}
+            } else {
+                while db.load().waiting < 2 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            end.send(()).unwrap();
+            report.await.unwrap().unwrap();
+        };
+        let (deleted, ()) = tokio::join!(delete, finish);
+        deleted.expect(409);
+        lab.get(&path).await.expect(200);
     }
 
     async fn readers_do_not_wait_for_a_writer(server: TestServer) {

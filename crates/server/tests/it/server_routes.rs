@@ -14,8 +14,10 @@ use std::{
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_store::{Db, Location, restore};
+use tidemark_api::Timestamp;
+use tidemark_store::{Db, Error, Location, Tx, restore, server as statistics};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::{Engine, TestServer, both, server::create_database};
 
@@ -97,12 +99,38 @@ both! {
         server.post("/", "", other).await.expect(202);
         let kept = server.app.db.read(|tx| tx.value::<i64>("select count(*) from server_report", &[]));
         assert_eq!(kept.await.unwrap(), 2, "the newest of each server is kept");
+        let kept = server.app.db.read(|tx| {
+            tx.all("select document from server_report", &[], |row| row.get::<String>(0))
+        });
+        for document in kept.await.unwrap() {
+            assert!(!document.contains("ada"), "neither people nor organizations are kept: {document}");
+        }
         server.post("/v0/server/stats", "", json!({})).await.expect(400);
 
         let uuid = "0190a3c0-0000-7000-8000-000000000001";
         let seen = server.get(&format!("/v0/server/stats/{uuid}?startup=true&stats=false"), "").await.expect(200);
         assert_eq!(seen.body, json!({ "uuid": uuid }));
         server.get("/v0/server/stats/somebody", "").await.expect(400);
+    }
+
+    async fn received_statistics_are_bounded(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let mut stats = server.get("/v0/server/stats", &ada.token).await.expect(200).body;
+        stats["server"]["version"] = json!("x".repeat(20 << 10));
+        server.post("/v0/server/stats", "", stats).await.expect(400);
+
+        let now = server.app.clock.now();
+        let write = move |tx: &mut Tx<'_>| {
+            for number in 1..=statistics::REPORTS + 5 {
+                let uuid = Uuid::from_u128(number.unsigned_abs().into());
+                statistics::record_report(tx, uuid.into(), "{}", now.plus_seconds(number))?;
+            }
+            tx.one("report", "select count(*), min(received) from server_report", &[], |row| {
+                Ok((row.get::<i64>(0)?, row.get::<Timestamp>(1)?))
+            })
+        };
+        let (kept, oldest) = server.app.db.write::<_, Error, _>(write).await.unwrap();
+        assert_eq!((kept, oldest), (statistics::REPORTS, now.plus_seconds(6)));
     }
 
     async fn received_statistics_are_limited(server: TestServer) {
@@ -144,6 +172,7 @@ both! {
         let packed = (ending(&format!(".{plain}.gz")), ending(&format!(".{plain}.zst")), ending(&format!(".{plain}")));
         assert_eq!(packed, (2, 2, 2), "{files:?}");
         for file in files {
+            assert!(is_private(&file), "{file:?} can be read by others");
             let start: &[u8] = if server.engine == Engine::Sqlite { b"SQLite format 3\0" } else { b"PGDMP" };
             assert!(unpack(&file).starts_with(start), "{file:?} is not a backup");
         }
@@ -215,6 +244,18 @@ both! {
 }
 
 /// The files in the folder of backups, unfinished ones included.
+#[cfg(unix)]
+fn is_private(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode() & 0o777;
+    (mode(file), mode(file.parent().unwrap())) == (0o600, 0o700)
+}
+
+#[cfg(not(unix))]
+fn is_private(_: &Path) -> bool {
+    true
+}
+
 fn backups(server: &TestServer) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(server.folder().join("backups")) else { return Vec::new() };
     entries.map(|entry| entry.unwrap().path()).collect()

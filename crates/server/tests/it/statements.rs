@@ -11,7 +11,7 @@ use tidemark_api::{
     NewModel, OrganizationRole, ProjectRole, ResourceId, ThresholdUuid, Visibility, XAxis, YAxis,
 };
 use tidemark_store::{
-    Tx, benchmark, branch, head, invitation, key, measure, member, organization, plot, project,
+    Tx, benchmark, branch, head, invitation, key, measure, member, organization, plot, project, project_key,
     project_member, testbed, threshold, user,
 };
 
@@ -95,8 +95,8 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
             project_member::add(tx, project, person, ProjectRole::Viewer, fresh.now)?;
             let hash = fresh.uuid().as_bytes().repeat(2);
             let key = key::New { name: &name, hash: &hash, expires: fresh.now.plus_seconds(60) };
-            key::create_for_project(tx, &fresh, project, ada, key)?;
-            key::create_for_user(tx, &fresh, ada, key)?;
+            project_key::create(tx, &fresh, project, ada, key)?;
+            key::create(tx, &fresh, ada, key)?;
             tx.execute(
                 "insert into audit (uuid, created, actor_kind, action, target, organization_id, detail)
                  select $1, created, actor_kind, action, target, organization_id, detail from audit

@@ -10,7 +10,7 @@ use tidemark_server::auth::{
 };
 use tidemark_store::{
     Fresh, ProjectId, Tx, UserId, benchmark, branch, head, invitation, key, measure, member, organization,
-    plot, project, project_member, report, sign_in, testbed, threshold, token, user,
+    plot, project, project_key, project_member, report, sign_in, testbed, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -149,8 +149,8 @@ impl Stage {
                 .map(|kind| generate(&fresh, prefix, kind).as_str().to_owned());
             let hashes = [&leader_key, &stranger_key].map(|key| hash(key));
             let [leaders, strangers] = hashes.each_ref().map(|hash| key::New { name: &name, hash, expires });
-            let own = key::create_for_user(tx, &fresh, leader, leaders)?;
-            key::create_for_user(tx, &fresh, stranger, strangers)?;
+            let own = key::create(tx, &fresh, leader, leaders)?;
+            key::create(tx, &fresh, stranger, strangers)?;
             let project = Project::set(tx, &fresh, &cast, &claimed, visibility, project_key);
             let digest = hash(&fresh.uuid().to_string());
             token::record(tx, &fresh, leader, &name, &digest, fresh.now, expires)?;
@@ -288,7 +288,7 @@ impl Project {
         let leader = id(tx, &cast.leader);
         let (hash, expires) = (hash(&key), fresh.now.plus_seconds(86_400));
         let new = key::New { name: &name, hash: &hash, expires };
-        let key_uuid = key::create_for_project(tx, fresh, found.id, leader, new).unwrap().uuid.uuid();
+        let key_uuid = project_key::create(tx, fresh, found.id, leader, new).unwrap().uuid.uuid();
 
         Dimensions::set(tx, fresh, found.id, "free");
         let used = Dimensions::set(tx, fresh, found.id, "used");

@@ -1,0 +1,147 @@
+//! API keys of projects. Only their hashes are here; a key itself is shown once, when it is made.
+
+use tidemark_api::{
+    id::ProjectKeyUuid,
+    key::KeyFilter,
+    name::ResourceName,
+    page::{Direction, Page},
+    project_key::ProjectKey,
+    time::Timestamp,
+};
+use uuid::Uuid;
+
+use crate::{
+    Fresh, List, ProjectId, Result, Row, Tx, UserId,
+    key::New,
+    sql::{contains, direction},
+};
+
+const COLUMNS: &str = "project_key.uuid, project.uuid, account.uuid, project_key.name, project_key.created, \
+     project_key.expires, project_key.revoked";
+const TABLES: &str = "project_key join project on project.id = project_key.project_id
+     left join account on account.id = project_key.creator_id";
+
+fn read(row: &Row<'_>) -> Result<ProjectKey> {
+    Ok(ProjectKey {
+        uuid: row.get(0)?,
+        project: row.get(1)?,
+        creator: row.get(2)?,
+        name: row.get(3)?,
+        creation: row.get(4)?,
+        expiration: row.get(5)?,
+        revoked: row.get(6)?,
+    })
+}
+
+/// Adds a key of a project.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    creator: UserId,
+    key: New<'_>,
+) -> Result<ProjectKey> {
+    let uuid = ProjectKeyUuid::from(fresh.uuid());
+    tx.execute(
+        "insert into project_key (uuid, project_id, creator_id, name, hash, created, expires)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        &[&uuid, &project, &creator, key.name, &key.hash, &fresh.now, &key.expires],
+    )?;
+    view(tx, project, uuid)
+}
+
+/// One key of a project.
+pub fn view(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid) -> Result<ProjectKey> {
+    tx.one(
+        "key",
+        &format!(
+            "select {COLUMNS} from {TABLES}
+             where project_key.project_id = $1 and project_key.uuid = $2"
+        ),
+        &[&project, &key],
+        read,
+    )
+}
+
+/// The keys of a project, by name.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    filter: &KeyFilter,
+    page: &Page,
+) -> Result<(Vec<ProjectKey>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!(
+                "{TABLES} where project_key.project_id = $1
+                 and (cast($2 as text) is null or project_key.name = $2)
+                 and (cast($3 as text) is null or lower(project_key.name) like $3 escape '\\'
+                      or cast(project_key.uuid as text) like $3 escape '\\')
+                 and (project_key.revoked is not null) = $4"
+            ),
+            order: &format!(
+                "lower(project_key.name) {direction}, project_key.created {direction}, project_key.id {direction}"
+            ),
+        },
+        &[
+            &project,
+            &filter.name,
+            &filter.search.as_ref().map(|search| contains(search.as_ref())),
+            &filter.revoked.unwrap_or(false),
+        ],
+        page,
+        read,
+    )
+}
+
+/// Renames a key of a project.
+pub fn rename(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, name: &ResourceName) -> Result<()> {
+    tx.execute(
+        "update project_key set name = $3 where project_id = $1 and uuid = $2",
+        &[&project, &key, name],
+    )?;
+    Ok(())
+}
+
+/// Revokes a key of a project for ever; `false` when it was revoked before.
+pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Timestamp) -> Result<bool> {
+    let revoked = tx.execute(
+        "update project_key set revoked = $3 where project_id = $1 and uuid = $2 and revoked is null",
+        &[&project, &key, &now],
+    )?;
+    Ok(revoked == 1)
+}
+
+/// The live key of a live project with this hash: the key's id and name, and the project's keys.
+pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Found>> {
+    tx.optional(
+        "select project_key.uuid, project_key.name, project.id, project.uuid
+         from project_key join project on project.id = project_key.project_id
+         where project_key.hash = $1 and project_key.revoked is null and project_key.expires > $2
+         and project.deleted is null",
+        &[&hash, &now],
+        |row| {
+            Ok(Found {
+                uuid: row.get(0)?,
+                name: row.get(1)?,
+                project: row.get(2)?,
+                project_uuid: row.get(3)?,
+            })
+        },
+    )
+}
+
+/// A project key that was just proven.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key's id.
+    pub uuid: ProjectKeyUuid,
+    /// The key's name.
+    pub name: ResourceName,
+    /// The project it opens.
+    pub project: ProjectId,
+    /// The id of that project.
+    pub project_uuid: Uuid,
+}

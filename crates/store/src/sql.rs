@@ -1,0 +1,68 @@
+//! Pieces that statements are put together from. None of them runs a statement.
+
+use tidemark_api::page::Direction;
+
+use crate::{tx::Tx, value::Kind};
+
+/// Replaces `{ints $1}`, `{uuids $1}` and `{texts $1}` by what the engine understands.
+pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> String {
+    let mut out = String::with_capacity(sql.len() + 64);
+    let mut rest = sql;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let (token, after) = after.split_once('}').unwrap_or((after, ""));
+        match token.split_once(' ') {
+            Some(("ints", param)) => out.push_str(&list(Kind::Int, param)),
+            Some(("uuids", param)) => out.push_str(&list(Kind::Uuid, param)),
+            Some(("texts", param)) => out.push_str(&list(Kind::Text, param)),
+            _ => out.push_str(token),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A `like` pattern that matches `text` anywhere, with its own wildcards taken literally (`escape '\'`). Only ASCII
+/// is folded, as `lower` does on both engines.
+pub(crate) fn contains(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for character in text.to_ascii_lowercase().chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// The SQL word for a direction.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Asc => "asc",
+        Direction::Desc => "desc",
+    }
+}
+
+/// The condition that a row of `table` has a text in its name or slug or, with `by_uuid`, a UUID from `$3` to `$4`;
+/// and the value to bind to `$2` for it. Texts of three characters and more are found by an index.
+pub(crate) fn matching(tx: &Tx<'_>, table: &str, text: &str, by_uuid: bool) -> (String, String) {
+    if tx.is_postgres() {
+        // The expression of the index, to the letter. A subquery would be joined, and the join now and then be
+        // planned as a walk through the whole table.
+        let pattern = format!("lower({table}.name) || chr(10) || {table}.slug like $2 escape '\\'");
+        let uuids = format!(" or {table}.uuid between $3 and $4");
+        return (format!("({pattern}{})", if by_uuid { &uuids } else { "" }), contains(text));
+    }
+    let (keys, bound) = if text.chars().count() >= 3 {
+        let keys = format!("select rowid from {table}_search where {table}_search match $2");
+        (keys, format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        let pattern = "lower(name) || '\n' || slug like $2 escape '\\'";
+        (format!("select id from {table} where project_id = $1 and {pattern}"), contains(text))
+    };
+    let uuids = format!(" union all select id from {table} where uuid between $3 and $4");
+    (format!("{table}.id in ({keys}{})", if by_uuid { &uuids } else { "" }), bound)
+}

@@ -1,0 +1,233 @@
+//! One transaction: what a statement can be run as. Statements are written in PostgreSQL's notation (`$1`); each engine's
+//! own file translates them, and the few that must differ are told apart by `sql.rs` and `migrate.rs`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidemark_api::page::Page;
+
+use crate::{
+    error::{Error, Result},
+    postgres,
+    row::Row,
+    sqlite,
+    value::{Column, Kind, Param, Value},
+};
+
+/// One transaction.
+pub struct Tx<'c> {
+    connection: Connection<'c>,
+    statements: &'c AtomicU64,
+    plans: Option<Vec<String>>,
+}
+
+enum Connection<'c> {
+    Sqlite(&'c rusqlite::Connection),
+    Postgres(postgres::Connection<'c>),
+}
+
+impl<'c> Tx<'c> {
+    pub(crate) fn sqlite(connection: &'c rusqlite::Connection, statements: &'c AtomicU64) -> Self {
+        Self { connection: Connection::Sqlite(connection), statements, plans: None }
+    }
+
+    pub(crate) fn postgres(connection: postgres::Connection<'c>, statements: &'c AtomicU64) -> Self {
+        Self { connection: Connection::Postgres(connection), statements, plans: None }
+    }
+
+    /// Runs a statement and hands each row to `row`.
+    pub fn each(
+        &mut self,
+        sql: &str,
+        params: &[&dyn Param],
+        row: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        if let Some(plans) = &mut self.plans {
+            plans.push(match &self.connection {
+                Connection::Sqlite(connection) => sqlite::explain(connection, sql, params)?,
+                Connection::Postgres(connection) => connection.explain(sql, params)?,
+            });
+        }
+        match &self.connection {
+            Connection::Sqlite(connection) => sqlite::each(connection, sql, params, row),
+            Connection::Postgres(connection) => connection.each(sql, params, row),
+        }
+    }
+
+    /// All rows, in the order of the statement.
+    pub fn all<T>(
+        &mut self,
+        sql: &str,
+        params: &[&dyn Param],
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.each(sql, params, |row| {
+            rows.push(map(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first row, if there is one.
+    pub fn optional<T>(
+        &mut self,
+        sql: &str,
+        params: &[&dyn Param],
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut first = None;
+        self.each(sql, params, |row| {
+            if first.is_none() {
+                first = Some(map(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
+    /// The first row, or `NotFound` naming the kind of thing looked for.
+    pub fn one<T>(
+        &mut self,
+        noun: &'static str,
+        sql: &str,
+        params: &[&dyn Param],
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.optional(sql, params, map)?.ok_or(Error::NotFound(noun))
+    }
+
+    /// The only column of the only row of a statement that always has one, such as a count.
+    pub fn value<T: Column>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<T> {
+        self.one("value", sql, params, |row| row.get(0))
+    }
+
+    /// Runs a statement that returns nothing; answers how many rows it touched.
+    pub fn execute(&mut self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        match &self.connection {
+            Connection::Sqlite(connection) => sqlite::execute(connection, sql, params),
+            Connection::Postgres(connection) => connection.execute(sql, params),
+        }
+    }
+
+    /// One page of a list, and how many rows there are in all.
+    pub fn page<T>(
+        &mut self,
+        list: &List<'_>,
+        params: &[&dyn Param],
+        page: &Page,
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<(Vec<T>, i64)> {
+        let List { columns, from, order } = list;
+        let total = self.value(&format!("select count(*) from {from}"), params)?;
+        let (limit, offset) = (page.limit(), page.offset());
+        if limit == 0 || offset >= total {
+            return Ok((Vec::new(), total));
+        }
+        let next = params.len() + 1;
+        let sql = format!("select {columns} from {from} order by {order} limit ${next} offset ${}", next + 1);
+        let mut params = params.to_vec();
+        params.push(&limit);
+        params.push(&offset);
+        Ok((self.all(&sql, &params, map)?, total))
+    }
+
+    /// Keeps other writers of the same thing out until this transaction ends. On SQLite there is only one writer.
+    pub fn lock(&mut self, lock: Lock) -> Result<()> {
+        match &self.connection {
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(_) => {
+                let (space, key) = lock.key();
+                self.each("select pg_advisory_xact_lock($1, $2)", &[&space, &key], |_| Ok(()))
+            }
+        }
+    }
+
+    /// The words that let several servers claim different rows of one queue.
+    pub fn skip_locked(&self) -> &'static str {
+        match &self.connection {
+            Connection::Sqlite(_) => "",
+            Connection::Postgres(_) => "for update skip locked",
+        }
+    }
+
+    /// Inserts many rows at the cost of one statement. `suffix` may hold an `on conflict` clause.
+    pub fn insert_many(
+        &mut self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+        suffix: &str,
+    ) -> Result<u64> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        match &self.connection {
+            Connection::Sqlite(connection) => sqlite::insert_many(connection, table, columns, rows, suffix),
+            Connection::Postgres(connection) => connection.insert_many(table, columns, rows, suffix),
+        }
+    }
+
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<()> {
+        match &self.connection {
+            Connection::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Connection::Postgres(connection) => connection.batch(sql),
+        }
+    }
+
+    /// Runs `work` and answers the plans of its statements, each with what it cost.
+    pub(crate) fn explain(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<String>> {
+        self.plans = Some(Vec::new());
+        work(self)?;
+        Ok(self.plans.take().unwrap_or_default())
+    }
+
+    pub(crate) fn is_postgres(&self) -> bool {
+        matches!(self.connection, Connection::Postgres(_))
+    }
+}
+
+/// The parts of a list statement, kept apart so that the total is counted without sorting.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'a> {
+    /// What to select.
+    pub columns: &'a str,
+    /// Tables, joins and the `where` clause.
+    pub from: &'a str,
+    /// A total order: ties end with the key.
+    pub order: &'a str,
+}
+
+/// What a writer can have to itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Lock {
+    /// The founding of the server: its identity and its first user.
+    Server,
+    /// The members and the state of one organization.
+    Organization(i64),
+    /// The sign-in state of one user.
+    User(i64),
+    /// The order of the plots, the heads and thresholds, and the names and slugs of one project.
+    Project(i64),
+    /// The making of projects by their first runs.
+    Projects,
+}
+
+impl Lock {
+    fn key(self) -> (i32, i32) {
+        // A collision of the folded key only makes two writers wait for each other.
+        let fold = |key: i64| {
+            let bytes = key.to_le_bytes();
+            i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        };
+        match self {
+            Self::Server => (1, 0),
+            Self::Organization(key) => (2, fold(key)),
+            Self::User(key) => (3, fold(key)),
+            Self::Project(key) => (4, fold(key)),
+            Self::Projects => (5, 0),
+        }
+    }
+}
