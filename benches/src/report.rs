@@ -45,10 +45,9 @@ pub(crate) fn cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// The median time of something, in milliseconds.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort();
-    times[times.len() / 2].as_secs_f64() * 1000.0
+/// The least time of something, in milliseconds: what it takes when nobody else wants the machine.
+fn least(times: &[Duration]) -> f64 {
+    times.iter().min().map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0)
 }
 
 /// Measures everything about reports and prints it.
@@ -86,6 +85,7 @@ pub(crate) fn measure(program: &Path, engines: &[Engine]) -> Result {
     ratio("`record` at 1,000,000 : 10,000", &|figures| figures.record[1] / figures.record[0]);
     ratio("request at 1,000,000 : 10,000", &|figures| figures.request[1] / figures.request[0]);
     ratio("first report : second", &|figures| figures.first / figures.second);
+    ratio("first report : later, 10,000 stored", &|figures| figures.first / figures.request[0]);
     for (place, path) in LISTS.iter().enumerate() {
         ratio(&format!("`GET …/{path}` at 1,000,000 : 10,000"), &|figures| {
             figures.lists[1][place] / figures.lists[0][place]
@@ -126,14 +126,14 @@ impl Figures {
             report(&server, &name, &token, &mut number)?;
             firsts.push(begun.elapsed());
         }
-        figures.first = median(firsts);
+        figures.first = least(&firsts);
         let mut seconds = Vec::new();
         for place in 0..3 {
             let begun = Instant::now();
             report(&server, &format!("new-{place}"), &token, &mut number)?;
             seconds.push(begun.elapsed());
         }
-        figures.second = median(seconds);
+        figures.second = least(&seconds);
         let mut stored = 0;
         for (size, wanted) in STORED.into_iter().enumerate() {
             let data = server.stop()?;
@@ -148,7 +148,7 @@ impl Figures {
                 report(&server, "lab", &token, &mut number)?;
                 times.push(begun.elapsed());
             }
-            figures.request[size] = median(times);
+            figures.request[size] = least(&times);
             for (place, path) in LISTS.iter().enumerate() {
                 let path = format!("/v0/projects/lab/{path}?per_page=8");
                 let mut times = Vec::new();
@@ -160,7 +160,7 @@ impl Figures {
                         return Err(format!("{path} was answered {status}").into());
                     }
                 }
-                figures.lists[size][place] = median(times);
+                figures.lists[size][place] = least(&times);
             }
         }
         figures.perf = perf(&server, &token)?;
@@ -222,7 +222,7 @@ fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Re
     Ok(())
 }
 
-/// Records reports without HTTP, and answers the median CPU time of the last ones.
+/// Records reports without HTTP, and answers the least CPU time of the last ones.
 fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize) -> Result<f64> {
     let location = location(data, database);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -259,7 +259,7 @@ fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize)
         Result::Ok(())
     })?;
     let times = last.lock().map_err(|_| "the times are lost")?;
-    Ok(median(times[times.len().saturating_sub(ROUNDS)..].to_vec()))
+    Ok(least(&times[times.len().saturating_sub(ROUNDS)..]))
 }
 
 fn submission(number: usize) -> Result<Submission> {
@@ -292,7 +292,7 @@ fn perf(server: &Server, token: &str) -> Result<f64> {
             return Err(format!("perf was answered {status} with {points} points").into());
         }
     }
-    Ok(median(times))
+    Ok(least(&times))
 }
 
 /// How many more reports a second eight clients get through than one.
@@ -340,7 +340,7 @@ fn bare_insert() -> Result<f64> {
         transaction.commit()?;
         times.push(cpu() - begun);
     }
-    Ok(median(times))
+    Ok(least(&times))
 }
 
 /// The CPU time of reading as many points as a query does from a clustered table and writing them as JSON.
@@ -433,5 +433,5 @@ fn bare_read() -> Result<f64> {
             return Err("too little was written".into());
         }
     }
-    Ok(median(times))
+    Ok(least(&times))
 }

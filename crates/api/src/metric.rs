@@ -1,14 +1,12 @@
 //! Metrics: what was measured, and what it was held against.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use tidemark_stats::{Limits, Side};
 use utoipa::ToSchema;
 
 use crate::{
-    AlertStatus, AlertUuid, Benchmark, Branch, Measure, MetricUuid, ReportUuid, Testbed, ThresholdModel,
-    Timestamp, Variant,
+    AlertStatus, AlertUuid, Benchmark, Branch, Measure, MetricUuid, ReportUuid, Shared, Testbed,
+    ThresholdModel, Timestamp, Variant,
     scalar::{integer, word},
 };
 
@@ -121,7 +119,7 @@ pub struct OneMetric {
     pub metric: Metric,
     /// The threshold with the model that judged it, if there was one.
     #[schema(value_type = Option<ThresholdModel>)]
-    pub threshold: Option<Arc<ThresholdModel>>,
+    pub threshold: Option<Shared<ThresholdModel>>,
     /// What it was held against, if there was a threshold.
     pub boundary: Option<MetricBoundary>,
     /// The alert it raised, if it did.

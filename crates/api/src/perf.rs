@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Benchmark, Branch, Iteration, Measure, Metric, MetricAlert, MetricBoundary, Project, ReportUuid, Testbed,
-    ThresholdModel, Timestamp, Variant, Version, time::Millis,
+    Benchmark, Branch, Iteration, Measure, Metric, MetricAlert, MetricBoundary, Project, ReportUuid, Shared,
+    Testbed, ThresholdModel, Timestamp, Variant, Version, time::Millis,
 };
 
 /// The most permutations that are answered.
@@ -96,7 +96,7 @@ pub struct PerfMetric {
     pub metric: Metric,
     /// The threshold with the model that judged it, if there was one.
     #[schema(value_type = Option<ThresholdModel>)]
-    pub threshold: Option<Arc<ThresholdModel>>,
+    pub threshold: Option<Shared<ThresholdModel>>,
     /// What it was held against, if there was a threshold.
     pub boundary: Option<MetricBoundary>,
     /// The alert it raised, if it did.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, Measure, Metric, MetricBoundary,
-    NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, StartPointPatch, Testbed,
+    NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared, StartPointPatch, Testbed,
     ThresholdModel, Timestamp, Variant, time::Millis,
 };
 
@@ -68,12 +68,12 @@ pub struct ReportResult {
 pub struct ReportMeasure {
     /// The measure.
     #[schema(value_type = Measure)]
-    pub measure: Arc<Measure>,
+    pub measure: Shared<Measure>,
     /// The metric.
     pub metric: Metric,
     /// The threshold with the model that judged it, if there was one.
     #[schema(value_type = Option<ThresholdModel>)]
-    pub threshold: Option<Arc<ThresholdModel>>,
+    pub threshold: Option<Shared<ThresholdModel>>,
     /// What it was held against, if there was a threshold.
     pub boundary: Option<MetricBoundary>,
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use tidemark_api::{
-    Branch, Iteration, MAX_PERMUTATIONS, MAX_SERIES, Metric, MetricAlert, PerfMetric, PerfMetrics, Testbed,
-    ThresholdModel,
+    Branch, Iteration, MAX_PERMUTATIONS, MAX_SERIES, Metric, MetricAlert, PerfMetric, PerfMetrics, Shared,
+    Testbed, ThresholdModel,
 };
 use tidemark_store::{
     BranchId, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, benchmark, branch, head,
@@ -37,7 +37,7 @@ pub struct Found {
     lanes: Lanes,
     batch: VecDeque<(Wanted, Lane)>,
     points: Points,
-    judges: HashMap<ModelId, Arc<ThresholdModel>>,
+    judges: HashMap<ModelId, Shared<ThresholdModel>>,
 }
 
 /// One series that was asked for.
@@ -240,7 +240,7 @@ impl Points {
     fn read(
         tx: &mut Tx<'_>,
         batch: &[(Wanted, Lane)],
-        judges: &mut HashMap<ModelId, Arc<ThresholdModel>>,
+        judges: &mut HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Result<Self> {
         let mut metrics: HashMap<u32, HashMap<ReportId, Vec<(u32, Packed)>>> =
             batch.iter().map(|(wanted, _)| (wanted.series, HashMap::new())).collect();
@@ -269,7 +269,7 @@ impl Points {
         &self,
         series: u32,
         lane: &[Arc<Placed>],
-        judges: &HashMap<ModelId, Arc<ThresholdModel>>,
+        judges: &HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Vec<PerfMetric> {
         let Some(found) = self.metrics.get(&series) else { return Vec::new() };
         let mut points = Vec::with_capacity(found.len().min(lane.len()));
@@ -287,7 +287,7 @@ impl Points {
                         lower_value: metric.lower_value,
                         upper_value: metric.upper_value,
                     },
-                    threshold: metric.judged.and_then(|judged| judges.get(&judged.model)).map(Arc::clone),
+                    threshold: metric.judged.and_then(|judged| judges.get(&judged.model)).cloned(),
                     boundary: metric.judged.map(|judged| judged.boundary()),
                     alert: self.alerts.get(&(report.id, *place)).copied(),
                 });

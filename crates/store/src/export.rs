@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tidemark_api::{
-    AlertStatus, Benchmark, BranchName, Measure, Metric, MetricBoundary, ReportUuid, ResourceName, Timestamp,
-    Variant, Version,
+    AlertStatus, Benchmark, BranchName, Measure, Metric, MetricBoundary, ReportUuid, ResourceName, Shared,
+    Timestamp, Variant, Version,
 };
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ pub struct Batch {
     subjects: HashMap<u32, Subject>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
-    measures: HashMap<MeasureId, Arc<Measure>>,
+    measures: HashMap<MeasureId, Shared<Measure>>,
     alerts: HashMap<(ReportId, u32), AlertStatus>,
 }
 

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tidemark_api::{
+    Shared,
     id::{NameId, ResourceId},
     measure::{Measure, MeasureFilter, MeasurePatch, UNKNOWN_UNITS, built_in},
     name::ResourceName,
@@ -95,7 +96,7 @@ pub fn ensure(
 }
 
 /// The measures with these keys.
-pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Arc<Measure>>> {
+pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Shared<Measure>>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
         &format!("select {COLUMNS}, measure.id from measure {JOINS} where measure.id in {{ints $1}}"),
@@ -103,7 +104,7 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Arc<Mea
         |row| {
             let cells = &mut row.cells();
             let measure = read(cells)?;
-            found.insert(cells.take()?, Arc::new(measure));
+            found.insert(cells.take()?, Shared::new(measure));
             Ok(())
         },
     )?;

@@ -367,14 +367,14 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
                 subject.variant,
             );
             results.entry(metric.iteration).or_default().entry(key).or_default().push(ReportMeasure {
-                measure: Arc::clone(measures.get(&subject.measure).ok_or_else(gone)?),
+                measure: measures.get(&subject.measure).ok_or_else(gone)?.clone(),
                 metric: Metric {
                     uuid: metric::uuid(found.report.uuid, place),
                     value: metric.value,
                     lower_value: metric.lower_value,
                     upper_value: metric.upper_value,
                 },
-                threshold: judged.and_then(|judged| thresholds.get(&judged.model)).map(Arc::clone),
+                threshold: judged.and_then(|judged| thresholds.get(&judged.model)).cloned(),
                 boundary: judged.map(|judged| judged.boundary()),
             });
         }

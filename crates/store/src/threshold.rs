@@ -1,11 +1,9 @@
 //! Thresholds: which model watches which branch, testbed and measure, and what came of it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use tidemark_api::{
+    Shared,
     id::ThresholdUuid,
     page::{Direction, Page, ProjThresholdsSort},
     threshold::{Threshold, ThresholdModel},
@@ -330,7 +328,7 @@ pub(crate) fn count_alerts(tx: &mut Tx<'_>, thresholds: &[i64]) -> Result<()> {
 }
 
 /// The thresholds of these models, as metrics show them.
-pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Arc<ThresholdModel>>> {
+pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Shared<ThresholdModel>>> {
     if models.is_empty() {
         return Ok(HashMap::new());
     }
@@ -346,7 +344,7 @@ pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Arc
             let cells = &mut row.cells();
             let (id, uuid, project, created) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
             let model = model::read(cells)?.ok_or_else(|| Error::engine("a model without a UUID"))?;
-            Ok((id, Arc::new(ThresholdModel { uuid, project, model, created })))
+            Ok((id, Shared::new(ThresholdModel { uuid, project, model, created })))
         },
     )?;
     Ok(rows.into_iter().collect())

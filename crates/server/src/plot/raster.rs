@@ -78,5 +78,9 @@ fn pixels(svg: &str) -> Result<Vec<u8>, RasterError> {
     // The drawing covers everything; an opaque ground spares the encoders a fourth byte per pixel.
     pixmap.fill(Color::WHITE);
     resvg::render(&tree, Transform::identity(), &mut pixmap.as_mut());
-    Ok(pixmap.data().chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect())
+    let mut bytes = vec![0; pixmap.data().len() / 4 * 3];
+    for (rgb, rgba) in bytes.as_chunks_mut::<3>().0.iter_mut().zip(pixmap.data().as_chunks::<4>().0) {
+        rgb.copy_from_slice(&rgba[..3]);
+    }
+    Ok(bytes)
 }
