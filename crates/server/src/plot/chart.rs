@@ -1,5 +1,7 @@
 //! What of a picture is shown, on which axis and at which scale. How it looks is the drawing's business.
 
+use std::ops::RangeInclusive;
+
 use tidemark_api::{MeasureUuid, XAxis, YAxis};
 
 use super::{
@@ -105,14 +107,15 @@ impl Axes {
 }
 
 impl Axis {
-    /// Where a number lies, from 0 at the bottom to 1 at the top.
+    /// Where a number lies, from 0 at the bottom to 1 at the top; what lies beyond is at the edge.
     pub(super) fn share(&self, value: f64) -> f64 {
-        self.scale.share(value / self.divisor)
+        self.scale.share(value / self.divisor).clamp(0.0, 1.0)
     }
 
-    /// Whether a number lies at its own height: none but positive ones do on a logarithmic axis.
+    /// Whether a number lies at its own height: limits may be beyond the edge, and none but positive ones are on a
+    /// logarithmic axis.
     pub(super) fn shows(&self, value: f64) -> bool {
-        self.scale.shows(value)
+        self.scale.shows(value) && (0.0..=1.0).contains(&self.scale.share(value / self.divisor))
     }
 
     fn of(y: YAxis, series: &[&Series<'_>], level_with: Option<&Scale>) -> Option<Self> {
@@ -124,9 +127,13 @@ impl Axis {
                 YAxis::Linear => false,
                 YAxis::Log => true,
             };
-        let numbers = series.iter().flat_map(|series| &series.points).flat_map(Shown::numbers);
-        // On a logarithmic axis, a limit that is not positive lies below everything.
-        let (low, high) = ends(numbers.filter(|number| !log || *number > 0.0))?;
+        // On a logarithmic axis, what is not positive lies below everything.
+        let places = |number: &f64| !log || *number > 0.0;
+        let points = || series.iter().flat_map(|series| &series.points);
+        let (low, high) = ends(points().flat_map(Shown::numbers).filter(places))?;
+        let near = reach(series, log, low, high);
+        let limits = points().flat_map(Shown::limits).filter(|limit| places(limit) && near.contains(limit));
+        let (low, high) = ends(limits.chain([low, high]))?;
         let (title, divisor) = title(series, if low > 0.0 { low } else { low.abs().max(high.abs()) });
         let (low, high) = (low / divisor, high / divisor);
         let scale = match level_with {
@@ -140,10 +147,29 @@ impl Axis {
 
 impl Shown {
     fn numbers(&self) -> impl Iterator<Item = f64> {
-        [Some(self.value), self.lower_value, self.upper_value, self.lower_limit, self.upper_limit]
-            .into_iter()
-            .flatten()
+        [Some(self.value), self.lower_value, self.upper_value].into_iter().flatten()
     }
+
+    fn limits(&self) -> impl Iterator<Item = f64> {
+        [self.lower_limit, self.upper_limit].into_iter().flatten()
+    }
+}
+
+/// How far limits make an axis longer than the numbers from `low` to `high` do: to where those of a line usually lie,
+/// and to what is near. Those after the first few values of a history may lie anywhere, and would flatten all lines.
+fn reach(series: &[&Series<'_>], log: bool, low: f64, high: f64) -> RangeInclusive<f64> {
+    let usual = |limit: fn(&Shown) -> Option<f64>| {
+        series.iter().filter_map(move |series| {
+            let mut limits: Vec<f64> = series.points.iter().filter_map(limit).collect();
+            limits.sort_by(f64::total_cmp);
+            limits.get(limits.len() / 2).copied()
+        })
+    };
+    let (below, above) =
+        if log { (low / FAR, high * FAR) } else { (low - (high - low), high + (high - low)) };
+    let below = usual(|point| point.lower_limit).fold(below, f64::min);
+    let above = usual(|point| point.upper_limit).fold(above, f64::max);
+    below..=above
 }
 
 fn shown(picture: &Picture, points: &[Point]) -> Vec<Shown> {

@@ -74,6 +74,29 @@ fn a_small_picture() {
 }
 
 #[test]
+fn a_wild_limit_does_not_flatten_the_lines() {
+    let watched = |first: f64, later: f64| {
+        let mut points: Vec<Point> = (0..9).map(|day| point(day, 100.0 + (day % 3) as f64)).collect();
+        for point in &mut points {
+            point.upper_limit = Some(later);
+        }
+        points[0].upper_limit = Some(first);
+        Picture { x: XAxis::Version, ..picture(vec![line("parse", 1, points)]) }
+    };
+    let highest = |picture: &Picture| {
+        texts(&svg(picture))
+            .iter()
+            .filter_map(|text| text.replace(',', "").parse::<f64>().ok())
+            .fold(0.0, f64::max)
+    };
+    assert!(highest(&watched(90_000.0, 103.0)) < 200.0, "after the first value a limit may lie anywhere");
+    assert!(highest(&watched(400.0, 400.0)) >= 400.0, "where limits usually lie can be seen");
+    // What lies beyond is not drawn at a height that is not its own.
+    let usual = svg(&watched(103.0, 103.0)).matches("stroke-dasharray").count();
+    assert_eq!(svg(&watched(90_000.0, 103.0)).matches("stroke-dasharray").count(), usual);
+}
+
+#[test]
 fn measures_take_their_sides() {
     let points = || vec![point(0, 2_000.0), point(1, 3_000.0)];
     let mut picture = picture(vec![line("parse", 1, points()), line("parse", 2, points())]);

@@ -53,7 +53,7 @@ impl Client {
         request.push_str(body);
         self.stream.get_mut().write_all(request.as_bytes())?;
 
-        let (mut status, mut length) = (0, 0);
+        let (mut status, mut length, mut in_chunks) = (0, 0, false);
         self.retry_after = None;
         for first in 0.. {
             let mut line = String::new();
@@ -65,6 +65,8 @@ impl Client {
                 status = line.split(' ').nth(1).unwrap().parse().unwrap();
             } else if let Some(value) = line.strip_prefix("content-length: ") {
                 length = value.parse().unwrap();
+            } else if line == "transfer-encoding: chunked" {
+                in_chunks = true;
             } else if let Some(value) = line.strip_prefix("retry-after: ") {
                 self.retry_after = Some(value.parse().unwrap());
             } else if line.is_empty() {
@@ -73,7 +75,29 @@ impl Client {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
+        if in_chunks {
+            body = self.chunks()?;
+        }
         Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    }
+
+    /// Reads a body whose length was not known when it began.
+    fn chunks(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let mut size = String::new();
+            self.stream.read_line(&mut size)?;
+            let size =
+                usize::from_str_radix(size.trim_end(), 16).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+            let start = body.len();
+            // A line ends each chunk.
+            body.resize(start + size + 2, 0);
+            self.stream.read_exact(&mut body[start..])?;
+            body.truncate(start + size);
+            if size == 0 {
+                return Ok(body);
+            }
+        }
     }
 
     /// Signs somebody up and in with the mail that the server leaves in its data folder.
