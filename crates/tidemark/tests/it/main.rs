@@ -7,6 +7,7 @@ mod client;
 mod crash;
 mod database;
 mod full_disk;
+mod parse;
 mod process;
 mod report;
 mod serve;
