@@ -3,6 +3,7 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod context;
 mod failure;
 mod input;
 mod logging;
@@ -29,6 +30,8 @@ struct Arguments {
 enum Cmd {
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
+    /// Show what is known of where we are: branch, commit, pull request, machine
+    Context(context::Show),
     /// Run the server
     Serve(serve::Serve),
     /// Bring back a backup of the SQLite database
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
         Cmd::Parse(parse) => parse.run(),
+        Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
         Cmd::Restore(restore) => restore.run(),
         Cmd::Openapi => openapi::print(),

@@ -4,6 +4,7 @@
 
 mod backup;
 mod client;
+mod context;
 mod crash;
 mod database;
 mod full_disk;
