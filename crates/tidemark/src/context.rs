@@ -63,12 +63,12 @@ impl Context {
         self.machine.name()
     }
 
-    /// What the server is told.
-    pub(crate) fn facts(&self) -> RunContext {
+    /// What the server is told. The first commit takes time to find and only serves to name a project.
+    pub(crate) fn facts(&self, names_project: bool) -> RunContext {
         let repository = self.repository.as_ref();
         let facts = [
             ("repo/name", repository.and_then(|repository| repository.name.clone())),
-            ("repo/hash", repository.and_then(Repository::root).map(String::from)),
+            ("repo/hash", repository.filter(|_| names_project).and_then(Repository::root).map(String::from)),
             ("branch/ref/name", self.branch.clone().map(String::from)),
             ("branch/hash", self.hash.clone().map(String::from)),
             ("testbed/os", Some(self.machine.os.to_owned())),
@@ -93,7 +93,7 @@ impl Show {
             let Context { system, branch, base, hash, pull_request, fork, .. } = &context;
             let document = json!({
                 "ci": system, "branch": branch, "base": base, "hash": hash, "pull_request": pull_request,
-                "fork": fork, "testbed": context.testbed(), "context": context.facts(),
+                "fork": fork, "testbed": context.testbed(), "context": context.facts(true),
             });
             return print(&format!("{document:#}\n"));
         }

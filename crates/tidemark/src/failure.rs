@@ -18,10 +18,18 @@ pub(crate) enum Exit {
     Failed = 1,
     /// It was called wrongly.
     Usage = 2,
+    /// There are alerts, and they were asked to count.
+    Regression = 3,
+    /// The benchmark command failed.
+    Benchmark = 4,
     /// What a tool printed cannot be read.
     Unreadable = 5,
     /// There was no metric in what was read.
     Empty = 6,
+    /// The server said no.
+    Refused = 7,
+    /// The server did not answer.
+    Unreachable = 8,
 }
 
 /// One sentence: what was wrong and what to do.

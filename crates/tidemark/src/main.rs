@@ -3,6 +3,7 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod connection;
 mod context;
 mod failure;
 mod input;
@@ -11,6 +12,7 @@ mod openapi;
 mod output;
 mod parse;
 mod restore;
+mod run;
 mod serve;
 mod settings;
 
@@ -28,6 +30,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Cmd {
+    /// Run benchmarks, send their results and say what became better or worse
+    Run(Box<run::Run>),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
     /// Show what is known of where we are: branch, commit, pull request, machine
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
     let mut command = forget_empty(Arguments::command());
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
+        Cmd::Run(run) => run.run(),
         Cmd::Parse(parse) => parse.run(),
         Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),

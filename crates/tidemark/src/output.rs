@@ -12,7 +12,14 @@ const LARGE: f64 = 1e15;
 /// A table with a line of titles. A column that has nothing in it is left out.
 pub(crate) struct Table<const N: usize> {
     columns: [Column; N],
-    rows: Vec<[String; N]>,
+    rows: Vec<(Option<Color>, [String; N])>,
+}
+
+/// A color of a line, for terminals.
+#[derive(Clone, Copy)]
+pub(crate) enum Color {
+    Red = 31,
+    Green = 32,
 }
 
 /// A column of a table: its title, and the side that its texts stand at.
@@ -28,7 +35,12 @@ impl<const N: usize> Table<N> {
     }
 
     pub(crate) fn push(&mut self, row: [String; N]) {
-        self.rows.push(row);
+        self.rows.push((None, row));
+    }
+
+    /// Adds a line in a color.
+    pub(crate) fn push_colored(&mut self, color: Option<Color>, row: [String; N]) {
+        self.rows.push((color, row));
     }
 }
 
@@ -38,7 +50,7 @@ impl<const N: usize> fmt::Display for Table<N> {
         let mut shown = Vec::with_capacity(N);
         for (index, column) in self.columns.iter().enumerate() {
             let (Column::Left(title) | Column::Right(title)) = column;
-            let widest = self.rows.iter().map(|row| width(&row[index])).max().unwrap_or(0);
+            let widest = self.rows.iter().map(|(_, row)| width(&row[index])).max().unwrap_or(0);
             if widest > 0 {
                 shown.push((index, *column, *title, widest.max(width(title))));
             }
@@ -47,13 +59,17 @@ impl<const N: usize> fmt::Display for Table<N> {
         for row in std::iter::once(None).chain(self.rows.iter().map(Some)) {
             line.clear();
             for (index, column, title, width) in &shown {
-                let text = row.map_or(*title, |row| &row[*index]);
+                let text = row.map_or(*title, |(_, row)| &row[*index]);
                 match column {
                     Column::Left(_) => write!(line, "{text:<width$}  ")?,
                     Column::Right(_) => write!(line, "{text:>width$}  ")?,
                 }
             }
-            writeln!(formatter, "{}", line.trim_end())?;
+            let line = line.trim_end();
+            match row.and_then(|(color, _)| *color) {
+                Some(color) => writeln!(formatter, "\u{1b}[{}m{line}\u{1b}[0m", color as u8)?,
+                None => writeln!(formatter, "{line}")?,
+            }
         }
         Ok(())
     }

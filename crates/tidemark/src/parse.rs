@@ -27,30 +27,7 @@ impl Parse {
     pub(crate) fn run(&self) -> Result {
         let outputs = self.outputs()?;
         let results = self.reading.read(&outputs)?;
-        let mut text = String::new();
-        for (index, result) in results.iter().enumerate() {
-            if self.json {
-                let json = serde_json::to_string(result).map_err(|error| {
-                    Failure::new(format!("The results cannot be written as JSON ({error})."))
-                })?;
-                text.push_str(&json);
-                text.push('\n');
-                continue;
-            }
-            if index > 0 {
-                text.push('\n');
-            }
-            // Folded results come from all outputs together.
-            let from =
-                if results.len() == outputs.len() { outputs[index].name.clone() } else { count(&outputs) };
-            text.push_str(&format!(
-                "{}, read as {}\n\n{}",
-                output::plain(&from),
-                result.adapter,
-                table(result)
-            ));
-        }
-        print(&text)
+        print(&show(&outputs, &results, self.json)?)
     }
 
     fn outputs(&self) -> Result<Vec<Output>> {
@@ -64,12 +41,32 @@ impl Parse {
     }
 }
 
-fn count(outputs: &[Output]) -> String {
-    format!("{} outputs", outputs.len())
+/// Results with where they come from, as tables or as JSON.
+pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Result<String> {
+    let mut text = String::new();
+    for (index, result) in results.iter().enumerate() {
+        if json {
+            let json = serde_json::to_string(result)
+                .map_err(|error| Failure::new(format!("The results cannot be written as JSON ({error}).")))?;
+            text.push_str(&json);
+            text.push('\n');
+            continue;
+        }
+        if index > 0 {
+            text.push('\n');
+        }
+        // Folded results come from all outputs together.
+        let from = match outputs {
+            [_, ..] if outputs.len() == results.len() => outputs[index].name.clone(),
+            _ => format!("{} outputs", outputs.len()),
+        };
+        text.push_str(&format!("{}, read as {}\n\n{}", output::plain(&from), result.adapter, table(result)));
+    }
+    Ok(text)
 }
 
 /// The results as people read them.
-pub(crate) fn table(results: &Results) -> String {
+fn table(results: &Results) -> String {
     let mut table = Table::new([
         Column::Left("Benchmark"),
         Column::Left("Measure"),

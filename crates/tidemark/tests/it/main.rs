@@ -11,5 +11,6 @@ mod full_disk;
 mod parse;
 mod process;
 mod report;
+mod run;
 mod serve;
 mod storm;
