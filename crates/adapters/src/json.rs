@@ -1,15 +1,16 @@
 //! The service's own format: an object of benchmarks with their measures, or an array of benchmarks that may have
 //! parameters. It is what everything without an adapter writes, so it is read in one pass without building a tree.
+//! Results of any tool are written in it, too.
 
 use std::{cell::Cell, collections::HashMap, fmt};
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use tidemark_api::{BenchmarkName, Parameters, ResourceName};
 
-use crate::{Entry, Failure, Input, Label, Measured, document};
+use crate::{Entry, Failure, Input, Label, Measured, Results, document};
 
 /// How deep a document is at the members of its metrics.
 const METRIC_DEPTH: usize = 3;
@@ -214,6 +215,63 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
+/// What an ignored benchmark is written with, so that it is ignored when it is read again.
+const IGNORED: &str = "_tidemark_ignore";
+
+/// As an object, or as an array if some benchmark has parameters. The format has no place for units.
+impl Serialize for Results {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.entries.iter().any(|entry| entry.parameters.is_some()) {
+            serializer.collect_seq(self.entries.iter().map(ListedOut::new))
+        } else {
+            let pairs = self.entries.iter().map(|entry| (written_name(entry), MeasuresOut(&entry.metrics)));
+            serializer.collect_map(pairs)
+        }
+    }
+}
+
+fn written_name(entry: &Entry) -> String {
+    format!("{}{}", entry.label.as_str(), if entry.ignored { IGNORED } else { "" })
+}
+
+/// A benchmark of the array, to be written.
+#[derive(Serialize)]
+struct ListedOut<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<&'a Parameters>,
+    measures: MeasuresOut<'a>,
+}
+
+impl<'a> ListedOut<'a> {
+    fn new(entry: &'a Entry) -> Self {
+        let measures = MeasuresOut(&entry.metrics);
+        Self { name: written_name(entry), parameters: entry.parameters.as_ref(), measures }
+    }
+}
+
+/// The measures of a benchmark, to be written.
+struct MeasuresOut<'a>(&'a [Measured]);
+
+impl Serialize for MeasuresOut<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|measured| {
+            let Measured { measure, value, lower_value, upper_value, .. } = measured;
+            (measure, MetricOut { value: *value, lower_value: *lower_value, upper_value: *upper_value })
+        }))
+    }
+}
+
+/// The numbers of a measure, to be written.
+#[derive(Serialize)]
+struct MetricOut {
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use tidemark_api::{Adapter, Average};
@@ -222,6 +280,23 @@ mod tests {
 
     fn read(text: &str) -> String {
         parse(Adapter::Json, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in [
+            r#"{"b":{"latency":{"value":1.5,"lower_value":1.0},"my own":{"value":-2.0}},"a_tidemark_ignore":{},"1":{}}"#,
+            r#"[{"name":"sort","parameters":{"n":"10"},"measures":{"latency":{"value":0.1,"upper_value":2e300}}},{"name":"sort","measures":{}}]"#,
+            "{}",
+        ] {
+            let results = parse(Adapter::Json, text, None).unwrap();
+            let written = serde_json::to_string(&results).unwrap();
+            assert_eq!(parse(Adapter::Json, &written, None).unwrap(), results, "{written}");
+            assert_eq!(
+                written.parse::<serde_json::Value>().unwrap(),
+                text.parse::<serde_json::Value>().unwrap()
+            );
+        }
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl Tool {
         if !self.serves(input.average) {
             return Err(self.refuse_average());
         }
-        (self.parse)(input).and_then(Results::collect)
+        (self.parse)(input).and_then(|entries| Results::collect(self.adapter, entries))
     }
 
     fn serves(&self, average: Option<Average>) -> bool {

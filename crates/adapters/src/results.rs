@@ -3,9 +3,9 @@
 
 use std::{collections::HashMap, fmt, hash::Hash};
 
-use tidemark_api::{BenchmarkName, Parameters, ResourceName};
+use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName};
 
-use crate::{Failure, Place};
+use crate::{Failure, Place, fold};
 
 /// The suffixes of a label that ask for no alerts.
 const IGNORE: [&str; 6] = [
@@ -18,8 +18,10 @@ const IGNORE: [&str; 6] = [
 ];
 
 /// What one output says.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Results {
+    /// The tool that it is of, never `magic`.
+    pub adapter: Adapter,
     /// Its benchmarks, in the order of the output; no two have both label and parameters in common.
     pub entries: Vec<Entry>,
 }
@@ -136,7 +138,7 @@ impl Measured {
 impl Results {
     /// Puts entries in order: takes the suffix off the ignored ones and leaves each benchmark, and each of its
     /// measures, once. Of two metrics the later one stays.
-    pub(crate) fn collect(mut entries: Vec<Entry>) -> Result<Self, Failure> {
+    pub(crate) fn collect(adapter: Adapter, mut entries: Vec<Entry>) -> Result<Self, Failure> {
         for entry in &mut entries {
             entry.ignore()?;
         }
@@ -168,7 +170,37 @@ impl Results {
                 entry.metrics = metrics;
             }
         }
-        Ok(Self { entries: merged })
+        Ok(Self { adapter, entries: merged })
+    }
+
+    /// Makes one of several results: what they measured of the same benchmark with the same parameters is folded.
+    /// `None` if there are no results.
+    pub fn folded(results: &[Self], how: Fold) -> Option<Self> {
+        let all: Vec<&Entry> = results.iter().flat_map(|result| &result.entries).collect();
+        let (groups, count) = group(all.iter().map(|entry| entry.key()));
+        let mut alike: Vec<Vec<&Entry>> = vec![Vec::new(); count];
+        for (entry, group) in all.into_iter().zip(groups) {
+            alike[group].push(entry);
+        }
+        Some(Self {
+            adapter: results.first()?.adapter,
+            entries: alike.iter().map(|entries| fold_entries(entries, how)).collect(),
+        })
+    }
+}
+
+/// Makes one of the entries, at least one, of the same benchmark with the same parameters.
+fn fold_entries(entries: &[&Entry], how: Fold) -> Entry {
+    let metrics: Vec<&Measured> = entries.iter().flat_map(|entry| &entry.metrics).collect();
+    let (groups, count) = group(metrics.iter().map(|metric| &metric.measure));
+    let mut alike: Vec<Vec<&Measured>> = vec![Vec::new(); count];
+    for (metric, group) in metrics.into_iter().zip(groups) {
+        alike[group].push(metric);
+    }
+    Entry {
+        ignored: entries.iter().any(|entry| entry.ignored),
+        metrics: alike.into_iter().map(|metrics| fold(metrics, how)).collect(),
+        ..entries[0].clone()
     }
 }
 
@@ -246,11 +278,14 @@ mod tests {
 
     #[test]
     fn the_last_metric_of_a_measure_wins_and_others_stay() {
-        let results = Results::collect(vec![
-            entry("a", vec![Measured::latency(1.0), Measured::throughput(5.0)]),
-            entry("b", vec![Measured::latency(3.0)]),
-            entry("a", vec![Measured::latency(2.0).give_or_take(0.5)]),
-        ])
+        let results = Results::collect(
+            Adapter::Json,
+            vec![
+                entry("a", vec![Measured::latency(1.0), Measured::throughput(5.0)]),
+                entry("b", vec![Measured::latency(3.0)]),
+                entry("a", vec![Measured::latency(2.0).give_or_take(0.5)]),
+            ],
+        )
         .unwrap();
         insta::assert_snapshot!(results, @"
         a latency 2 [1.5, 2.5]
@@ -263,7 +298,8 @@ mod tests {
     fn a_suffix_asks_for_no_alerts() {
         let names =
             ["a_bencher_ignore", "bBencherIgnore", "c-bencher-ignore", "d_tidemark_ignore", "e_ignore"];
-        let results = Results::collect(names.iter().map(|name| entry(name, vec![])).collect()).unwrap();
+        let results =
+            Results::collect(Adapter::Json, names.iter().map(|name| entry(name, vec![])).collect()).unwrap();
         insta::assert_snapshot!(results, @"
         a (ignored)
         b (ignored)
@@ -273,11 +309,34 @@ mod tests {
         ");
         let reference =
             |name: &str| Entry { label: Label::Reference(name.parse().unwrap()), ..entry("x", vec![]) };
-        let results = Results::collect(vec![reference("a-bencher-ignore"), reference("a-b")]).unwrap();
+        let results =
+            Results::collect(Adapter::Json, vec![reference("a-bencher-ignore"), reference("a-b")]).unwrap();
         assert_eq!(results.entries[0].label, Label::Reference("a".parse().unwrap()));
         assert_eq!(results.entries[1].label, Label::Reference("a-b".parse().unwrap()));
-        assert!(Results::collect(vec![entry("BencherIgnore", vec![])]).is_err());
-        assert!(Results::collect(vec![entry("a", vec![]), entry("aBencherIgnore", vec![])]).is_err());
+        assert!(Results::collect(Adapter::Json, vec![entry("BencherIgnore", vec![])]).is_err());
+        assert!(
+            Results::collect(Adapter::Json, vec![entry("a", vec![]), entry("aBencherIgnore", vec![])])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn several_results_become_one() {
+        let result = |entries| Results::collect(Adapter::Json, entries).unwrap();
+        let results = [
+            result(vec![entry("a", vec![Measured::latency(1.0)]), entry("b", vec![Measured::latency(7.0)])]),
+            result(vec![
+                entry("aBencherIgnore", vec![Measured::latency(3.0), Measured::throughput(5.0)]),
+                entry("c", vec![]),
+            ]),
+        ];
+        insta::assert_snapshot!(Results::folded(&results, Fold::Mean).unwrap(), @"
+        a (ignored) latency 2
+        a (ignored) throughput 5
+        b latency 7
+        c
+        ");
+        assert_eq!(Results::folded(&[], Fold::Mean), None);
     }
 
     #[test]

@@ -77,6 +77,13 @@ impl<'de> Deserialize<'de> for NoJob {
 #[serde(transparent)]
 pub struct RunContext(BTreeMap<String, String>);
 
+/// Makes a context of facts by the end of their keys, such as `branch/hash`.
+impl<'a> FromIterator<(&'a str, String)> for RunContext {
+    fn from_iter<I: IntoIterator<Item = (&'a str, String)>>(facts: I) -> Self {
+        Self(facts.into_iter().map(|(key, value)| (format!("{}/{key}", PREFIXES[0]), value)).collect())
+    }
+}
+
 impl RunContext {
     fn get(&self, key: &str) -> Option<&str> {
         let value = PREFIXES.iter().find_map(|prefix| self.0.get(&format!("{prefix}/{key}")));
@@ -128,5 +135,7 @@ mod tests {
         assert_eq!(context.repo_name(), Some("My Repo"));
         assert_eq!(context.testbed_os(), Some("Linux"));
         assert_eq!(context.branch_hash(), None);
+        let made: RunContext = [("branch/ref/name", "fix".to_owned())].into_iter().collect();
+        assert_eq!(made.branch_name(), Some("fix"));
     }
 }

@@ -1,8 +1,9 @@
-//! Why a command failed, as one sentence for the person who typed it.
+//! Why a command failed: one sentence for the person who typed it, and a number for the script.
 
 use std::{
     error, fmt,
     io::{self, Write},
+    process::ExitCode,
 };
 
 use tidemark_server::config::ConfigError;
@@ -10,25 +11,59 @@ use tidemark_server::config::ConfigError;
 /// The result of every command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
+/// How the program ends when it fails; docs/cli.md lists the numbers for those who write scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Something failed that has no number of its own.
+    Failed = 1,
+    /// It was called wrongly.
+    Usage = 2,
+    /// There are alerts, and they were asked to count.
+    Regression = 3,
+    /// The benchmark command failed.
+    Benchmark = 4,
+    /// What a tool printed cannot be read.
+    Unreadable = 5,
+    /// There was no metric in what was read.
+    Empty = 6,
+    /// The server said no.
+    Refused = 7,
+    /// The server did not answer.
+    Unreachable = 8,
+}
+
 /// One sentence: what was wrong and what to do.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure {
+    sentence: String,
+    exit: Exit,
+}
 
 impl Failure {
     pub(crate) fn new(sentence: impl Into<String>) -> Self {
-        Self(sentence.into())
+        Self::with(Exit::Failed, sentence)
+    }
+
+    /// A failure with a number of its own.
+    pub(crate) fn with(exit: Exit, sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), exit }
+    }
+
+    /// What the program ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.sentence)
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 

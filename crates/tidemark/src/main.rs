@@ -1,20 +1,26 @@
 //! The one binary. This file is the table of commands and the end of every failure; what a command does is in the
 //! file of its name.
 //!
-//! It ends with 0 when all went well, 1 when something failed, and 2 when it was called wrongly.
+//! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod connection;
+mod context;
 mod failure;
+mod input;
 mod logging;
 mod openapi;
+mod output;
+mod parse;
 mod restore;
+mod run;
 mod serve;
 mod settings;
 
-use std::process::ExitCode;
+use std::{env, ffi::OsStr, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Continuous benchmarking: a server that keeps the results of benchmarks and tells when they get worse.
+/// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
 #[command(name = "tidemark", version, arg_required_else_help = true)]
 struct Arguments {
@@ -24,6 +30,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Cmd {
+    /// Run benchmarks, send their results and say what became better or worse
+    Run(Box<run::Run>),
+    /// Show what a benchmark tool printed, without sending it anywhere
+    Parse(parse::Parse),
+    /// Show what is known of where we are: branch, commit, pull request, machine
+    Context(context::Show),
     /// Run the server
     Serve(serve::Serve),
     /// Bring back a backup of the SQLite database
@@ -34,7 +46,12 @@ enum Cmd {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let mut command = forget_empty(Arguments::command());
+    let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
+    let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
+        Cmd::Run(run) => run.run(),
+        Cmd::Parse(parse) => parse.run(),
+        Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
         Cmd::Restore(restore) => restore.run(),
         Cmd::Openapi => openapi::print(),
@@ -43,9 +60,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
-            ExitCode::FAILURE
+            failure.exit_code()
         }
     }
+}
+
+/// Takes a variable that is set to nothing for one that is not set, which is what CI makes of a missing secret.
+fn forget_empty(command: Command) -> Command {
+    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(
+            |argument| if argument.get_env().is_some_and(is_empty) { argument.env(None) } else { argument },
+        )
+        .mut_subcommands(forget_empty)
 }
 
 #[cfg(test)]

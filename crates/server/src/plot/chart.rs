@@ -2,15 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use tidemark_api::{MeasureUuid, XAxis, YAxis};
+use tidemark_api::{MeasureUuid, Unit, XAxis, YAxis, unit};
 
-use super::{
-    LINES, Line, Picture, Point,
-    calendar::Span,
-    scale::Scale,
-    text,
-    unit::{self, Unit},
-};
+use super::{LINES, Line, Picture, Point, calendar::Span, scale::Scale, text};
 
 /// Numbers beyond this count as this: their differences must stay finite.
 const LARGEST: f64 = 1e300;

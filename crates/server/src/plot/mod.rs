@@ -15,7 +15,6 @@ mod scale;
 mod text;
 mod theme;
 mod thin;
-mod unit;
 
 #[cfg(test)]
 mod tests;

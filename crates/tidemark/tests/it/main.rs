@@ -4,10 +4,13 @@
 
 mod backup;
 mod client;
+mod context;
 mod crash;
 mod database;
 mod full_disk;
+mod parse;
 mod process;
 mod report;
+mod run;
 mod serve;
 mod storm;

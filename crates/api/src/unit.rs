@@ -1,10 +1,12 @@
-//! Units of measure as an axis shows them: 1,250,000 nanoseconds read better as 1.25 ms.
+//! Units of measure as people like to read them: 1,250,000 nanoseconds are better shown as 1.25 ms.
 
 /// What numbers are divided by before they are shown, and what then stands behind them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Unit {
-    pub(super) divisor: f64,
-    pub(super) symbol: String,
+pub struct Unit {
+    /// What a number is divided by.
+    pub divisor: f64,
+    /// What stands behind the quotient; empty where the units say nothing.
+    pub symbol: String,
 }
 
 const NANOSECONDS: &[(f64, &str)] = &[(1e3, "µs"), (1e6, "ms"), (1e9, "s"), (6e10, "m"), (3.6e12, "h")];
@@ -15,26 +17,41 @@ const OTHERS: &[(f64, &str)] =
 
 impl Unit {
     /// The unit in which a number of about `size` reads best.
-    pub(super) fn for_size(units: &str, size: f64) -> Self {
-        let (steps, replaces) = match units {
-            "nanoseconds (ns)" => (NANOSECONDS, true),
-            "seconds (s)" => (SECONDS, true),
-            "bytes (B)" => (BYTES, true),
-            _ => (OTHERS, false),
-        };
+    pub fn for_size(units: &str, size: f64) -> Self {
         let plain = symbol(units);
-        match steps.iter().rev().find(|(threshold, _)| size >= *threshold) {
-            None => Self { divisor: 1.0, symbol: plain.to_owned() },
-            Some((divisor, shown)) if replaces => Self { divisor: *divisor, symbol: (*shown).to_owned() },
-            Some((divisor, shown)) => {
-                Self { divisor: *divisor, symbol: format!("{plain} {shown}").trim_start().to_owned() }
+        match (by_name(units), step(OTHERS, size)) {
+            (None, Some((divisor, factor))) => {
+                Self { divisor, symbol: format!("{plain} {factor}").trim_start().to_owned() }
             }
+            _ => Self::named_for_size(units, size),
+        }
+    }
+
+    /// The same, but never with a power of ten: numbers of units that have no larger ones by name stay as they are.
+    pub fn named_for_size(units: &str, size: f64) -> Self {
+        match by_name(units).and_then(|steps| step(steps, size)) {
+            Some((divisor, symbol)) => Self { divisor, symbol: symbol.to_owned() },
+            None => Self { divisor: 1.0, symbol: symbol(units).to_owned() },
         }
     }
 }
 
+/// The larger units that have names.
+fn by_name(units: &str) -> Option<&'static [(f64, &'static str)]> {
+    match units {
+        "nanoseconds (ns)" => Some(NANOSECONDS),
+        "seconds (s)" => Some(SECONDS),
+        "bytes (B)" => Some(BYTES),
+        _ => None,
+    }
+}
+
+fn step(steps: &[(f64, &'static str)], size: f64) -> Option<(f64, &'static str)> {
+    steps.iter().rev().find(|(threshold, _)| size >= *threshold).copied()
+}
+
 /// What stands between the first parentheses of the units, else all of them.
-pub(super) fn symbol(units: &str) -> &str {
+pub fn symbol(units: &str) -> &str {
     units
         .split_once('(')
         .and_then(|(_, rest)| rest.split_once(')'))
@@ -71,5 +88,12 @@ mod tests {
         ] {
             assert_eq!(shown(units, size), (divisor, symbol.to_owned()), "{units} {size}");
         }
+    }
+
+    #[test]
+    fn a_power_of_ten_is_no_name() {
+        let unit = |units| Unit::named_for_size(units, 2e6);
+        assert_eq!(unit("instructions"), Unit { divisor: 1.0, symbol: "instructions".to_owned() });
+        assert_eq!(unit("nanoseconds (ns)"), Unit { divisor: 1e6, symbol: "ms".to_owned() });
     }
 }

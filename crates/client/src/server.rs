@@ -1,0 +1,10 @@
+//! The server itself.
+
+use tidemark_api::ApiVersion;
+
+use crate::{Client, Error};
+
+/// Asks which version of the contract the server speaks. It is also the least that shows that a server is there.
+pub fn version(client: &Client) -> Result<ApiVersion, Error> {
+    client.get("/v0/server/version")
+}

@@ -1,0 +1,215 @@
+//! The client against servers that behave as they should not: silent, slow, busy, elsewhere. Against a real one it is
+//! tested with the command line.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::{
+    cell::RefCell,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    rc::Rc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tidemark_api::{NewRun, Timestamp};
+use tidemark_client::{Client, Credential, Error, Settings, run, server};
+
+const VERSION: &str = r#"{"version": "0.6.13"}"#;
+
+/// A server that answers one connection after the other as it is told, and hands back what it was asked.
+struct Stub {
+    host: String,
+    thread: JoinHandle<Vec<String>>,
+}
+
+impl Stub {
+    fn start(answers: Vec<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = format!("http://{}", listener.local_addr().unwrap());
+        let thread = thread::spawn(move || {
+            answers.iter().map(|answer| converse(listener.accept().unwrap().0, answer)).collect()
+        });
+        Self { host, thread }
+    }
+
+    fn requests(self) -> Vec<String> {
+        self.thread.join().unwrap()
+    }
+}
+
+/// Reads a request and answers it.
+fn converse(stream: TcpStream, answer: &str) -> String {
+    let mut reader = BufReader::new(stream);
+    let (mut request, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        request.push_str(&line);
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    request.push_str(str::from_utf8(&body).unwrap());
+    reader.get_mut().write_all(answer.as_bytes()).unwrap();
+    request
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}", body.len())
+}
+
+fn refusal(message: &str) -> String {
+    format!(r#"{{"request_id": "00000000-0000-4000-8000-000000000001", "message": "{message}"}}"#)
+}
+
+fn settings(host: &str) -> Settings {
+    Settings {
+        host: host.parse().unwrap(),
+        credential: Credential::new("svc_user_secret"),
+        timeout: Duration::from_secs(20),
+        attempts: 3,
+        first_wait: Duration::from_millis(1),
+        longest_wait: Duration::from_secs(1),
+        insecure: false,
+    }
+}
+
+/// The attempts that a client told of, each with its reason.
+type Told = Rc<RefCell<Vec<(u32, String)>>>;
+
+/// A client, and what it tells.
+fn client(settings: Settings) -> (Client, Told) {
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&told);
+    let client = Client::new(settings, move |retry| {
+        log.borrow_mut().push((retry.attempt, retry.reason.to_owned()));
+    });
+    (client, told)
+}
+
+#[test]
+fn a_busy_server_is_asked_again_with_the_same_run() {
+    let stub = Stub::start(vec![
+        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
+        answer("429 Too Many Requests", "retry-after: 1\r\n", &refusal("Slowly.")),
+        answer("400 Bad Request", "", &refusal("No such branch.")),
+    ]);
+    let (client, told) = client(settings(&stub.host));
+    let new = NewRun {
+        project: None,
+        branch: None,
+        hash: None,
+        start_point: None,
+        testbed: None,
+        spec_reset: None,
+        thresholds: None,
+        start_time: Timestamp::from_micros(0),
+        end_time: Timestamp::from_micros(0),
+        results: vec!["{}".to_owned()],
+        settings: None,
+        job: None,
+        context: None,
+        idempotency_key: None,
+    };
+    let started = Instant::now();
+    let error = run::create(&client, new).unwrap_err();
+    assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
+    assert_eq!(
+        error.to_string(),
+        "the server refused (400): No such branch. (request 00000000-0000-4000-8000-000000000001)"
+    );
+    assert_eq!(
+        *told.borrow(),
+        [(2, "it answers 503: Busy.".to_owned()), (3, "it answers 429: Slowly.".to_owned())]
+    );
+    let requests = stub.requests();
+    let key = |request: &str| {
+        let (_, rest) = request.split_once(r#""idempotency_key":""#).unwrap();
+        rest[..36].to_owned()
+    };
+    assert_eq!(key(&requests[0]), key(&requests[2]));
+    assert!(requests[0].starts_with("POST /v0/run HTTP/1.1\r\n"), "{}", requests[0]);
+    assert!(requests[0].to_lowercase().contains("authorization: bearer svc_user_secret\r\n"));
+}
+
+#[test]
+fn an_answer_is_read_also_below_a_path() {
+    let stub = Stub::start(vec![answer("200 OK", "", VERSION)]);
+    let (client, told) = client(settings(&format!("{}/bench/", stub.host)));
+    assert_eq!(server::version(&client).unwrap().version, "0.6.13");
+    assert!(told.borrow().is_empty());
+    assert!(stub.requests()[0].starts_with("GET /bench/v0/server/version "));
+}
+
+#[test]
+fn who_asks_for_a_long_wait_is_left_alone() {
+    for (status, reachable) in [("429 Too Many Requests", true), ("503 Service Unavailable", false)] {
+        let stub = Stub::start(vec![answer(status, "retry-after: 3600\r\n", &refusal("Later."))]);
+        let (client, told) = client(settings(&stub.host));
+        let error = server::version(&client).unwrap_err();
+        assert_eq!(matches!(error, Error::Refused { status: 429, .. }), reachable, "{error}");
+        assert_eq!(matches!(error, Error::Unreachable { attempts: 1, .. }), !reachable, "{error}");
+        assert!(told.borrow().is_empty());
+    }
+}
+
+#[test]
+fn the_time_limit_is_for_the_whole_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = format!("http://{}", listener.local_addr().unwrap());
+    // A byte now and then keeps each single read from taking long.
+    thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").unwrap();
+        while stream.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let (client, _) = client(Settings { timeout: Duration::from_secs(1), attempts: 1, ..settings(&host) });
+    let started = Instant::now();
+    let error = server::version(&client).unwrap_err();
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(error.to_string().ends_with("no whole answer within 1 s"), "{error}");
+}
+
+#[test]
+fn nobody_there_is_tried_and_said() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (client, told) = client(settings(&format!("http://{free}")));
+    let error = server::version(&client).unwrap_err();
+    let expected =
+        format!("the server http://{free} cannot be reached, tried 3 times: nothing listens there");
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(told.borrow().len(), 2);
+}
+
+#[test]
+fn a_credential_does_not_follow_to_another_host() {
+    let stub = Stub::start(vec![answer("308 Permanent Redirect", "location: http://127.0.0.2:1/\r\n", "")]);
+    let (client, _) = client(settings(&stub.host));
+    let error = server::version(&client).unwrap_err();
+    assert!(error.to_string().contains("points at http://127.0.0.2:1/"), "{error}");
+}
+
+#[test]
+fn another_kind_of_server_is_told_from_ours() {
+    let stub = Stub::start(vec![answer("200 OK", "", "<html>")]);
+    let (client, _) = client(settings(&stub.host));
+    assert!(matches!(server::version(&client), Err(Error::Strange { .. })));
+    let stub = Stub::start(vec![answer("404 Not Found", "", "<html>")]);
+    let (client, _) = self::client(settings(&stub.host));
+    assert!(matches!(server::version(&client), Err(Error::Refused { status: 404, .. })));
+}
+
+#[test]
+fn a_credential_does_not_show_itself() {
+    assert_eq!(format!("{:?}", Credential::new("svc_user_secret").unwrap()), tidemark_api::name::MASK);
+    for text in ["", "a b", "a\r\nx: y", "é"] {
+        assert!(Credential::new(text).is_none(), "{text:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The machine that benchmarks run on, by what decides how fast they are: processor, cores and operating system. It is
+//! not told apart from another of the same kind.
+
+use std::{env::consts, fs, process::Command, thread};
+
+use sha2::{Digest, Sha256};
+
+/// The longest name of a testbed, in characters.
+const NAME_MAX: usize = 64;
+/// Words of a processor's name that say nothing about it.
+const NOISE: [&str; 6] = ["(R)", "(r)", "(TM)", "(tm)", " CPU", " Processor"];
+
+/// A kind of machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) os: &'static str,
+    pub(crate) architecture: &'static str,
+    /// The model of the processor, if the system tells.
+    pub(crate) processor: Option<String>,
+    /// How many cores a program may use.
+    pub(crate) cores: usize,
+}
+
+impl Machine {
+    /// The machine that this program runs on.
+    pub(crate) fn detect() -> Self {
+        let os = match consts::OS {
+            "linux" => "Linux",
+            "macos" => "macOS",
+            "windows" => "Windows",
+            other => other,
+        };
+        Self {
+            os,
+            architecture: consts::ARCH,
+            processor: processor().map(|name| tidy(&name)).filter(|name| !name.is_empty()),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// A name for the testbed: machines of the same kind share it.
+    pub(crate) fn name(&self) -> String {
+        let processor = self.processor.as_deref().unwrap_or(self.architecture);
+        let cores = if self.cores == 1 { "1 core".to_owned() } else { format!("{} cores", self.cores) };
+        let room = NAME_MAX.saturating_sub(self.os.chars().count() + cores.chars().count() + 4);
+        let processor: String = processor.chars().take(room).collect();
+        format!("{}, {}, {cores}", self.os, processor.trim())
+    }
+
+    /// Thirteen letters and digits that are the same on machines of the same kind, and hardly ever on others.
+    pub(crate) fn fingerprint(&self) -> String {
+        let Self { os, architecture, processor, cores } = self;
+        let processor = processor.as_deref().unwrap_or_default();
+        let digest = Sha256::digest(format!("{os}\n{architecture}\n{processor}\n{cores}"));
+        let mut rest = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let mut digits = String::new();
+        for _ in 0..13 {
+            digits.extend(char::from_digit((rest % 36) as u32, 36));
+            rest /= 36;
+        }
+        digits
+    }
+}
+
+/// What the system calls the processor.
+fn processor() -> Option<String> {
+    match consts::OS {
+        "linux" => model(&fs::read_to_string("/proc/cpuinfo").ok()?),
+        "macos" => {
+            let output = Command::new("sysctl").args(["-n", "machdep.cpu.brand_string"]).output().ok()?;
+            String::from_utf8(output.stdout).ok()
+        }
+        "windows" => std::env::var("PROCESSOR_IDENTIFIER").ok(),
+        _ => None,
+    }
+}
+
+/// The model that the first processor of Linux's list has; on ARM, where it has none, maker and part.
+fn model(list: &str) -> Option<String> {
+    let value = |name: &str| {
+        let line = list.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        Some(line.split_once(':')?.1.trim()).filter(|value| !value.is_empty())
+    };
+    value("model name")
+        .map(str::to_owned)
+        .or_else(|| Some(format!("ARM {} {}", value("CPU implementer")?, value("CPU part")?)))
+}
+
+/// A processor's name without trademarks and without the clock, which is its own at another time.
+fn tidy(name: &str) -> String {
+    let name = name.split(" @ ").next().unwrap_or(name);
+    let name = NOISE.iter().fold(name.to_owned(), |name, noise| name.replace(noise, ""));
+    name.split_whitespace().filter(|word| !word.chars().any(char::is_control)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_is_called_by_its_model() {
+        for (list, name) in [
+            ("processor\t: 0\nmodel\t\t: 85\nmodel name\t: Intel(R) Xeon(R) CPU @ 2.20GHz\n", "Intel Xeon"),
+            ("model name : AMD EPYC 7763 64-Core Processor\nmodel name : other\n", "AMD EPYC 7763 64-Core"),
+            ("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "ARM 0x41 0xd0c"),
+        ] {
+            assert_eq!(tidy(&model(list).unwrap()), name);
+        }
+        assert_eq!(model("processor : 0\n"), None);
+    }
+
+    #[test]
+    fn the_same_kind_has_the_same_name() {
+        let machine = Machine {
+            os: "Linux",
+            architecture: "x86_64",
+            processor: Some("AMD EPYC 7763 64-Core".into()),
+            cores: 4,
+        };
+        assert_eq!(machine.name(), "Linux, AMD EPYC 7763 64-Core, 4 cores");
+        assert_eq!(machine.fingerprint(), machine.clone().fingerprint());
+        assert_eq!(machine.fingerprint().len(), 13);
+        let single = Machine { cores: 1, processor: Some("x".repeat(100)), ..machine.clone() };
+        assert_eq!(single.name().chars().count(), NAME_MAX);
+        assert!(single.name().ends_with("x, 1 core"));
+        assert_ne!(single.fingerprint(), machine.fingerprint());
+        let unknown = Machine { processor: None, ..machine };
+        assert_eq!(unknown.name(), "Linux, x86_64, 4 cores");
+    }
+}

@@ -1,0 +1,103 @@
+//! What tools printed, from files and from standard input, and how it is to be read. Reading it is the business of
+//! `tidemark-adapters`.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Read},
+    path::Path,
+};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tidemark_adapters::Results;
+use tidemark_api::{Adapter, Average, Fold};
+
+use crate::failure::{Exit, Failure, Result};
+
+/// How outputs are read.
+#[derive(clap::Args)]
+pub(crate) struct Reading {
+    /// The tool that made the output; found out when not given
+    #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic",
+        value_parser = PossibleValuesParser::new(Adapter::ALL.iter().map(|word| word.as_str()))
+            .try_map(|word| word.parse::<Adapter>()))]
+    pub(crate) adapter: Adapter,
+    /// Which of the tool's averages to take
+    #[arg(long, value_parser = PossibleValuesParser::new(Average::ALL.iter().map(|word| word.as_str()))
+        .try_map(|word| word.parse::<Average>()))]
+    pub(crate) average: Option<Average>,
+    /// Make one result of several: what they measured of the same benchmark becomes one metric
+    #[arg(long, value_name = "HOW",
+        value_parser = PossibleValuesParser::new(Fold::ALL.iter().map(|word| word.as_str()))
+            .try_map(|word| word.parse::<Fold>()))]
+    pub(crate) fold: Option<Fold>,
+}
+
+/// What a tool printed.
+pub(crate) struct Output {
+    /// Where it comes from, for people.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl Output {
+    /// Reads a file.
+    pub(crate) fn from_file(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        match fs::read(path) {
+            Ok(bytes) => Ok(Self::new(name, bytes)),
+            Err(error) => {
+                Err(Failure::new(format!("{name} cannot be read ({error}); check the path of the file.")))
+            }
+        }
+    }
+
+    /// Reads standard input to its end.
+    pub(crate) fn from_stdin() -> Result<Self> {
+        let mut stdin = io::stdin().lock();
+        if stdin.is_terminal() {
+            return Err(Failure::with(
+                Exit::Usage,
+                "There is nothing to read: name a file, or pipe the output of a benchmark tool in.",
+            ));
+        }
+        let mut bytes = Vec::new();
+        match stdin.read_to_end(&mut bytes) {
+            Ok(_) => Ok(Self::new("standard input".to_owned(), bytes)),
+            Err(error) => Err(Failure::new(format!("Standard input cannot be read ({error})."))),
+        }
+    }
+
+    /// Takes bytes for text. What is not UTF-8 is replaced and said, so that one odd byte does not cost a whole run.
+    pub(crate) fn new(name: String, bytes: Vec<u8>) -> Self {
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+            eprintln!("warning: {name} is not all UTF-8, first at line {line}; what is not was replaced.");
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        });
+        Self { name, text }
+    }
+}
+
+impl Reading {
+    /// Reads outputs, and folds them if asked to. One that cannot be read fails with its place and the reason, one
+    /// without a metric fails, too.
+    pub(crate) fn read(&self, outputs: &[Output]) -> Result<Vec<Results>> {
+        let mut results = Vec::with_capacity(outputs.len());
+        for Output { name, text } in outputs {
+            let read = tidemark_adapters::parse(self.adapter, text, self.average)
+                .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
+            if read.entries.iter().all(|entry| entry.metrics.is_empty()) {
+                return Err(Failure::with(
+                    Exit::Empty,
+                    format!("{name}: There is no metric in it; check that the benchmarks ran."),
+                ));
+            }
+            results.push(read);
+        }
+        match self.fold.map(|how| Results::folded(&results, how)) {
+            Some(folded) => Ok(folded.into_iter().collect()),
+            None => Ok(results),
+        }
+    }
+}

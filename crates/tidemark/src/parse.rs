@@ -1,0 +1,89 @@
+//! `tidemark parse`: what a tool printed, as a table or in the service's own format. Nothing leaves the machine.
+
+use std::path::{Path, PathBuf};
+
+use tidemark_adapters::Results;
+
+use crate::{
+    failure::{Failure, Result, print},
+    input::{Output, Reading},
+    output::{self, Column, Table},
+};
+
+/// The arguments of `tidemark parse`.
+#[derive(clap::Args)]
+pub(crate) struct Parse {
+    /// Files with what benchmark tools printed; `-`, or none at all, is standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
+    /// Print the results in the format of the adapter `json` instead of a table, a line for each
+    #[arg(long)]
+    json: bool,
+}
+
+impl Parse {
+    pub(crate) fn run(&self) -> Result {
+        let outputs = self.outputs()?;
+        let results = self.reading.read(&outputs)?;
+        print(&show(&outputs, &results, self.json)?)
+    }
+
+    fn outputs(&self) -> Result<Vec<Output>> {
+        if self.files.is_empty() {
+            return Ok(vec![Output::from_stdin()?]);
+        }
+        let read = |file: &PathBuf| {
+            if file == Path::new("-") { Output::from_stdin() } else { Output::from_file(file) }
+        };
+        self.files.iter().map(read).collect()
+    }
+}
+
+/// Results with where they come from, as tables or as JSON.
+pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Result<String> {
+    let mut text = String::new();
+    for (index, result) in results.iter().enumerate() {
+        if json {
+            let json = serde_json::to_string(result)
+                .map_err(|error| Failure::new(format!("The results cannot be written as JSON ({error}).")))?;
+            text.push_str(&json);
+            text.push('\n');
+            continue;
+        }
+        if index > 0 {
+            text.push('\n');
+        }
+        // Folded results come from all outputs together.
+        let from = match outputs {
+            [_, ..] if outputs.len() == results.len() => outputs[index].name.clone(),
+            _ => format!("{} outputs", outputs.len()),
+        };
+        text.push_str(&format!("{}, read as {}\n\n{}", output::plain(&from), result.adapter, table(result)));
+    }
+    Ok(text)
+}
+
+/// The results as people read them.
+fn table(results: &Results) -> String {
+    let mut table = Table::new([
+        Column::Left("Benchmark"),
+        Column::Left("Measure"),
+        Column::Right("Value"),
+        Column::Right("Range"),
+    ]);
+    for entry in &results.entries {
+        let benchmark = output::entry(entry);
+        for metric in &entry.metrics {
+            let units = output::units(metric);
+            table.push([
+                benchmark.clone(),
+                output::plain(metric.measure.as_str()),
+                output::quantity(metric.value, units),
+                output::range(metric.lower_value, metric.upper_value, units),
+            ]);
+        }
+    }
+    table.to_string()
+}

@@ -1,0 +1,144 @@
+//! The flags for thresholds: lists that belong together by position, as existing scripts write them.
+
+use std::collections::BTreeMap;
+
+use tidemark_api::{Boundary, ModelTest, NameId, NewModel, ReportThresholds, SampleSize, Window, measure};
+use tidemark_stats::{Test, Worse};
+
+use crate::failure::{Exit, Failure, Result};
+
+/// What stands in the place of a value that a measure does not have.
+const SKIP: &str = "_";
+
+/// The thresholds of the branch and testbed that a run is for.
+#[derive(clap::Args)]
+pub(crate) struct Thresholds {
+    /// A measure to watch; repeat it, and the flags below belong to it by their position
+    #[arg(long, value_name = "MEASURE")]
+    threshold_measure: Vec<String>,
+    /// How the measure is judged: static percentage z_score t_test log_normal iqr delta_iqr
+    #[arg(long, value_name = "TEST", requires = "threshold_measure")]
+    threshold_test: Vec<String>,
+    /// How many values there must be before it is judged; `_` for none, here and below
+    #[arg(long, value_name = "COUNT", requires = "threshold_measure")]
+    threshold_min_sample_size: Vec<String>,
+    /// How many values are looked at, the newest ones
+    #[arg(long, value_name = "COUNT", requires = "threshold_measure")]
+    threshold_max_sample_size: Vec<String>,
+    /// How many seconds back are looked at
+    #[arg(long, value_name = "SECONDS", requires = "threshold_measure")]
+    threshold_window: Vec<String>,
+    /// The lower boundary
+    #[arg(long, value_name = "NUMBER", requires = "threshold_measure", allow_negative_numbers = true)]
+    threshold_lower_boundary: Vec<String>,
+    /// The upper boundary
+    #[arg(long, value_name = "NUMBER", requires = "threshold_measure", allow_negative_numbers = true)]
+    threshold_upper_boundary: Vec<String>,
+    /// Remove the models of all thresholds of the branch and testbed that are not named here
+    #[arg(long)]
+    thresholds_reset: bool,
+}
+
+impl Thresholds {
+    /// What the server is told; nothing if no flag was given.
+    pub(crate) fn wanted(&self) -> Result<Option<ReportThresholds>> {
+        let mut models = BTreeMap::new();
+        for (flag, values) in self.lists() {
+            if values.len() > self.threshold_measure.len() {
+                return Err(usage(format!(
+                    "--{flag} is given {} times for {} measures; give --threshold-measure for each.",
+                    values.len(),
+                    self.threshold_measure.len()
+                )));
+            }
+        }
+        for (index, measure) in self.threshold_measure.iter().enumerate() {
+            let id: NameId = measure.parse().map_err(|error| {
+                usage(format!("The measure `{measure}` of --threshold-measure is wrong: {error}."))
+            })?;
+            if models.insert(id, self.model(index, measure)?).is_some() {
+                return Err(usage(format!(
+                    "The measure `{measure}` is given twice with --threshold-measure."
+                )));
+            }
+        }
+        let wanted = ReportThresholds {
+            models: Some(models).filter(|models| !models.is_empty()),
+            reset: self.thresholds_reset.then_some(true),
+        };
+        Ok((wanted != ReportThresholds::default()).then_some(wanted))
+    }
+
+    fn lists(&self) -> [(&'static str, &[String]); 6] {
+        [
+            ("threshold-test", &self.threshold_test),
+            ("threshold-min-sample-size", &self.threshold_min_sample_size),
+            ("threshold-max-sample-size", &self.threshold_max_sample_size),
+            ("threshold-window", &self.threshold_window),
+            ("threshold-lower-boundary", &self.threshold_lower_boundary),
+            ("threshold-upper-boundary", &self.threshold_upper_boundary),
+        ]
+    }
+
+    fn model(&self, index: usize, measure: &str) -> Result<NewModel> {
+        let test = self.threshold_test.get(index).filter(|test| *test != SKIP).ok_or_else(|| {
+            usage(format!(
+                "The measure `{measure}` has no test; give --threshold-test as often as --threshold-measure."
+            ))
+        })?;
+        let test = match test.as_str() {
+            "z" => Test::ZScore,
+            "t" => Test::TTest,
+            test => test.parse().map_err(|_| {
+                let tests = Test::ALL.map(Test::as_str).join(" ");
+                usage(format!("`{test}` of --threshold-test is not one of: {tests}."))
+            })?,
+        };
+        let size = |flag, values: &[String]| {
+            number::<u32>(flag, values, index)?
+                .map(SampleSize::try_from)
+                .transpose()
+                .map_err(|error| wrong(flag, error))
+        };
+        let boundary = |flag, values: &[String]| {
+            number::<f64>(flag, values, index)?
+                .map(Boundary::try_from)
+                .transpose()
+                .map_err(|error| wrong(flag, error))
+        };
+        let window = "threshold-window";
+        let model = NewModel {
+            test: ModelTest(test),
+            min_sample_size: size("threshold-min-sample-size", &self.threshold_min_sample_size)?,
+            max_sample_size: size("threshold-max-sample-size", &self.threshold_max_sample_size)?,
+            window: number::<u32>(window, &self.threshold_window, index)?
+                .map(Window::try_from)
+                .transpose()
+                .map_err(|error| wrong(window, error))?,
+            lower_boundary: boundary("threshold-lower-boundary", &self.threshold_lower_boundary)?,
+            upper_boundary: boundary("threshold-upper-boundary", &self.threshold_upper_boundary)?,
+        };
+        // The server checks as well, but only after the benchmarks have run.
+        let worse = measure::built_in(measure).map_or(Worse::Unknown, |measure| measure.worse);
+        model
+            .complete(worse)
+            .map_err(|error| usage(format!("The threshold of `{measure}` cannot be used: {error}.")))?;
+        Ok(model)
+    }
+}
+
+/// The value of a list at a position, if it has one.
+fn number<T: std::str::FromStr>(flag: &str, values: &[String], index: usize) -> Result<Option<T>> {
+    let Some(text) = values.get(index).filter(|text| *text != SKIP) else { return Ok(None) };
+    text.parse()
+        .map(Some)
+        .map_err(|_| usage(format!("`{text}` of --{flag} is not such a number; use `{SKIP}` for none.")))
+}
+
+fn wrong(flag: &str, error: tidemark_api::Invalid) -> Failure {
+    usage(format!("The value of --{flag} is wrong: {error}."))
+}
+
+fn usage(sentence: String) -> Failure {
+    Failure::with(Exit::Usage, sentence)
+}

@@ -1,0 +1,293 @@
+//! `tidemark run` against a real server: what is sent, what is said, and the number that it ends with.
+
+use std::{
+    fs,
+    net::TcpListener,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    client::Client,
+    context::{git, in_folder, repository},
+    process::Server,
+};
+
+/// A server with a project, and a folder to run in.
+struct Lab {
+    server: Server,
+    token: String,
+    folder: TempDir,
+}
+
+impl Lab {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let mut server = Server::start(&data);
+        let mut client = Client::connect(&server);
+        client.sign_up("Ada", &data);
+        let (status, answer) =
+            client.post("/v0/organizations/ada/projects", &json!({ "name": "Lab" })).unwrap();
+        assert_eq!(status, 201, "{answer}");
+        server.drain();
+        let token = client.token.clone();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        Self { server, token, folder }
+    }
+
+    fn work(&self) -> std::path::PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// The command, away from CI and from any repository around the tests.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = in_folder(&self.work());
+        command.env("GIT_CEILING_DIRECTORIES", self.folder.path()).stdin(Stdio::null());
+        command.env("TIDEMARK_HOST", format!("http://{}", self.server.address));
+        command.env("TIDEMARK_API_TOKEN", &self.token).env("TIDEMARK_PROJECT", "lab");
+        command.arg("run").args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs and answers the report.
+    fn report(&self, command: &mut Command) -> Value {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// How many reports the project has.
+    fn count(&self) -> usize {
+        let mut client = Client::connect_as(&self.server, &self.token);
+        let (status, list) = client.get("/v0/projects/lab/reports?per_page=255").unwrap();
+        assert_eq!(status, 200, "{list}");
+        list.as_array().unwrap().len()
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
+}
+
+/// A shell command that prints results.
+fn printing(results: &Value) -> String {
+    format!("printf %s '{results}'")
+}
+
+fn latency(value: f64) -> String {
+    printing(&json!({ "sort": { "latency": { "value": value } } }))
+}
+
+#[test]
+fn the_verdict_comes_with_the_second_run() {
+    let lab = Lab::open();
+    let watch = [
+        "--threshold-measure",
+        "latency",
+        "--threshold-test",
+        "percentage",
+        "--threshold-upper-boundary",
+        "0.10",
+        "--err",
+        "--branch",
+        "main",
+    ];
+    let run = |results: &Value| {
+        let line = printing(results);
+        let mut arguments = watch.to_vec();
+        arguments.push(&line);
+        lab.run(&arguments)
+    };
+    let results = |sort: f64, find: f64| json!({ "find": { "latency": { "value": find } }, "sort": { "latency": { "value": sort }, "size": { "value": 3 } } });
+    let first = run(&results(2_000.0, 1_000_000.0));
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    let shown = text(&first.stdout);
+    assert!(shown.contains("2 without a baseline yet, 1 without a threshold.\n"), "{shown}");
+    assert!(shown.contains("no baseline yet  sort"), "{shown}");
+    // What the command printed is shown, but does not mix with the verdict.
+    assert!(text(&first.stderr).contains(r#""latency""#) && !shown.contains(r#""latency""#));
+
+    let second = run(&results(2_100.0, 1_000_000.0));
+    assert_eq!(second.status.code(), Some(0), "{second:?}");
+    assert!(text(&second.stdout).contains("2 pass"), "{second:?}");
+
+    let third = run(&results(4_100.0, 900_000.0));
+    assert_eq!(third.status.code(), Some(3), "{third:?}");
+    assert_eq!(text(&third.stderr).lines().last().unwrap(), "error: There is cause for 1 alert.");
+    let shown = text(&third.stdout);
+    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split("  ").collect()).collect();
+    let cells = |line: usize| -> Vec<&str> {
+        lines[line].iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect()
+    };
+    assert_eq!(cells(0), ["Verdict", "Benchmark", "Measure", "Value", "Baseline", "Change", "Limit"]);
+    assert_eq!(
+        cells(1),
+        ["regression", "sort", "Latency", "4.100 µs", "2.050 µs", "+100.00 %", "≤ 2.255 µs"]
+    );
+    assert_eq!(cells(2), ["pass", "find", "Latency", "900 µs", "1 ms", "-10.00 %", "≤ 1.100 ms"]);
+    assert!(shown.contains("\n1 regression, 1 pass, 1 without a threshold.\n"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    // The link at the end is one that works.
+    let link = shown.lines().last().unwrap();
+    let path = link.strip_prefix(&format!("http://{}", lab.server.address)).unwrap();
+    let (status, report) = Client::connect_as(&lab.server, &lab.token).get(path).unwrap();
+    assert_eq!((status, &report["counts"]["alerts"]["total"]), (200, &json!(1)));
+    // Without the flag an alert is no failure.
+    let fourth = lab.run(&["--branch", "main", &latency(9_000.0)]);
+    assert_eq!(fourth.status.code(), Some(0), "{fourth:?}");
+    assert!(text(&fourth.stdout).contains("1 regression"), "{fourth:?}");
+}
+
+#[test]
+fn what_went_wrong_has_its_number_and_sends_nothing() {
+    let lab = Lab::open();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("http://{free}");
+    let good = latency(1.0);
+    for (arguments, code, sentence) in [
+        (&["exit 7"] as &[&str], 4, "The benchmark command ended with 7"),
+        (&["--quiet", "echo broken >&2; false"], 4, "broken\n"),
+        (&["kill -9 $$"], 4, "killed by signal 9 (SIGKILL"),
+        (&["--exec", "no-such-program"], 4, "cannot be started"),
+        (&["echo hello"], 5, "The benchmark command: No tool was recognized"),
+        (&["echo '{\"a\": {\"latency\": {\"value\": true}}}'"], 5, "at `a.latency.value`"),
+        (&["echo '{}'"], 6, "no metric"),
+        (&["--allow-failure", "--iter", "2", "false"], 6, "Every run of the benchmark command failed"),
+        (&["--project", "00000000-0000-4000-8000-000000000000", &good], 7, "The server refused (404): "),
+        (&["--host", &nobody, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
+        (&["--host", &nobody, "--attempts", "1", "echo ran > ran"], 8, "nothing listens there"),
+        (&["--iter", "2"], 2, "--iter repeats a command"),
+        (&["--token", "nonsense", &good], 2, "The token cannot be used"),
+        (&["--key", "svc_user_x", "--token", "e30.e30.c2ln", &good], 2, "cannot be used with"),
+        (&["--hash", "abc", &good], 2, "40 hexadecimal"),
+        (&["--threshold-measure", "latency", &good], 2, "has no test"),
+        (
+            &[
+                "--threshold-measure",
+                "latency",
+                "--threshold-test",
+                "t_test",
+                "--threshold-upper-boundary",
+                "7",
+                &good,
+            ],
+            2,
+            "cannot be used",
+        ),
+        (
+            &["--threshold-measure", "latency", "--threshold-test", "t", "--threshold-test", "t", &good],
+            2,
+            "2 times",
+        ),
+        (&["--start-point-hash", "0123456789012345678901234567890123456789", &good], 2, "--start-point"),
+    ] {
+        let output = lab.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} {output:?}");
+        assert!(text(&output.stderr).contains(sentence), "{arguments:?} {output:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?} {output:?}");
+        assert!(!text(&output.stderr).contains(&lab.token) && !text(&output.stderr).contains("nonsense"));
+    }
+    assert_eq!(lab.count(), 0);
+    assert!(!lab.work().join("ran").exists(), "who is not there is noticed before the benchmarks run");
+    let output = lab.command(&[&good]).env("TIDEMARK_HOST", "").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("tidemark serve"), "{output:?}");
+}
+
+#[test]
+fn results_come_from_commands_files_and_standard_input() {
+    let lab = Lab::open();
+    let values = |report: &Value| -> Vec<f64> {
+        let results = report["results"].as_array().unwrap().iter();
+        results.map(|result| result[0]["measures"][0]["metric"]["value"].as_f64().unwrap()).collect()
+    };
+    let json = |arguments: &[&str]| {
+        let mut all = vec!["--format", "json", "--quiet"];
+        all.extend(arguments);
+        lab.report(&mut lab.command(&all))
+    };
+    // A count that grows with each run, and fails at two.
+    let script = r#"n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n; test $n != 2 || exit 1
+                    echo "{\"a\": {\"latency\": {\"value\": $n}}}""#;
+    let report = json(&["--iter", "3", "--allow-failure", script]);
+    assert_eq!(values(&report), [1.0, 3.0]);
+    assert_eq!(report["branch"]["name"], "main");
+    assert!(report["testbed"]["name"].as_str().unwrap().contains("core"), "{report}");
+    let report = json(&["--iter", "3", "--fold", "max", script]);
+    assert_eq!(values(&report), [6.0]);
+
+    fs::write(lab.work().join("one.json"), r#"{"a": {"latency": {"value": 10}}}"#).unwrap();
+    fs::write(lab.work().join("two.json"), r#"{"a": {"latency": {"value": 20}}}"#).unwrap();
+    let files = ["--file", "one.json", "--file", "two.json"];
+    assert_eq!(values(&json(&files)), [10.0, 20.0]);
+    let report = json(&["--file", "new.json", "--", "cp", "one.json", "new.json"]);
+    assert_eq!(values(&report), [10.0]);
+    let report = json(&["--backdate", "1700000000", "--testbed", "quiet machine", "--file", "one.json"]);
+    assert_eq!(report["start_time"], "2023-11-14T22:13:20.000Z");
+    assert_eq!(report["testbed"]["name"], "quiet machine");
+
+    let piped = lab
+        .command(&["--format", "json"])
+        .stdin(fs::File::open(lab.work().join("two.json")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(values(&serde_json::from_slice(&piped.stdout).unwrap()), [20.0]);
+    assert_eq!(lab.count(), 6);
+}
+
+#[test]
+fn a_dry_run_needs_no_server() {
+    let lab = Lab::open();
+    let output = lab.command(&["--dry-run", &latency(1_500.0)]).env_remove("TIDEMARK_HOST").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stdout).contains("sort       latency  1.500 µs\n"), "{output:?}");
+    assert_eq!(lab.count(), 0);
+}
+
+#[test]
+fn branch_and_commit_are_found_out() {
+    let lab = Lab::open();
+    let (first, second) = repository(&lab.work());
+    let main = lab.report(&mut lab.command(&["--format", "json", &latency(1.0)]));
+    assert_eq!(main["branch"]["name"], "trunk");
+    assert_eq!(main["branch"]["head"]["version"]["hash"], second.as_str());
+
+    // On CI, a pull request starts from its base.
+    let actions = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("GITHUB_ACTIONS", "true").env("GITHUB_HEAD_REF", "fix").env("GITHUB_BASE_REF", "trunk");
+        command.env("GITHUB_SHA", &first);
+        command
+    };
+    let fix = lab.report(&mut actions(&["--format", "json", &latency(2.0)]));
+    assert_eq!(fix["branch"]["name"], "fix");
+    assert_eq!(fix["branch"]["head"]["version"]["hash"], first.as_str());
+    assert_eq!(fix["branch"]["head"]["start_point"]["branch"], main["branch"]["uuid"], "{fix}");
+    let unnamed = actions(&[&latency(2.0)]).env("TIDEMARK_PROJECT", "").output().unwrap();
+    assert_eq!(unnamed.status.code(), Some(2), "{unnamed:?}");
+    assert!(text(&unnamed.stderr).contains("On CI the project must be named"));
+
+    git(&lab.work(), &["checkout", "--quiet", "--detach"]);
+    let lost = lab.run(&[&latency(1.0)]);
+    assert_eq!(lost.status.code(), Some(2), "{lost:?}");
+    assert!(text(&lost.stderr).contains("name the branch with --branch"), "{lost:?}");
+    assert_eq!(lab.count(), 2);
+}
+
+#[test]
+fn a_project_is_made_after_the_repository() {
+    let lab = Lab::open();
+    repository(&lab.work());
+    git(&lab.work(), &["remote", "add", "origin", "https://example.org/acme/widget.git"]);
+    let run = || lab.report(lab.command(&["--format", "json", &latency(1.0)]).env_remove("TIDEMARK_PROJECT"));
+    let (first, second) = (run(), run());
+    assert_eq!(first["project"]["name"], "widget");
+    assert_eq!(first["project"]["uuid"], second["project"]["uuid"]);
+}
