@@ -15,6 +15,19 @@ const BYTES: &[(f64, &str)] = &[(1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "T
 const OTHERS: &[(f64, &str)] =
     &[(1e3, "× 1e3"), (1e6, "× 1e6"), (1e9, "× 1e9"), (1e12, "× 1e12"), (1e15, "× 1e15")];
 
+/// The digits of a number, decimals included, with its thousands set apart.
+pub fn grouped(digits: &str) -> String {
+    let whole = digits.find('.').unwrap_or(digits.len());
+    let mut text = String::with_capacity(digits.len() + whole / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl Unit {
     /// The unit in which a number of about `size` reads best.
     pub fn for_size(units: &str, size: f64) -> Self {

@@ -2,7 +2,8 @@
 
 use crate::{
     error::{Error, Result},
-    postgres, sqlite,
+    postgres,
+    sqlite::statement,
     value::{Column, Value},
 };
 
@@ -35,7 +36,7 @@ impl Row<'_> {
 
     fn value(&self, index: usize) -> Result<Value<'_>> {
         match self {
-            Self::Sqlite(row) => sqlite::value(row, index),
+            Self::Sqlite(row) => statement::value(row, index),
             Self::Postgres(row) => postgres::value(row, index),
         }
     }

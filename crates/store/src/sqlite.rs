@@ -4,8 +4,9 @@
 //! them together. A commit is on disk (`synchronous=FULL`) before any of them hears of it. A job whose caller has given
 //! up is skipped, or undone if that happens while it runs.
 
+pub(crate) mod statement;
+
 use std::{
-    borrow::Cow,
     fs::File,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -17,24 +18,17 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, StatementStatus, ToSql, ffi,
-    types::{ToSqlOutput, ValueRef},
-};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::spawn_blocking,
 };
-use uuid::Uuid;
 
 use crate::{
     db::Load,
     error::{Error, Result},
     migrate,
-    row::Row,
-    sql::expand_lists,
     tx::Tx,
-    value::{Kind, Param, Value},
 };
 
 /// Jobs that may wait for the writer before callers are held back.
@@ -348,154 +342,4 @@ where
     E: From<Error> + Send + 'static,
 {
     spawn_blocking(work).await.map_err(|error| Error::Engine(error.into()))?
-}
-
-pub(crate) fn each(
-    connection: &Connection,
-    sql: &str,
-    params: &[&dyn Param],
-    mut row: impl FnMut(&Row<'_>) -> Result<()>,
-) -> Result<()> {
-    let mut statement = connection.prepare_cached(&translate(sql))?;
-    let mut rows =
-        statement.query(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
-    while let Some(next) = rows.next()? {
-        row(&Row::Sqlite(next))?;
-    }
-    Ok(())
-}
-
-/// How the engine goes about a statement, and how many steps of its machine it took.
-pub(crate) fn explain(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<String> {
-    let mut plan = String::new();
-    each(connection, &format!("explain query plan {sql}"), params, |row| {
-        plan.push_str(&row.get::<String>(3)?);
-        plan.push('\n');
-        Ok(())
-    })?;
-    let mut statement = connection.prepare(&translate(sql))?;
-    let mut rows =
-        statement.query(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
-    while rows.next()?.is_some() {}
-    drop(rows);
-    Ok(format!("{plan}steps={}", statement.get_status(StatementStatus::VmStep)))
-}
-
-pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<u64> {
-    let mut statement = connection.prepare_cached(&translate(sql))?;
-    let rows =
-        statement.execute(rusqlite::params_from_iter(params.iter().map(|param| Bound(param.value()))))?;
-    Ok(rows as u64)
-}
-
-/// How many rows are written by one statement. More than one, since each statement makes the search index write down
-/// what it has gathered; few sizes, since each is a statement to keep prepared.
-const ROWS: [usize; 3] = [64, 8, 1];
-
-pub(crate) fn insert_many(
-    connection: &Connection,
-    table: &str,
-    columns: &[(&str, Kind)],
-    rows: &[Vec<Value<'_>>],
-    suffix: &str,
-) -> Result<u64> {
-    let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let (mut rest, mut inserted) = (rows, 0);
-    for size in ROWS {
-        let mut statement = None;
-        while let Some((some, others)) = rest.split_at_checked(size) {
-            let statement = match &mut statement {
-                Some(statement) => statement,
-                unprepared => {
-                    let row = format!("({})", vec!["?"; columns.len()].join(", "));
-                    let places = vec![row; size].join(", ");
-                    let sql = format!("insert into {table} ({names}) values {places} {suffix}");
-                    unprepared.insert(connection.prepare_cached(&sql)?)
-                }
-            };
-            inserted += statement.execute(rusqlite::params_from_iter(some.iter().flatten().map(Borrowed)))?;
-            rest = others;
-        }
-    }
-    Ok(inserted as u64)
-}
-
-pub(crate) fn value<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<Value<'r>> {
-    Ok(match row.get_ref(index)? {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::Int(number),
-        ValueRef::Real(number) => Value::Real(number),
-        ValueRef::Text(text) => Value::Text(Cow::Borrowed(
-            std::str::from_utf8(text).map_err(|error| Error::Engine(error.into()))?,
-        )),
-        ValueRef::Blob(bytes) => Value::Blob(bytes),
-    })
-}
-
-/// PostgreSQL's notation to SQLite's: `$1` becomes `?1` (SQLite would take `$1` as a name and number the names by
-/// appearance), `{ints $1}` and its like a list read from JSON.
-fn translate(sql: &str) -> Cow<'_, str> {
-    if !sql.contains(['$', '{']) {
-        return Cow::Borrowed(sql);
-    }
-    let sql = expand_lists(sql, |_, param| format!("(select value from json_each({param}))"));
-    Cow::Owned(sql.replace('$', "?"))
-}
-
-struct Bound<'a>(Value<'a>);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(output(&self.0))
-    }
-}
-
-struct Borrowed<'a>(&'a Value<'a>);
-
-impl ToSql for Borrowed<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(output(self.0))
-    }
-}
-
-fn output<'a>(value: &'a Value<'_>) -> ToSqlOutput<'a> {
-    use rusqlite::types::Value as Owned;
-    match value {
-        Value::Null => ToSqlOutput::Owned(Owned::Null),
-        Value::Bool(flag) => ToSqlOutput::Owned(Owned::Integer(i64::from(*flag))),
-        Value::Int(number) => ToSqlOutput::Owned(Owned::Integer(*number)),
-        Value::Real(number) => ToSqlOutput::Owned(Owned::Real(*number)),
-        Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-        Value::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-        Value::Uuid(uuid) => ToSqlOutput::Owned(Owned::Text(text_of(uuid))),
-        Value::Ints(list) => ToSqlOutput::Owned(Owned::Text(format!("{list:?}"))),
-        Value::Uuids(list) => {
-            let list: Vec<_> = list.iter().map(text_of).collect();
-            ToSqlOutput::Owned(Owned::Text(format!("{list:?}")))
-        }
-        Value::Texts(list) => ToSqlOutput::Owned(Owned::Text(json_list(list))),
-    }
-}
-
-fn json_list(list: &[&str]) -> String {
-    serde_json::to_string(list).expect("texts are JSON")
-}
-
-fn text_of(uuid: &Uuid) -> String {
-    uuid.hyphenated().to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::translate;
-
-    #[test]
-    fn statements_are_translated() {
-        assert_eq!(translate("select 1"), "select 1");
-        assert_eq!(translate("a = $2 and b = $1"), "a = ?2 and b = ?1");
-        assert_eq!(
-            translate("id in {ints $1} and x = $2"),
-            "id in (select value from json_each(?1)) and x = ?2"
-        );
-    }
 }

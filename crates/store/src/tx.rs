@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     postgres,
     row::Row,
-    sqlite,
+    sqlite::statement,
     value::{Column, Kind, Param, Value},
 };
 
@@ -44,12 +44,12 @@ impl<'c> Tx<'c> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         if let Some(plans) = &mut self.plans {
             plans.push(match &self.connection {
-                Connection::Sqlite(connection) => sqlite::explain(connection, sql, params)?,
+                Connection::Sqlite(connection) => statement::explain(connection, sql, params)?,
                 Connection::Postgres(connection) => connection.explain(sql, params)?,
             });
         }
         match &self.connection {
-            Connection::Sqlite(connection) => sqlite::each(connection, sql, params, row),
+            Connection::Sqlite(connection) => statement::each(connection, sql, params, row),
             Connection::Postgres(connection) => connection.each(sql, params, row),
         }
     }
@@ -106,7 +106,7 @@ impl<'c> Tx<'c> {
     pub fn execute(&mut self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
-            Connection::Sqlite(connection) => sqlite::execute(connection, sql, params),
+            Connection::Sqlite(connection) => statement::execute(connection, sql, params),
             Connection::Postgres(connection) => connection.execute(sql, params),
         }
     }
@@ -165,7 +165,9 @@ impl<'c> Tx<'c> {
         }
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
-            Connection::Sqlite(connection) => sqlite::insert_many(connection, table, columns, rows, suffix),
+            Connection::Sqlite(connection) => {
+                statement::insert_many(connection, table, columns, rows, suffix)
+            }
             Connection::Postgres(connection) => connection.insert_many(table, columns, rows, suffix),
         }
     }

@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use tidemark_adapters::{Entry, Measured};
-use tidemark_api::{Parameters, ResourceName, Unit, measure};
+use tidemark_api::{Parameters, ResourceName, Unit, measure, unit::grouped};
 
 /// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
 const LARGE: f64 = 1e15;
@@ -128,19 +128,7 @@ pub(crate) fn number(value: f64) -> String {
     }
     let decimals = if value.fract() == 0.0 { 0 } else { 3 - size.log10().floor() as i32 };
     let digits = format!("{size:.*}", usize::try_from(decimals).unwrap_or(0));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if !fraction.is_empty() {
-        text.push('.');
-        text.push_str(fraction);
-    }
-    text
+    format!("{}{}", if value < 0.0 { "-" } else { "" }, grouped(&digits))
 }
 
 /// A text on one line, without the characters that move the cursor, change colors or turn the direction of writing.

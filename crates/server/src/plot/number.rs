@@ -1,5 +1,7 @@
 //! Numbers as the labels of an axis show them: with the digits that tell neighbors apart, and no more.
 
+use tidemark_api::unit::grouped;
+
 /// Magnitudes from here on are written with a power of ten.
 const LARGE: f64 = 1e7;
 /// Magnitudes below this are written with a power of ten.
@@ -57,22 +59,7 @@ fn decimals(step: f64) -> usize {
 /// Write a number with so many decimals and its thousands set apart.
 fn plain(value: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", value.abs());
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let mut text = String::with_capacity(digits.len() + 4);
-    if value < 0.0 {
-        text.push('−');
-    }
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if !fraction.is_empty() {
-        text.push('.');
-        text.push_str(fraction);
-    }
-    text
+    format!("{}{}", if value < 0.0 { "−" } else { "" }, grouped(&digits))
 }
 
 fn superscript(exponent: i32) -> String {
