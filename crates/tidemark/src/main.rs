@@ -1,24 +1,22 @@
 //! The one binary. This file is the table of commands and the end of every failure; what a command does is in the
-//! file of its name.
+//! file of its name below `cmd`.
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod cmd;
 mod connection;
 mod context;
 mod failure;
 mod input;
 mod logging;
-mod openapi;
 mod output;
-mod parse;
-mod restore;
-mod run;
-mod serve;
 mod settings;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use self::cmd::{openapi, parse, restore, run, serve};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]

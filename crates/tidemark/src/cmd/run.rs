@@ -17,11 +17,11 @@ use tidemark_server::clock::Clock;
 
 use self::{command::Benchmark, threshold::Thresholds};
 use crate::{
+    cmd::parse,
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
     input::{Output, Reading},
-    parse,
 };
 
 /// The arguments of `tidemark run`.
