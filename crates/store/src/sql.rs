@@ -2,7 +2,10 @@
 
 use tidemark_api::page::Direction;
 
-use crate::{tx::Tx, value::Kind};
+use crate::{
+    tx::Tx,
+    value::{Kind, Param},
+};
 
 /// Replaces `{ints $1}`, `{uuids $1}` and `{texts $1}` by what the engine understands.
 pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> String {
@@ -21,6 +24,30 @@ pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> St
     }
     out.push_str(rest);
     out
+}
+
+/// Conditions and what is bound for them. One that is not asked for is left out: an engine that plans a statement for
+/// all values at once would reckon with it.
+pub(crate) struct Conditions<'a> {
+    /// The conditions as they stand in a statement.
+    pub(crate) sql: String,
+    /// What is bound to `$1` and so on.
+    pub(crate) params: Vec<&'a dyn Param>,
+}
+
+impl<'a> Conditions<'a> {
+    /// Begins with a condition that is always there.
+    pub(crate) fn new(sql: String, params: Vec<&'a dyn Param>) -> Self {
+        Self { sql, params }
+    }
+
+    /// Asks for one more, if there is a value to hold `what` against.
+    pub(crate) fn and<T: Param>(&mut self, what: &str, value: &'a Option<T>) {
+        if let Some(value) = value {
+            self.params.push(value);
+            self.sql = format!("{} and {what} ${}", self.sql, self.params.len());
+        }
+    }
 }
 
 /// A `like` pattern that matches `text` anywhere, with its own wildcards taken literally (`escape '\'`). Only ASCII
