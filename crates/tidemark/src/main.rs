@@ -9,14 +9,46 @@ mod context;
 mod failure;
 mod input;
 mod logging;
+mod logins;
 mod output;
+mod resource;
 mod settings;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{openapi, parse, restore, run, serve};
+use tidemark_api::Token;
+
+use self::{
+    cmd::{
+        alert::AlertVerb,
+        archive::Archive,
+        audit::AuditVerb,
+        auth::AuthVerb,
+        benchmark::BenchmarkVerb,
+        branch::BranchVerb,
+        completions::{Completions, Man},
+        invitation::InvitationVerb,
+        key::KeyVerb,
+        login::{LogIn, LogOut, WhoAmI},
+        measure::MeasureVerb,
+        member::MemberVerb,
+        metric::MetricVerb,
+        openapi,
+        organization::OrganizationVerb,
+        parse, perf,
+        plot::PlotVerb,
+        project::ProjectVerb,
+        report::ReportVerb,
+        restore, run, serve,
+        server::ServerVerb,
+        testbed::TestbedVerb,
+        threshold::ThresholdVerb,
+        user::UserVerb,
+    },
+    resource::{Later, Noun},
+};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -29,7 +61,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Cmd {
     /// Run benchmarks, send their results and say what became better or worse
-    Run(Box<run::Run>),
+    Run(Box<Later<run::Run>>),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
     /// Show what is known of where we are: branch, commit, pull request, machine
@@ -38,6 +70,60 @@ enum Cmd {
     Serve(serve::Serve),
     /// Bring back a backup of the SQLite database
     Restore(restore::Restore),
+    /// Keep a key for a server, so that it need not be given each time
+    Login(Later<LogIn>),
+    /// Forget the key of a server
+    Logout(LogOut),
+    /// Say who you are to which server
+    Whoami(Later<WhoAmI>),
+    /// Organizations: who owns projects
+    #[command(visible_alias = "org")]
+    Organization(Later<Noun<OrganizationVerb>>),
+    /// Members of organizations
+    Member(Later<Noun<MemberVerb>>),
+    /// Invitations into organizations
+    Invitation(Later<Noun<InvitationVerb>>),
+    /// Projects, their keys and members
+    Project(Later<Noun<ProjectVerb>>),
+    /// Reports: the results of runs
+    Report(Later<Noun<ReportVerb>>),
+    /// Metrics over time
+    Perf(Later<perf::Query>),
+    /// Plots that are pinned to a project
+    Plot(Later<Noun<PlotVerb>>),
+    /// Branches: what is measured over time
+    Branch(Later<Noun<BranchVerb>>),
+    /// Testbeds: where benchmarks run
+    Testbed(Later<Noun<TestbedVerb>>),
+    /// Benchmarks: what is run
+    Benchmark(Later<Noun<BenchmarkVerb>>),
+    /// Measures: what is measured of benchmarks
+    Measure(Later<Noun<MeasureVerb>>),
+    /// Single metrics
+    Metric(Later<Noun<MetricVerb>>),
+    /// Thresholds: what is to be expected of a measure
+    Threshold(Later<Noun<ThresholdVerb>>),
+    /// Alerts: metrics that crossed a limit
+    Alert(Later<Noun<AlertVerb>>),
+    /// Put a branch, testbed, benchmark or measure out of sight
+    Archive(Later<Archive>),
+    /// Bring a branch, testbed, benchmark or measure back
+    Unarchive(Later<Archive>),
+    /// Users and their keys
+    User(Later<Noun<UserVerb>>),
+    /// Legacy tokens of users; keys have taken their place
+    Token(Later<Noun<KeyVerb<Token>>>),
+    /// The server: version, configuration, backup, statistics
+    Server(Later<Noun<ServerVerb>>),
+    /// Who did what, when and from where
+    Audit(Later<Noun<AuditVerb>>),
+    /// Sign up and in by mail
+    #[command(hide = true)]
+    Auth(Later<Noun<AuthVerb>>),
+    /// Print a script that completes commands in a shell
+    Completions(Completions),
+    /// Write the manual pages
+    Man(Man),
     /// Print the description of the HTTP API
     #[command(hide = true)]
     Openapi,
@@ -47,11 +133,37 @@ fn main() -> ExitCode {
     let mut command = forget_empty(Arguments::command());
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
-        Cmd::Run(run) => run.run(),
+        Cmd::Run(run) => run.0.run(),
         Cmd::Parse(parse) => parse.run(),
         Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
         Cmd::Restore(restore) => restore.run(),
+        Cmd::Login(login) => login.0.run(),
+        Cmd::Logout(logout) => logout.run(),
+        Cmd::Whoami(whoami) => whoami.0.run(),
+        Cmd::Organization(noun) => noun.0.run(),
+        Cmd::Member(noun) => noun.0.run(),
+        Cmd::Invitation(noun) => noun.0.run(),
+        Cmd::Project(noun) => noun.0.run(),
+        Cmd::Report(noun) => noun.0.run(),
+        Cmd::Perf(query) => query.0.run(),
+        Cmd::Plot(noun) => noun.0.run(),
+        Cmd::Branch(noun) => noun.0.run(),
+        Cmd::Testbed(noun) => noun.0.run(),
+        Cmd::Benchmark(noun) => noun.0.run(),
+        Cmd::Measure(noun) => noun.0.run(),
+        Cmd::Metric(noun) => noun.0.run(),
+        Cmd::Threshold(noun) => noun.0.run(),
+        Cmd::Alert(noun) => noun.0.run(),
+        Cmd::Archive(archive) => archive.0.run(true),
+        Cmd::Unarchive(archive) => archive.0.run(false),
+        Cmd::User(noun) => noun.0.run(),
+        Cmd::Token(noun) => noun.0.run(),
+        Cmd::Server(noun) => noun.0.run(),
+        Cmd::Audit(noun) => noun.0.run(),
+        Cmd::Auth(noun) => noun.0.run(),
+        Cmd::Completions(completions) => completions.run(Arguments::command()),
+        Cmd::Man(man) => man.run(Arguments::command()),
         Cmd::Openapi => openapi::print(),
     };
     match done {
@@ -75,10 +187,24 @@ fn forget_empty(command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{Command, CommandFactory};
 
     #[test]
     fn the_table_of_commands_is_sound() {
-        super::Arguments::command().debug_assert();
+        let mut table = super::Arguments::command();
+        table.build();
+        check(&table, &[]);
+        table.debug_assert();
+    }
+
+    /// A flag of a noun would be taken for one of its verbs that has the same name.
+    fn check(command: &Command, above: &[String]) {
+        let flags = || command.get_arguments().filter(|flag| !flag.is_positional() && flag.is_global_set());
+        for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+            assert!(!above.contains(&argument.get_id().to_string()), "{}: {argument}", command.get_name());
+        }
+        let shared: Vec<_> =
+            above.iter().cloned().chain(flags().map(|flag| flag.get_id().to_string())).collect();
+        command.get_subcommands().for_each(|verb| check(verb, &shared));
     }
 }

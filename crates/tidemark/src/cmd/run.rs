@@ -1,8 +1,8 @@
 //! `tidemark run`: runs benchmarks, reads what they print, sends it to a server and says what it makes of it.
 
 mod command;
-mod threshold;
-mod verdict;
+pub(crate) mod threshold;
+pub(crate) mod verdict;
 
 use std::{
     env,
@@ -273,7 +273,8 @@ impl Run {
         }
         let colors =
             io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let host = self.connection.host.as_ref().map_or("", |host| host.as_str().trim_end_matches('/'));
+        let target = self.connection.target()?;
+        let host = target.host.0.as_str().trim_end_matches('/');
         let link = format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid);
         print(&format!("{}\n{link}\n", verdict::show(report, colors)))
     }

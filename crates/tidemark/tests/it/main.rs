@@ -4,13 +4,17 @@
 
 mod backup;
 mod client;
+mod completions;
 mod context;
 mod crash;
 mod database;
+mod desk;
 mod full_disk;
+mod login;
 mod parse;
 mod process;
 mod report;
+mod resource;
 mod run;
 mod serve;
 mod storm;
