@@ -279,23 +279,21 @@ pub fn list(
         vec![&project],
     );
     alerts.and("alert.status =", &status);
-    let mut params = alerts.params;
-    params.extend([&limit as &dyn Param, &offset]);
+    let size = alerts.page(limit, &offset);
     let sql = format!(
         "select {} from (
              select alert.id as page_id from alert join benchmark on benchmark.id = alert.benchmark_id
-             where {} order by {order} limit ${} offset ${}
+             where {} order by {order} {size}
          ) as page join alert on alert.id = page.page_id {} order by {order}",
         columns(),
         alerts.sql,
-        params.len() - 1,
-        params.len(),
         joins()
     );
-    let rows = tx.all(&sql, &params, |row| {
+    let mut rows = tx.all(&sql, &alerts.params, |row| {
         let (_, _, alert) = read(&mut row.cells())?;
         Ok(alert)
     })?;
+    rows.truncate(usize::try_from(limit).unwrap_or_default());
     Ok((rows, total))
 }
 

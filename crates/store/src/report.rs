@@ -12,7 +12,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Error, Fresh, HeadId, Param, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
+    BranchId, Cells, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
     VersionId, alert, benchmark, branch, head, measure, metric, series,
     sql::{Conditions, direction},
     testbed, threshold,
@@ -281,7 +281,6 @@ pub fn list(
          where {}",
         reports.sql
     );
-    let mut params = reports.params;
     let total: i64 = if filter.start_time.is_none() && filter.end_time.is_none() {
         tx.value(
             &format!(
@@ -293,7 +292,7 @@ pub fn list(
             &lanes.params,
         )?
     } else {
-        tx.value(&format!("select count(*) from {from}"), &params)?
+        tx.value(&format!("select count(*) from {from}"), &reports.params)?
     };
     let (limit, offset) = (page.limit(), page.offset());
     if limit == 0 || offset >= total {
@@ -303,17 +302,16 @@ pub fn list(
     let order = ["start_time", "end_time", "created", "id"]
         .map(|column| format!("report.{column} {direction}"))
         .join(", ");
-    params.extend([&limit as &dyn Param, &offset]);
+    let size = reports.page(limit, &offset);
     // The keys of the page first, from the index; the joins then only meet the rows that are shown.
     let sql = format!(
-        "select {} from (select report.id as page_id from {from} order by {order} limit ${} offset ${}) as page
+        "select {} from (select report.id as page_id from {from} order by {order} {size}) as page
          join report on report.id = page.page_id {} order by {order}",
         columns(),
-        params.len() - 1,
-        params.len(),
         joins()
     );
-    let mut found = tx.all(&sql, &params, |row| read(&mut row.cells(), project))?;
+    let mut found = tx.all(&sql, &reports.params, |row| read(&mut row.cells(), project))?;
+    found.truncate(usize::try_from(limit).unwrap_or_default());
     count_alerts(tx, &mut found)?;
     Ok((found, total))
 }

@@ -48,6 +48,18 @@ impl<'a> Conditions<'a> {
             self.sql = format!("{} and {what} ${}", self.sql, self.params.len());
         }
     }
+
+    /// The end of a statement that reads a page and up to as many rows more, which are to be dropped. How much is read
+    /// stands in the statement: PostgreSQL takes a bound limit for a tenth of all rows, finds that planning for each
+    /// call pays, and plans longer than it reads. Only a few sizes do, so that the statements do not become many.
+    pub(crate) fn page(&mut self, limit: i64, offset: &'a i64) -> String {
+        let size = u64::try_from(limit).unwrap_or_default().next_power_of_two().max(8);
+        if *offset == 0 {
+            return format!("limit {size}");
+        }
+        self.params.push(offset);
+        format!("limit {size} offset ${}", self.params.len())
+    }
 }
 
 /// A `like` pattern that matches `text` anywhere, with its own wildcards taken literally (`escape '\'`). Only ASCII
