@@ -2,6 +2,7 @@
 //! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
 
 mod error;
+pub mod report;
 pub mod run;
 pub mod server;
 

@@ -11,6 +11,7 @@ mod input;
 mod logging;
 mod output;
 mod settings;
+mod transfer;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 
