@@ -2,6 +2,7 @@
 //! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
 
 mod error;
+pub mod measure;
 pub mod report;
 pub mod run;
 pub mod server;
@@ -102,10 +103,11 @@ impl Client {
     }
 
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
-        let body = serde_json::to_vec(body).map_err(|error| Error::Strange {
-            reason: format!("the request cannot be written as JSON: {error}"),
-        })?;
-        self.send("POST", path, Some(&body))
+        self.send("POST", path, Some(&json(body)?))
+    }
+
+    pub(crate) fn patch<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
+        self.send("PATCH", path, Some(&json(body)?))
     }
 
     /// Sends a request until it is answered, refused for good, or there is no attempt left. What is sent here may
@@ -165,6 +167,11 @@ impl Client {
             _ => Err(Attempt::answered(status, &bytes, retry_after, location.as_deref())),
         }
     }
+}
+
+fn json(body: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(body)
+        .map_err(|error| Error::Strange { reason: format!("the request cannot be written as JSON: {error}") })
 }
 
 /// Trusts what the system trusts.

@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod logging;
 mod output;
+mod progress;
 mod settings;
 mod transfer;
 

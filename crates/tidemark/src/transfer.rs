@@ -5,17 +5,77 @@ use std::collections::{BTreeMap, HashMap};
 
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
-    Adapter, Branch, BranchName, BranchUuid, GitHash, HeadUuid, MeasureUuid, Model, NameId, NewModel, NewRun,
-    Report, ReportIdempotencyKey, ReportMeasure, ReportResult, ReportSettings, ReportThresholds, ReportUuid,
-    ResourceId, ResourceName, StartPoint, StartPointPatch, TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
+    Adapter, Branch, BranchName, BranchUuid, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
+    NewModel, NewRun, Report, ReportIdempotencyKey, ReportMeasure, ReportResult, ReportSettings,
+    ReportThresholds, ReportUuid, ResourceId, ResourceName, StartPoint, StartPointPatch, TestbedUuid,
+    Timestamp, measure::UNKNOWN_UNITS,
 };
-use tidemark_client::{Client, report};
+use tidemark_client::{Client, Error, measure, report, run};
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    progress::Progress,
+};
+
+/// From where to where.
+pub(crate) struct Way<'a> {
+    /// The server that has the reports.
+    pub(crate) from: &'a Client,
+    /// The project there.
+    pub(crate) source: &'a ResourceId,
+    /// The server that gets them.
+    pub(crate) to: &'a Client,
+    /// The project there, which is made if it is not known.
+    pub(crate) target: &'a ResourceId,
+}
+
+/// What became of the reports of a project.
+#[derive(Clone, Copy)]
+pub(crate) struct Copied {
+    /// How many there are.
+    pub(crate) found: usize,
+    /// How many of them were missing on the other side.
+    pub(crate) missing: usize,
+}
+
+/// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
+/// on where it stopped.
+pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
+    let mut looking = Progress::new("Looking for reports", None, quiet);
+    let all = list(way.from, way.source, |count| looking.at(count))?;
+    let there = match list(way.to, way.target, |_| {}) {
+        Err(Error::Refused { status: 404, .. }) => Vec::new(),
+        listed => listed?,
+    };
+    looking.end();
+    let missing = missing(&all, &there);
+    let count = missing.iter().filter(|is_missing| **is_missing).count();
+    let copied = Copied { found: all.len(), missing: count };
+    if dry_run {
+        return Ok(copied);
+    }
+    let mut replay = Replay::new(Some(way.target.clone()), &all);
+    let mut sending = Progress::new("Sending reports", Some(count), quiet);
+    for (past, is_missing) in all.iter().zip(missing) {
+        if !is_missing {
+            replay.skip(past);
+            continue;
+        }
+        let report = report::view(way.from, way.source, past.uuid)?;
+        let made = run::create(way.to, replay.run(&report)?)?;
+        for (id, units) in units(&report, &made) {
+            let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
+            measure::update(way.to, way.target, id, &patch)?;
+        }
+        sending.step();
+    }
+    sending.end();
+    Ok(copied)
+}
 
 /// A report without its results.
-pub(crate) struct Past {
-    pub(crate) uuid: ReportUuid,
+struct Past {
+    uuid: ReportUuid,
     created: Timestamp,
     branch: BranchUuid,
     head: HeadUuid,
@@ -34,7 +94,11 @@ struct Key {
 
 /// The reports of a project in the order in which they arrived, which is the order that versions are counted in.
 /// `on_page` is told how many were found so far.
-pub(crate) fn list(client: &Client, project: &ResourceId, on_page: impl Fn(usize)) -> Result<Vec<Past>> {
+fn list(
+    client: &Client,
+    project: &ResourceId,
+    mut on_page: impl FnMut(usize),
+) -> std::result::Result<Vec<Past>, Error> {
     let mut all = Vec::new();
     for archived in [false, true] {
         for page in 1.. {
@@ -53,7 +117,7 @@ pub(crate) fn list(client: &Client, project: &ResourceId, on_page: impl Fn(usize
 
 /// Which reports have no match on the other side, as one flag for each. Of runs that cannot be told apart, either all
 /// are there or all count as missing: sending one again does no harm.
-pub(crate) fn missing(from: &[Past], to: &[Past]) -> Vec<bool> {
+fn missing(from: &[Past], to: &[Past]) -> Vec<bool> {
     let mut counts: HashMap<&Key, (usize, usize)> = HashMap::new();
     from.iter().for_each(|past| counts.entry(&past.key).or_default().0 += 1);
     to.iter().for_each(|past| counts.entry(&past.key).or_default().1 += 1);
@@ -80,7 +144,7 @@ impl From<Report> for Past {
 
 /// Turns the reports of a project back into runs. It must be shown all of them, in their order, as a run says only what
 /// changes: a new head of its branch, or other thresholds.
-pub(crate) struct Replay {
+struct Replay {
     project: Option<ResourceId>,
     names: HashMap<BranchUuid, BranchName>,
     heads: HashMap<BranchUuid, HeadUuid>,
@@ -89,19 +153,19 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Runs for this project; without one the key that they are sent with decides.
-    pub(crate) fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
+    fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
         let names = all.iter().map(|past| (past.branch, past.key.branch.clone())).collect();
         Self { project, names, heads: HashMap::new(), models: HashMap::new() }
     }
 
     /// Takes note of a report that needs not be sent.
-    pub(crate) fn skip(&mut self, past: &Past) {
+    fn skip(&mut self, past: &Past) {
         self.heads.insert(past.branch, past.head);
     }
 
     /// The run that makes this report. Its idempotency key is the UUID of the report, so that it is recorded once
     /// however often it is sent.
-    pub(crate) fn run(&mut self, report: &Report) -> Result<NewRun> {
+    fn run(&mut self, report: &Report) -> Result<NewRun> {
         let odd = |what: &str| Failure::new(format!("The report {} has {what}.", report.uuid));
         let results = report.results.as_ref().ok_or_else(|| odd("no results"))?;
         let settings = ReportSettings { adapter: Some(Adapter::Json), ..ReportSettings::default() };
@@ -172,7 +236,7 @@ impl Replay {
 
 /// The measures of a report that was just made whose units nobody has told the server, and what they are: results have
 /// no place for them.
-pub(crate) fn units(source: &Report, made: &Report) -> BTreeMap<MeasureUuid, ResourceName> {
+fn units(source: &Report, made: &Report) -> BTreeMap<MeasureUuid, ResourceName> {
     let known: HashMap<&ResourceName, &ResourceName> =
         measures(source).map(|measured| (&measured.measure.name, &measured.measure.units)).collect();
     measures(made)
