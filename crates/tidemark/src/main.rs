@@ -10,8 +10,8 @@ mod failure;
 mod input;
 mod logging;
 mod output;
-mod progress;
 mod settings;
+mod steps;
 mod transfer;
 
 use std::{env, ffi::OsStr, process::ExitCode};

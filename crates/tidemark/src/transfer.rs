@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
-    Adapter, Branch, BranchName, BranchUuid, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
-    NewModel, NewRun, Report, ReportIdempotencyKey, ReportMeasure, ReportResult, ReportSettings,
-    ReportThresholds, ReportUuid, ResourceId, ResourceName, StartPoint, StartPointPatch, TestbedUuid,
-    Timestamp, measure::UNKNOWN_UNITS,
+    Adapter, Branch, BranchName, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model,
+    NameId, NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
+    ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, StartPoint, StartPointPatch,
+    TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
 };
-use tidemark_client::{Client, Error, measure, report, run};
+use tidemark_client::{Client, Error, measures as measures_of, reports, run};
 
 use crate::{
     failure::{Failure, Result},
-    progress::Progress,
+    steps::Steps,
 };
 
 /// From where to where.
@@ -41,7 +41,7 @@ pub(crate) struct Copied {
 /// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
 /// on where it stopped.
 pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
-    let mut looking = Progress::new("Looking for reports", None, quiet);
+    let mut looking = Steps::new("Looking for reports", None, quiet);
     let all = list(way.from, way.source, |count| looking.at(count))?;
     let there = match list(way.to, way.target, |_| {}) {
         Err(Error::Refused { status: 404, .. }) => Vec::new(),
@@ -55,17 +55,17 @@ pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> 
         return Ok(copied);
     }
     let mut replay = Replay::new(Some(way.target.clone()), &all);
-    let mut sending = Progress::new("Sending reports", Some(count), quiet);
+    let mut sending = Steps::new("Sending reports", Some(count), quiet);
     for (past, is_missing) in all.iter().zip(missing) {
         if !is_missing {
             replay.skip(past);
             continue;
         }
-        let report = report::view(way.from, way.source, past.uuid)?;
+        let report = way.from.send(&reports(way.source).view(&past.uuid))?;
         let made = run::create(way.to, replay.run(&report)?)?;
         for (id, units) in units(&report, &made) {
             let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
-            measure::update(way.to, way.target, id, &patch)?;
+            way.to.send(&measures_of(way.target).update(&id, &patch))?;
         }
         sending.step();
     }
@@ -101,10 +101,13 @@ fn list(
 ) -> std::result::Result<Vec<Past>, Error> {
     let mut all = Vec::new();
     for archived in [false, true] {
+        let filter = ReportFilter { archived: Some(archived), ..ReportFilter::default() };
         for page in 1.. {
-            let reports = report::oldest_first(client, project, archived, page)?;
-            let is_last = reports.len() < usize::from(report::PER_PAGE);
-            all.extend(reports.into_iter().map(Past::from));
+            // Oldest first, so that a report that arrives meanwhile moves no other to the next page.
+            let page = Page { page, per_page: u8::MAX, direction: Some(Direction::Asc) };
+            let found = client.send(&reports(project).list(&filter).query(&page))?;
+            let is_last = found.len() < usize::from(page.per_page);
+            all.extend(found.into_iter().map(Past::from));
             on_page(all.len());
             if is_last {
                 break;

@@ -12,7 +12,7 @@ const BLINK: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Something that has steps.
-pub(crate) struct Progress {
+pub(crate) struct Steps {
     what: &'static str,
     total: Option<usize>,
     done: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Progress {
     quiet: bool,
 }
 
-impl Progress {
+impl Steps {
     /// Begins. The total is left out if it is not known.
     pub(crate) fn new(what: &'static str, total: Option<usize>, quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Steps {
     fn drop(&mut self) {
         if self.terminal && self.shown.is_some() {
             let _ = io::stderr().write_all(b"\r\x1b[K");
