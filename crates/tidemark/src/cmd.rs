@@ -1,5 +1,7 @@
 //! The commands, a file for each; `main.rs` has their table.
 
+pub(crate) mod compare;
+pub(crate) mod mock;
 pub(crate) mod openapi;
 pub(crate) mod parse;
 pub(crate) mod restore;

@@ -4,10 +4,12 @@
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
 mod cmd;
+mod comparison;
 mod connection;
 mod context;
 mod failure;
 mod input;
+mod interleave;
 mod logging;
 mod output;
 mod settings;
@@ -18,7 +20,7 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{openapi, parse, restore, run, serve};
+use self::cmd::{compare, mock, openapi, parse, restore, run, serve};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -34,6 +36,10 @@ enum Cmd {
     Run(Box<run::Run>),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
+    /// Compare two result files, or two commits, and say what became better or worse
+    Compare(Box<compare::Compare>),
+    /// Make up results to try things out with
+    Mock(mock::Mock),
     /// Show what is known of where we are: branch, commit, pull request, machine
     Context(context::Show),
     /// Run the server
@@ -51,6 +57,8 @@ fn main() -> ExitCode {
     let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
         Cmd::Run(run) => run.run(),
         Cmd::Parse(parse) => parse.run(),
+        Cmd::Compare(compare) => compare.run(),
+        Cmd::Mock(mock) => mock.run(),
         Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
         Cmd::Restore(restore) => restore.run(),

@@ -284,10 +284,11 @@ fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
         .collect()
 }
 
-fn entry(result: &ReportResult) -> Entry {
+/// A benchmark of a report as a tool would have told of it.
+pub(crate) fn entry(result: &ReportResult) -> Entry {
     let measured = |measured: &ReportMeasure| Measured {
         measure: measured.measure.name.clone(),
-        units: None,
+        units: Some(measured.measure.units.clone()),
         value: measured.metric.value,
         lower_value: measured.metric.lower_value,
         upper_value: measured.metric.upper_value,

@@ -1,6 +1,7 @@
 //! `tidemark run`: runs benchmarks, reads what they print, sends it to a server and says what it makes of it.
 
-mod command;
+mod ab;
+pub(crate) mod command;
 mod threshold;
 mod verdict;
 
@@ -88,6 +89,8 @@ pub(crate) struct Run {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    ab: ab::Against,
+    #[command(flatten)]
     benchmark: Benchmark,
 }
 
@@ -111,6 +114,9 @@ impl Run {
     pub(crate) fn run(self) -> Result {
         if self.iter > 1 && !self.benchmark.is_given() {
             return Err(usage("--iter repeats a command, and there is none; give the command to run."));
+        }
+        if let Some(base) = &self.ab.ab {
+            return self.compare_with(base);
         }
         let thresholds = self.thresholds.wanted()?;
         let environment = Environment::of_process();
