@@ -1,7 +1,9 @@
 //! The commands, a file for each; `main.rs` has their table.
 
 pub(crate) mod compare;
+pub(crate) mod import;
 pub(crate) mod mock;
+pub(crate) mod noise;
 pub(crate) mod openapi;
 pub(crate) mod parse;
 pub(crate) mod restore;

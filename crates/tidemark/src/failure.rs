@@ -49,6 +49,12 @@ impl Failure {
         Self { sentence: sentence.into(), exit }
     }
 
+    /// The same, with another sentence after it.
+    pub(crate) fn and(mut self, sentence: &str) -> Self {
+        self.sentence = format!("{} {sentence}", self.sentence);
+        self
+    }
+
     /// What the program ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)

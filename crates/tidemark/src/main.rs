@@ -20,7 +20,7 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{compare, mock, openapi, parse, restore, run, serve};
+use self::cmd::{compare, import, mock, noise, openapi, parse, restore, run, serve};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -38,8 +38,12 @@ enum Cmd {
     Parse(parse::Parse),
     /// Compare two result files, or two commits, and say what became better or worse
     Compare(Box<compare::Compare>),
+    /// Bring results of the past from files or from another server
+    Import(Box<import::Import>),
     /// Make up results to try things out with
     Mock(mock::Mock),
+    /// Measure how much this machine varies, and say what to do about it
+    Noise(noise::Noise),
     /// Show what is known of where we are: branch, commit, pull request, machine
     Context(context::Show),
     /// Run the server
@@ -58,7 +62,9 @@ fn main() -> ExitCode {
         Cmd::Run(run) => run.run(),
         Cmd::Parse(parse) => parse.run(),
         Cmd::Compare(compare) => compare.run(),
+        Cmd::Import(import) => import.run(),
         Cmd::Mock(mock) => mock.run(),
+        Cmd::Noise(noise) => noise.run(),
         Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
         Cmd::Restore(restore) => restore.run(),

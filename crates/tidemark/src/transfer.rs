@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
-    Adapter, Branch, BranchName, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model,
-    NameId, NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
+    Adapter, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
+    NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
     ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, StartPoint, StartPointPatch,
     TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
 };
@@ -38,36 +38,87 @@ pub(crate) struct Copied {
     pub(crate) missing: usize,
 }
 
+/// A run on its way, with the units of its measures, which results have no place for.
+pub(crate) struct Parcel {
+    pub(crate) run: NewRun,
+    pub(crate) units: HashMap<ResourceName, ResourceName>,
+}
+
 /// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
 /// on where it stopped.
 pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
     let mut looking = Steps::new("Looking for reports", None, quiet);
     let all = list(way.from, way.source, |count| looking.at(count))?;
-    let there = match list(way.to, way.target, |_| {}) {
+    looking.end();
+    let mut replay = Replay::new(Some(way.target.clone()), &all);
+    let keys: Vec<Option<Key>> = all.iter().map(|past| Some(past.key.clone())).collect();
+    deliver(way.to, way.target, &keys, dry_run, quiet, |index, is_missing| {
+        let past = &all[index];
+        if !is_missing {
+            replay.skip(past);
+            return Ok(None);
+        }
+        let report = way.from.send(&reports(way.source).view(&past.uuid))?;
+        let units = measures(&report).map(|measured| &measured.measure);
+        let units = units.map(|measure| (measure.name.clone(), measure.units.clone())).collect();
+        Ok(Some(Parcel { run: replay.run(&report)?, units }))
+    })
+}
+
+/// Sends runs to a project that does not have them yet, or only counts them.
+pub(crate) fn send(
+    to: &Client,
+    target: &ResourceId,
+    parcels: Vec<Parcel>,
+    dry_run: bool,
+    quiet: bool,
+) -> Result<Copied> {
+    let keys: Vec<Option<Key>> = parcels.iter().map(|parcel| Key::of(&parcel.run)).collect();
+    let mut parcels: Vec<Option<Parcel>> = parcels.into_iter().map(Some).collect();
+    deliver(to, target, &keys, dry_run, quiet, |index, is_missing| {
+        Ok(parcels[index].take().filter(|_| is_missing))
+    })
+}
+
+/// Goes through runs that are known by their keys, and sends those that are missing. `parcel` is asked for each in turn,
+/// unless they are only counted.
+fn deliver(
+    to: &Client,
+    target: &ResourceId,
+    keys: &[Option<Key>],
+    dry_run: bool,
+    quiet: bool,
+    mut parcel: impl FnMut(usize, bool) -> Result<Option<Parcel>>,
+) -> Result<Copied> {
+    let there = match list(to, target, |_| {}) {
+        // The first run makes the project.
         Err(Error::Refused { status: 404, .. }) => Vec::new(),
         listed => listed?,
     };
-    looking.end();
-    let missing = missing(&all, &there);
+    let missing = missing(keys, &there);
     let count = missing.iter().filter(|is_missing| **is_missing).count();
-    let copied = Copied { found: all.len(), missing: count };
+    let copied = Copied { found: keys.len(), missing: count };
     if dry_run {
         return Ok(copied);
     }
-    let mut replay = Replay::new(Some(way.target.clone()), &all);
-    let mut sending = Steps::new("Sending reports", Some(count), quiet);
-    for (past, is_missing) in all.iter().zip(missing) {
-        if !is_missing {
-            replay.skip(past);
-            continue;
+    let (mut sending, mut sent) = (Steps::new("Sending reports", Some(count), quiet), 0);
+    for (index, is_missing) in missing.into_iter().enumerate() {
+        let mut one = || -> Result<bool> {
+            let Some(Parcel { run, units }) = parcel(index, is_missing)? else { return Ok(false) };
+            let made = run::create(to, run)?;
+            for (id, units) in unknown_units(&units, &made) {
+                let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
+                to.send(&measures_of(target).update(&id, &patch))?;
+            }
+            Ok(true)
+        };
+        let was_sent = one().map_err(|failure| {
+            failure.and(&format!("{sent} of {count} reports were sent; run it again to go on from there."))
+        })?;
+        if was_sent {
+            sent += 1;
+            sending.step();
         }
-        let report = way.from.send(&reports(way.source).view(&past.uuid))?;
-        let made = run::create(way.to, replay.run(&report)?)?;
-        for (id, units) in units(&report, &made) {
-            let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
-            way.to.send(&measures_of(way.target).update(&id, &patch))?;
-        }
-        sending.step();
     }
     sending.end();
     Ok(copied)
@@ -83,13 +134,26 @@ struct Past {
 }
 
 /// By what a run is known on both sides, whoever has sent it.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    branch: BranchName,
+    branch: String,
     hash: Option<GitHash>,
-    testbed: ResourceName,
+    testbed: String,
     start_time: Timestamp,
     end_time: Timestamp,
+}
+
+impl Key {
+    /// The key of a run that says what it is about.
+    fn of(run: &NewRun) -> Option<Self> {
+        Some(Self {
+            branch: run.branch.as_ref()?.as_str().to_owned(),
+            hash: run.hash.clone(),
+            testbed: run.testbed.as_ref()?.as_str().to_owned(),
+            start_time: run.start_time,
+            end_time: run.end_time,
+        })
+    }
 }
 
 /// The reports of a project in the order in which they arrived, which is the order that versions are counted in.
@@ -118,13 +182,14 @@ fn list(
     Ok(all)
 }
 
-/// Which reports have no match on the other side, as one flag for each. Of runs that cannot be told apart, either all
-/// are there or all count as missing: sending one again does no harm.
-fn missing(from: &[Past], to: &[Past]) -> Vec<bool> {
+/// Which runs have no match on the other side, as one flag for each. Of runs that cannot be told apart, either all are
+/// there or all count as missing: sending one again does no harm.
+fn missing(wanted: &[Option<Key>], there: &[Past]) -> Vec<bool> {
     let mut counts: HashMap<&Key, (usize, usize)> = HashMap::new();
-    from.iter().for_each(|past| counts.entry(&past.key).or_default().0 += 1);
-    to.iter().for_each(|past| counts.entry(&past.key).or_default().1 += 1);
-    from.iter().map(|past| counts.get(&past.key).is_none_or(|(wanted, there)| there < wanted)).collect()
+    wanted.iter().flatten().for_each(|key| counts.entry(key).or_default().0 += 1);
+    there.iter().for_each(|past| counts.entry(&past.key).or_default().1 += 1);
+    let is_missing = |key: &Key| counts.get(key).is_none_or(|(wanted, there)| there < wanted);
+    wanted.iter().map(|key| key.as_ref().is_none_or(is_missing)).collect()
 }
 
 impl From<Report> for Past {
@@ -136,8 +201,8 @@ impl From<Report> for Past {
             head: report.branch.head.uuid,
             key: Key {
                 hash: report.branch.head.version.and_then(|version| version.hash),
-                branch: report.branch.name,
-                testbed: report.testbed.name,
+                branch: report.branch.name.as_str().to_owned(),
+                testbed: report.testbed.name.as_str().to_owned(),
                 start_time: report.start_time,
                 end_time: report.end_time,
             },
@@ -149,7 +214,7 @@ impl From<Report> for Past {
 /// changes: a new head of its branch, or other thresholds.
 struct Replay {
     project: Option<ResourceId>,
-    names: HashMap<BranchUuid, BranchName>,
+    names: HashMap<BranchUuid, NameId>,
     heads: HashMap<BranchUuid, HeadUuid>,
     models: HashMap<(BranchUuid, TestbedUuid), BTreeMap<NameId, NewModel>>,
 }
@@ -157,7 +222,8 @@ struct Replay {
 impl Replay {
     /// Runs for this project; without one the key that they are sent with decides.
     fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
-        let names = all.iter().map(|past| (past.branch, past.key.branch.clone())).collect();
+        let named = |past: &Past| Some((past.branch, past.key.branch.parse().ok()?));
+        let names = all.iter().filter_map(named).collect();
         Self { project, names, heads: HashMap::new(), models: HashMap::new() }
     }
 
@@ -199,9 +265,8 @@ impl Replay {
             return None;
         }
         // What has no reports any more is not there to start from.
-        let source = |start: &StartPoint| {
-            Some((reference(self.names.get(&start.branch)?)?, start.version.hash.clone()))
-        };
+        let source =
+            |start: &StartPoint| Some((self.names.get(&start.branch)?.clone(), start.version.hash.clone()));
         let (from, hash) = branch.head.start_point.as_ref().and_then(source).unzip();
         let patch = StartPointPatch {
             branch: from,
@@ -237,14 +302,14 @@ impl Replay {
     }
 }
 
-/// The measures of a report that was just made whose units nobody has told the server, and what they are: results have
-/// no place for them.
-fn units(source: &Report, made: &Report) -> BTreeMap<MeasureUuid, ResourceName> {
-    let known: HashMap<&ResourceName, &ResourceName> =
-        measures(source).map(|measured| (&measured.measure.name, &measured.measure.units)).collect();
+/// The measures of a report that was just made whose units nobody has told the server, and what they are.
+fn unknown_units(
+    known: &HashMap<ResourceName, ResourceName>,
+    made: &Report,
+) -> BTreeMap<MeasureUuid, ResourceName> {
     measures(made)
         .filter(|measured| measured.measure.units.as_str() == UNKNOWN_UNITS)
-        .filter_map(|measured| Some((measured.measure.uuid, (*known.get(&measured.measure.name)?).clone())))
+        .filter_map(|measured| Some((measured.measure.uuid, known.get(&measured.measure.name)?.clone())))
         .filter(|(_, units)| units.as_str() != UNKNOWN_UNITS)
         .collect()
 }
