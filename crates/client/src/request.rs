@@ -55,7 +55,8 @@ impl<T> Request<T> {
     /// Adds the fields of a flat structure to the query; those that are `None` are left out.
     #[must_use]
     pub fn query(mut self, query: &impl Serialize) -> Self {
-        let text = serde_urlencoded::to_string(query).expect("a query is a flat structure of words and numbers");
+        let text =
+            serde_urlencoded::to_string(query).expect("a query is a flat structure of words and numbers");
         if !text.is_empty() {
             self.path.push(if self.path.contains('?') { '&' } else { '?' });
             self.path.push_str(&text);
@@ -91,7 +92,7 @@ impl<T: DeserializeOwned> Answer<T> {
     /// The value that was answered.
     pub fn read(&self) -> Result<T, Error> {
         let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
-        serde_json::from_slice(text).map_err(strange)
+        serde_json::from_slice(text).map_err(|error| strange(&error))
     }
 }
 
@@ -101,11 +102,11 @@ impl<T> Answer<T> {
         if self.bytes.is_empty() {
             return Ok("null");
         }
-        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(strange)
+        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(|error| strange(&error))
     }
 }
 
-fn strange(error: serde_json::Error) -> Error {
+fn strange(error: &serde_json::Error) -> Error {
     Error::Strange { reason: format!("its answer is not what this program knows ({error})") }
 }
 

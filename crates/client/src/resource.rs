@@ -6,16 +6,17 @@ use std::{fmt::Display, marker::PhantomData};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
-    Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck, AuthUser,
-    Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Confirm, Invitation, KeyFilter,
-    Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch, MetricUuid, Model, NewBenchmark,
-    NewBranch, NewClaim, NewMeasure, NewMember, NewOrganization, NewPlot, NewProject, NewProjectKey,
-    NewProjectMember, NewReport, NewTestbed, NewThreshold, NewToken, NewUserKey, OneMetric, Organization,
-    OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter, PlotPatch,
-    Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter,
-    ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter, ResourceId, Signup, Testbed,
-    TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter,
-    TokenPatch, Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch,
+    Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
+    AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Confirm,
+    Invitation, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch,
+    MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember, NewOrganization, NewPlot,
+    NewProject, NewProjectKey, NewProjectMember, NewReport, NewTestbed, NewThreshold, NewToken, NewUserKey,
+    OneMetric, Organization, OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery,
+    Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
+    ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report,
+    ReportFilter, ResourceId, Signup, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
+    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
+    UserKeyCreated, UserKeyPatch, UserPatch,
 };
 
 use crate::Request;

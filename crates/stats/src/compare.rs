@@ -83,6 +83,7 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         Samples::Apart(base, new) => (base.to_vec(), new.to_vec()),
     };
     let is_positive = base.iter().chain(&new).all(|value| *value > 0.0);
+    let (base_center, new_center) = (center(&base, is_positive), center(&new, is_positive));
     let scale = |values: &[f64]| -> Vec<f64> {
         values.iter().map(|value| if is_positive { value.ln() } else { *value }).collect()
     };
@@ -98,7 +99,6 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
             (step == 0.0).then_some(0.0)
         }
     };
-    let center = |mean: f64| if is_positive { mean.exp() } else { mean };
     let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
     let spread = match samples {
         Samples::Pairs(_) => of_pairs(&differences),
@@ -122,9 +122,9 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         }
     };
     Comparison {
-        base: center(base_mean),
-        new: center(new_mean),
-        change: share(step),
+        base: base_center,
+        new: new_center,
+        change: if is_positive { Some(new_center / base_center - 1.0) } else { share(step) },
         interval,
         p,
         ranks,
@@ -175,6 +175,15 @@ impl Comparison {
             Some((lower, upper)) if lower >= -same_within && upper <= same_within => Verdict::Same,
             _ => Verdict::Unclear,
         }
+    }
+}
+
+/// The mean, or the geometric one. Values that are all alike are their own center, without rounding.
+fn center(values: &[f64], is_positive: bool) -> f64 {
+    match values {
+        [first, rest @ ..] if rest.iter().all(|value| value == first) => *first,
+        _ if is_positive => mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp(),
+        _ => mean(values),
     }
 }
 

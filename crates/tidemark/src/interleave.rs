@@ -180,7 +180,9 @@ impl Checkouts {
         let folder = Arc::new(Mutex::new(Some(folder)));
         on_interrupt({
             let (repository, folder) = (repository.clone(), Arc::clone(&folder));
-            move || remove(&repository, &folder)
+            move || {
+                remove(&repository, &folder);
+            }
         })?;
         Ok(Self { repository, prefix, folder })
     }
@@ -219,14 +221,20 @@ impl Checkouts {
 
 impl Drop for Checkouts {
     fn drop(&mut self) {
-        remove(&self.repository, &self.folder);
+        if !remove(&self.repository, &self.folder) {
+            // An interruption was faster, and ends the program.
+            loop {
+                thread::park();
+            }
+        }
     }
 }
 
-/// Removes the checkouts, and lets git forget them. What is just being stopped may still write there, so that it may
-/// take a few attempts.
-fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) {
-    let Some(folder) = lock(folder).take() else { return };
+/// Removes the checkouts, and lets git forget them; answers whether they were still there. Nobody goes on meanwhile. What
+/// is just being stopped may still write there, so that it may take a few attempts.
+fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) -> bool {
+    let mut folder = lock(folder);
+    let Some(folder) = folder.take() else { return false };
     let path = folder.keep();
     for _ in 0..20 {
         if fs::remove_dir_all(&path).is_ok() || !path.exists() {
@@ -238,6 +246,7 @@ fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) {
     if path.exists() {
         eprintln!("warning: The checkout {} could not be removed.", path.display());
     }
+    true
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -261,6 +270,7 @@ fn on_interrupt(last: impl Fn() + Send + 'static) -> Result {
             }
         });
         last();
+        eprintln!("error: The comparison was interrupted.");
         process::exit(code);
     });
     ready.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))

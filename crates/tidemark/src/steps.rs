@@ -69,16 +69,18 @@ impl Drop for Steps {
     }
 }
 
-/// How long it takes still if it goes on as it went, as the end of a line; empty as long as nothing is known.
+/// How long it takes still if it goes on as it went, as the end of a line; empty if nothing is known or it
+/// is next to nothing.
 pub(crate) fn time_left(elapsed: Duration, done: usize, total: usize) -> String {
     if done == 0 || done >= total {
         return String::new();
     }
-    format!(", {} left", duration(elapsed.mul_f64((total - done) as f64 / done as f64)))
+    let left = elapsed.mul_f64((total - done) as f64 / done as f64);
+    if left < Duration::from_secs(1) { String::new() } else { format!(", {} left", duration(left)) }
 }
 
 /// A length of time in the two units that tell most.
-pub(crate) fn duration(time: Duration) -> String {
+fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),

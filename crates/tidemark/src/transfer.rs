@@ -7,8 +7,8 @@ use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
     Adapter, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
     NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
-    ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, StartPoint, StartPointPatch,
-    TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
+    ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, RunContext, StartPoint,
+    StartPointPatch, TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
 };
 use tidemark_client::{Client, Error, measures as measures_of, reports, run};
 
@@ -253,7 +253,7 @@ impl Replay {
                 .map_err(|error| odd(&format!("results that cannot be written ({error})")))?,
             settings: Some(settings),
             job: None,
-            context: None,
+            context: Some(named_after(report.project.name.as_str())),
             idempotency_key: Some(ReportIdempotencyKey(report.uuid.uuid())),
         })
     }
@@ -300,6 +300,11 @@ impl Replay {
         };
         (thresholds != ReportThresholds::default()).then_some(thresholds)
     }
+}
+
+/// What tells a server how to call the project if it has to make it.
+pub(crate) fn named_after(name: &str) -> RunContext {
+    [("repo/name", name.to_owned())].into_iter().collect()
 }
 
 /// The measures of a report that was just made whose units nobody has told the server, and what they are.

@@ -126,8 +126,11 @@ fn alarms(rounds: usize, benchmarks: usize, mut draw: impl FnMut() -> Comparison
     alarms as f64 / rounds as f64
 }
 
+/// One value of a kind of noise.
+type Noise = fn(&mut Random) -> f64;
+
 /// The kinds of noise that benchmarks are known for, as factors around one.
-fn noises() -> [(&'static str, fn(&mut Random) -> f64); 5] {
+fn noises() -> [(&'static str, Noise); 5] {
     [
         ("even", |random| (0.02 * random.normal()).exp()),
         ("skewed", |random| 1.0 - 0.1 * (1.0 - random.uniform()).ln()),

@@ -168,7 +168,7 @@ impl Import {
             results: vec![text],
             settings: Some(ReportSettings { adapter: Some(adapter), ..ReportSettings::default() }),
             job: None,
-            context: None,
+            context: Some(transfer::named_after(&self.project.to_string())),
             idempotency_key: None,
         };
         let idempotency_key = Some(idempotency_key(&run)?);

@@ -126,12 +126,11 @@ impl Found {
         let percent = |value: f64| format!("{value:.2} %");
         table.push([COMPUTE.name.into(), percent(self.compute), word(self.compute).into()]);
         table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);
-        match self.disk {
-            Some(disk) => table.push([DISK.name.into(), percent(disk), word(disk / 10.0).into()]),
-            None => {
-                table.push([DISK.name.into(), String::new(), "not measured: nothing can be written".into()])
-            }
-        }
+        let (disk, disk_word) = match self.disk {
+            Some(disk) => (percent(disk), word(disk / 10.0)),
+            None => (String::new(), "not measured: nothing can be written"),
+        };
+        table.push([DISK.name.into(), disk, disk_word.into()]);
         if let Some(steal) = self.steal {
             table.push(["stolen time".into(), percent(steal), word(steal * 2.0).into()]);
         }

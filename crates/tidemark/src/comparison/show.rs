@@ -117,7 +117,6 @@ impl Outcome {
 
     fn cells(&self, row: &Row) -> [String; 9] {
         let Row { series, comparison, units, .. } = row;
-        let percent = |share: f64| format!("{:+.2} %", share * 100.0);
         let interval = comparison.interval.filter(|(lower, upper)| lower.is_finite() && upper.is_finite());
         [
             words(row.verdict).0.to_owned(),
@@ -125,9 +124,9 @@ impl Outcome {
             output::plain(series.measure.as_str()),
             output::quantity(comparison.base, units),
             output::quantity(comparison.new, units),
-            comparison.change.map_or_else(String::new, percent),
+            comparison.change.map_or_else(String::new, |change| format!("{} %", percent(change))),
             interval.map_or_else(String::new, |(lower, upper)| {
-                format!("{:+.2} … {:+.2} %", lower * 100.0, upper * 100.0)
+                format!("{} … {} %", percent(lower), percent(upper))
             }),
             match (self.paired, row.base_runs, row.new_runs) {
                 (true, 1, _) => "1 pair".to_owned(),
@@ -154,7 +153,11 @@ impl Outcome {
                 count => parts.push(format!("{count} {many}")),
             }
         }
-        let _ = writeln!(text, "{}. Intervals hold with {} %.", parts.join(", "), self.confidence * 100.0);
+        let _ = write!(text, "{}.", parts.join(", "));
+        if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
+            let _ = write!(text, " Intervals hold with {} %.", self.confidence * 100.0);
+        }
+        text.push('\n');
         if self.rows.iter().any(|row| row.is_one_of_many(1.0 - self.confidence)) {
             text.push_str(
                 "An interval that leaves out 0 is no change yet where there are many: by chance, some will.\n",
@@ -178,6 +181,12 @@ impl Row {
         let alone = self.comparison.p.is_some_and(|p| p <= chance);
         alone && self.adjusted.is_some_and(|adjusted| adjusted > chance)
     }
+}
+
+/// A share in percent, which is never less than nothing by rounding.
+fn percent(share: f64) -> String {
+    let percent = (share * 1e4).round() / 1e2;
+    format!("{:+.2}", if percent == 0.0 { 0.0 } else { percent })
 }
 
 /// A text that Markdown and HTML take for nothing but text, on one line.

@@ -4,10 +4,14 @@
 
 mod backup;
 mod client;
+mod compare;
 mod context;
 mod crash;
 mod database;
 mod full_disk;
+mod import;
+mod mock;
+mod noise;
 mod parse;
 mod process;
 mod report;
