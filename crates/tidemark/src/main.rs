@@ -8,6 +8,7 @@ mod connection;
 mod context;
 mod failure;
 mod input;
+mod local;
 mod logging;
 mod output;
 mod settings;

@@ -1,4 +1,5 @@
-//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server and says what it makes of it.
+//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server, or to the store on this machine, and
+//! says what it makes of it.
 
 mod command;
 mod threshold;
@@ -22,6 +23,7 @@ use crate::{
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
     input::{Output, Reading},
+    local,
 };
 
 /// The arguments of `tidemark run`.
@@ -119,8 +121,8 @@ impl Run {
         let target = if self.dry_run {
             None
         } else {
-            let client = self.connection.client()?;
             self.check_project(&environment, &context)?;
+            let client = self.connection.client()?;
             self.check_branch(&context)?;
             server::version(&client)?;
             Some((client, self.start_point(&context)?))
@@ -167,6 +169,13 @@ impl Run {
     /// On CI, where machines come and go, a project that is named after the machine would be a new one again and again.
     fn check_project(&self, environment: &Environment, context: &Context) -> Result {
         let on_ci = context.system.is_some() || environment.is_set("CI");
+        // The machine will be gone with its results, and every run would pass as the first one.
+        if on_ci && self.connection.host().is_none() && !self.connection.is_surely_local() {
+            return Err(usage(
+                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
+                 results on this machine, if it lasts.",
+            ));
+        }
         if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
             return Err(usage(
                 "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
@@ -273,9 +282,18 @@ impl Run {
         }
         let colors =
             io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let host = self.connection.host.as_ref().map_or("", |host| host.as_str().trim_end_matches('/'));
-        let link = format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid);
-        print(&format!("{}\n{link}\n", verdict::show(report, colors)))
+        let end = match self.connection.host() {
+            Some(host) => {
+                let host = host.as_str().trim_end_matches('/');
+                format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid)
+            }
+            None => format!(
+                "Kept on this machine in {} as {}; `tidemark serve` shows it, and `tidemark push` brings it to a server.",
+                local::place()?,
+                report.project.slug
+            ),
+        };
+        print(&format!("{}\n{end}\n", verdict::show(report, colors)))
     }
 }
 

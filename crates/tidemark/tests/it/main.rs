@@ -8,6 +8,7 @@ mod context;
 mod crash;
 mod database;
 mod full_disk;
+mod local;
 mod parse;
 mod process;
 mod report;
