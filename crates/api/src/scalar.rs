@@ -228,6 +228,15 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
     }
 }
 
+/// One of a few fixed words.
+pub trait Word: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static {
+    /// Every value, in order.
+    const ALL: &'static [Self];
+
+    /// The word for this value.
+    fn as_str(self) -> &'static str;
+}
+
 /// Defines an enum whose values are fixed words, on the wire and in the database.
 macro_rules! word {
     (
@@ -251,6 +260,14 @@ macro_rules! word {
                 match self {
                     $(Self::$variant => $word,)+
                 }
+            }
+        }
+
+        impl $crate::Word for $name {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn as_str(self) -> &'static str {
+                self.as_str()
             }
         }
 

@@ -2,19 +2,23 @@
 //! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
 
 mod error;
+mod request;
+mod resource;
 pub mod run;
 pub mod server;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{marker::PhantomData, sync::Arc, thread, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
-use serde::{Serialize, de::DeserializeOwned};
+pub use request::{Answer, Request};
+pub use resource::*;
+use serde::de::DeserializeOwned;
 use tidemark_api::Url;
 pub use ureq::http;
 use ureq::{
     Agent,
-    http::{Request, Response, header},
+    http::{Response, header, request::Builder},
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
@@ -72,7 +76,7 @@ pub struct Retry<'a> {
 }
 
 /// A server that is reached without a network: it gets a request and has its answer.
-pub type Inside = Box<dyn Fn(Request<Vec<u8>>) -> Response<Vec<u8>>>;
+pub type Inside = Box<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
 
 /// What brings a request to the server and the answer back.
 enum Transport {
@@ -115,34 +119,25 @@ impl Client {
         Self { transport, settings, base, on_retry: Box::new(on_retry) }
     }
 
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        self.send("GET", path, None)
+    /// Sends a request and reads what is answered.
+    pub fn send<T: DeserializeOwned>(&self, request: &Request<T>) -> Result<T, Error> {
+        self.fetch(request)?.read()
     }
 
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
-        let body = serde_json::to_vec(body).map_err(|error| Error::Strange {
-            reason: format!("the request cannot be written as JSON: {error}"),
-        })?;
-        self.send("POST", path, Some(&body))
-    }
-
-    /// Sends a request until it is answered, refused for good, or there is no attempt left. What is sent here may
-    /// arrive twice.
-    fn send<T: DeserializeOwned>(&self, method: &str, path: &str, body: Option<&[u8]>) -> Result<T, Error> {
+    /// Sends a request until it is answered, refused for good, or there is no attempt left. What must not arrive twice
+    /// is sent again only if it has not arrived at all.
+    pub fn fetch<T>(&self, request: &Request<T>) -> Result<Answer<T>, Error> {
         let Settings { attempts, first_wait, longest_wait, .. } = self.settings;
         let mut wait = first_wait.min(longest_wait);
         let mut attempt = 1;
         loop {
-            let failed = match self.try_once(method, path, body) {
-                Ok(answer) => {
-                    return serde_json::from_slice(&answer).map_err(|error| Error::Strange {
-                        reason: format!("its answer is not what this program knows ({error})"),
-                    });
-                }
+            let failed = match self.try_once(request) {
+                Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
             let asked = failed.retry_after.unwrap_or(wait);
-            if !failed.passes || attempt >= attempts.max(1) || asked > longest_wait {
+            let passes = failed.passes && (request.repeatable || !failed.may_have_arrived);
+            if !passes || attempt >= attempts.max(1) || asked > longest_wait {
                 return Err(failed.into_error(&self.base, attempt));
             }
             let reason = failed.reason();
@@ -154,8 +149,9 @@ impl Client {
     }
 
     /// Sends a request once and reads its answer.
-    fn try_once(&self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Vec<u8>, Attempt> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+    fn try_once<T>(&self, request: &Request<T>) -> Result<Answer<T>, Attempt> {
+        let Request { method, path, body, .. } = request;
+        let mut request = Builder::new().method(*method).uri(format!("{}{path}", self.base));
         if let Some(Credential(text)) = &self.settings.credential {
             request = request.header(header::AUTHORIZATION, format!("Bearer {text}"));
         }
@@ -163,42 +159,51 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let answer = request
-            .body(body)
+            .body(body.as_deref())
             .map_err(ureq::Error::from)
             .and_then(|request| self.transport.send(request))
             .map_err(|error| Attempt::failed(&error, self.settings.timeout))?;
         let status = answer.status().as_u16();
-        let retry_after = answer
-            .headers()
-            .get(header::RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
-        let location = answer.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
+        let number = |name| text(name)?.parse().ok();
+        let retry_after = text("retry-after").and_then(|asked| wait(&asked, text("date").as_deref()));
+        let location = text("location");
+        let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
-            200..300 => Ok(answer.into_body()),
-            _ => Err(Attempt::answered(status, answer.body(), retry_after, location)),
+            200..300 => Ok(Answer { bytes: answer.into_body(), total, truncated, kind: PhantomData }),
+            _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
         }
     }
 }
 
 impl Transport {
     /// Sends a request and reads the whole answer.
-    fn send(&self, request: Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
+    fn send(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
         let (head, body) = request.into_parts();
         match self {
             Self::Inside(server) => {
-                Ok(server(Request::from_parts(head, body.map(<[u8]>::to_vec).unwrap_or_default())))
+                Ok(server(http::Request::from_parts(head, body.map(<[u8]>::to_vec).unwrap_or_default())))
             }
             Self::Http(agent) => {
                 let answer = match body {
-                    Some(body) => agent.run(Request::from_parts(head, body)),
-                    None => agent.run(Request::from_parts(head, ())),
+                    Some(body) => agent.run(http::Request::from_parts(head, body)),
+                    None => agent.run(http::Request::from_parts(head, ())),
                 };
                 let (head, mut body) = answer?.into_parts();
                 Ok(Response::from_parts(head, body.with_config().limit(ANSWER_MAX).read_to_vec()?))
             }
         }
     }
+}
+
+/// How long `Retry-After` asks to wait: seconds, or a date, which is held against the server's own clock.
+fn wait(asked: &str, now: Option<&str>) -> Option<Duration> {
+    if let Ok(seconds) = asked.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(asked).ok()?;
+    let now = httpdate::parse_http_date(now?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
 }
 
 /// Trusts what the system trusts.

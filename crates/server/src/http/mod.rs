@@ -100,6 +100,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(auth::login))
         .routes(routes!(auth::confirm))
         .routes(routes!(auth::accept))
+        .routes(routes!(auth::caller))
         .routes(routes!(organization::list, organization::create))
         .routes(routes!(organization::view, organization::update, organization::delete))
         .routes(routes!(organization::allowed))
