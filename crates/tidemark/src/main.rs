@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod local;
 mod logging;
+mod manifest;
 mod output;
 mod settings;
 
@@ -17,7 +18,11 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{openapi, parse, restore, run, serve};
+use self::{
+    cmd::{openapi, parse, restore, run, serve},
+    failure::Result,
+    manifest::Manifest,
+};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -45,21 +50,32 @@ enum Cmd {
 }
 
 fn main() -> ExitCode {
+    let manifest = Manifest::find();
     let mut command = forget_empty(Arguments::command());
+    if let Ok(manifest) = &manifest {
+        command = manifest.apply(command);
+    }
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
-    let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
-        Cmd::Run(run) => run.run(),
-        Cmd::Parse(parse) => parse.run(),
-        Cmd::Context(show) => show.run(),
-        Cmd::Serve(serve) => serve.run(),
-        Cmd::Restore(restore) => restore.run(),
-        Cmd::Openapi => openapi::print(),
-    };
-    match done {
+    let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
+    match arguments.command.run(manifest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.exit_code()
+        }
+    }
+}
+
+impl Cmd {
+    /// Does what was asked for. What is wrong with the file of the repository matters to those who go by it.
+    fn run(self, manifest: Result<Manifest>) -> Result {
+        match self {
+            Self::Context(show) => show.run(),
+            Self::Serve(serve) => serve.run(),
+            Self::Restore(restore) => restore.run(),
+            Self::Openapi => openapi::print(),
+            Self::Run(run) => run.run(&manifest?),
+            Self::Parse(parse) => parse.run(),
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     failure::{Exit, Failure, Result, print},
     input::{Output, Reading},
     local,
+    manifest::Manifest,
 };
 
 /// The arguments of `tidemark run`.
@@ -70,7 +71,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     backdate: Option<i64>,
     /// Leave failed runs of the command out instead of stopping
-    #[arg(long, requires = "command")]
+    #[arg(long)]
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
@@ -83,7 +84,7 @@ pub(crate) struct Run {
     /// Print nothing but the report
     #[arg(long, short)]
     quiet: bool,
-    /// Read results from this file, after the command if there is one; repeat it for several
+    /// Read results from this file, after the command if there is one; - is standard input; repeat it for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     /// Run and read, but send nothing
@@ -110,11 +111,13 @@ struct Measured {
 }
 
 impl Run {
-    pub(crate) fn run(self) -> Result {
-        if self.iter > 1 && !self.benchmark.is_given() {
-            return Err(usage("--iter repeats a command, and there is none; give the command to run."));
+    pub(crate) fn run(mut self, manifest: &Manifest) -> Result {
+        self.take_command(manifest);
+        if !self.benchmark.is_given() && (self.iter > 1 || self.allow_failure) {
+            let flag = if self.iter > 1 { "--iter repeats" } else { "--allow-failure is about" };
+            return Err(usage(format!("{flag} a command, and there is none; give the command to run.")));
         }
-        let thresholds = self.thresholds.wanted()?;
+        let thresholds = self.thresholds.wanted()?.or_else(|| manifest.thresholds());
         let environment = Environment::of_process();
         let context = Context::detect(&environment, Path::new("."));
         // All that can be wrong before the benchmarks is said before them: they may take hours.
@@ -164,6 +167,17 @@ impl Run {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Takes the command and its files from the file of the repository, unless it is said what to measure.
+    fn take_command(&mut self, manifest: &Manifest) {
+        if self.benchmark.is_given() || !self.file.is_empty() {
+            return;
+        }
+        if let Some(given) = manifest.command() {
+            self.benchmark.take(&given);
+        }
+        self.file = manifest.files();
     }
 
     /// On CI, where machines come and go, a project that is named after the machine would be a new one again and again.

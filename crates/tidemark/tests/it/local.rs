@@ -15,24 +15,30 @@ use crate::{
 };
 
 /// A machine on which Tidemark was never used, with a repository.
-struct Machine {
+pub(crate) struct Machine {
     folder: TempDir,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("widget")).unwrap();
-        repository(&folder.path().join("widget"));
-        Self { folder }
+        let machine = Self { folder };
+        std::fs::create_dir(machine.widget()).unwrap();
+        repository(&machine.widget());
+        machine
     }
 
-    fn data(&self) -> PathBuf {
+    /// The repository.
+    pub(crate) fn widget(&self) -> PathBuf {
+        self.folder.path().join("widget")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join(".local/share/tidemark")
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = in_folder(&self.folder.path().join("widget"));
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = in_folder(&self.widget());
         command.env("HOME", self.folder.path()).env_remove("XDG_DATA_HOME").stdin(Stdio::null());
         command.args(arguments);
         command
@@ -43,7 +49,7 @@ impl Machine {
         self.command(&["run", "--quiet"]).args(arguments).arg(line).output().unwrap()
     }
 
-    fn serve(&self) -> Server {
+    pub(crate) fn serve(&self) -> Server {
         let mut server = Server::spawn(&mut self.command(&["serve", "--bind", "127.0.0.1:0"]));
         server.drain();
         server
@@ -51,12 +57,12 @@ impl Machine {
 }
 
 /// What a command that must work has printed.
-fn printed(output: Output) -> String {
+pub(crate) fn printed(output: Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn report(output: Output) -> Value {
+pub(crate) fn report(output: Output) -> Value {
     serde_json::from_str(&printed(output)).unwrap()
 }
 
@@ -139,7 +145,7 @@ fn what_was_meant_for_a_server_does_not_stay_here() {
     refused(machine.command(&["run"]).env("CI", "true"), "On CI the server must be named");
     let key = format!("svc_user_{}", "x".repeat(30));
     refused(machine.command(&["run"]).env("TIDEMARK_API_KEY", &key), "no server that it is for");
-    assert!(!machine.folder.path().join("widget/ran").exists() && !machine.data().exists());
+    assert!(!machine.widget().join("ran").exists() && !machine.data().exists());
 
     let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
     let local = machine

@@ -9,6 +9,7 @@ mod crash;
 mod database;
 mod full_disk;
 mod local;
+mod manifest;
 mod parse;
 mod process;
 mod report;
