@@ -4,22 +4,26 @@
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
 mod cmd;
+mod comparison;
 mod connection;
 mod context;
 mod failure;
 mod input;
+mod interleave;
 mod local;
 mod logging;
 mod manifest;
 mod output;
 mod settings;
+mod steps;
+mod transfer;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::{
-    cmd::{openapi, parse, restore, run, serve},
+    cmd::{compare, init, mock, openapi, parse, push, restore, run, serve},
     failure::Result,
     manifest::Manifest,
 };
@@ -36,8 +40,16 @@ struct Arguments {
 enum Cmd {
     /// Run benchmarks, send their results and say what became better or worse
     Run(Box<run::Run>),
+    /// Write the tidemark.toml of a repository
+    Init(init::Init),
+    /// Bring results that were kept on this machine to a server
+    Push(push::Push),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
+    /// Compare two result files, or two commits, and say what became better or worse
+    Compare(Box<compare::Compare>),
+    /// Make up results to try things out with
+    Mock(mock::Mock),
     /// Show what is known of where we are: branch, commit, pull request, machine
     Context(context::Show),
     /// Run the server
@@ -71,10 +83,14 @@ impl Cmd {
     fn run(self, manifest: Result<Manifest>) -> Result {
         match self {
             Self::Context(show) => show.run(),
+            Self::Init(init) => init.run(),
+            Self::Compare(compare) => compare.run(),
+            Self::Mock(mock) => mock.run(),
             Self::Serve(serve) => serve.run(),
             Self::Restore(restore) => restore.run(),
             Self::Openapi => openapi::print(),
             Self::Run(run) => run.run(&manifest?),
+            Self::Push(push) => manifest.and_then(|_| push.run()),
             Self::Parse(parse) => parse.run(),
         }
     }

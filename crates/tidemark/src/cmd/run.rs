@@ -1,7 +1,8 @@
 //! `tidemark run`: runs benchmarks, reads what they print, sends it to a server, or to the store on this machine, and
 //! says what it makes of it.
 
-mod command;
+mod ab;
+pub(crate) mod command;
 mod threshold;
 mod verdict;
 
@@ -91,6 +92,8 @@ pub(crate) struct Run {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    ab: ab::Against,
+    #[command(flatten)]
     benchmark: Benchmark,
 }
 
@@ -116,6 +119,9 @@ impl Run {
         if !self.benchmark.is_given() && (self.iter > 1 || self.allow_failure) {
             let flag = if self.iter > 1 { "--iter repeats" } else { "--allow-failure is about" };
             return Err(usage(format!("{flag} a command, and there is none; give the command to run.")));
+        }
+        if let Some(base) = &self.ab.ab {
+            return self.compare_with(base);
         }
         let thresholds = self.thresholds.wanted()?.or_else(|| manifest.thresholds());
         let environment = Environment::of_process();

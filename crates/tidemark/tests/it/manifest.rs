@@ -16,6 +16,7 @@ fn runs_go_by_the_file_of_their_repository() {
 
         [thresholds.latency]
         test = "percentage"
+        max_sample_size = 64
         upper_boundary = 0.05
     "#;
     fs::write(machine.widget().join("tidemark.toml"), file).unwrap();

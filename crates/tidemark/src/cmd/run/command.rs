@@ -3,7 +3,7 @@
 
 use std::{
     io::{self, Read, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
 };
@@ -13,6 +13,8 @@ use crate::{
     manifest::Given,
 };
 
+/// The variable that tells the command which side of a comparison it runs for.
+pub(crate) const SIDE: &str = "TIDEMARK_SIDE";
 /// How much of what it prints is taken at once.
 const CHUNK: usize = 1 << 16;
 
@@ -60,9 +62,17 @@ impl Benchmark {
     /// Runs the command to its end. Its output is shown on standard error while it comes, unless it is to be quiet;
     /// then what it wrote to standard error is shown only if it failed.
     pub(crate) fn run(&self, quiet: bool) -> Result<Ended> {
+        self.run_in(None, quiet)
+    }
+
+    /// The same in another folder, for a side of a comparison.
+    pub(crate) fn run_in(&self, side: Option<(&Path, &str)>, quiet: bool) -> Result<Ended> {
         let mut command = self.command()?;
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
+        }
+        if let Some((folder, name)) = side {
+            command.current_dir(folder).env(SIDE, name);
         }
         command.stdout(Stdio::piped());
         if quiet {
