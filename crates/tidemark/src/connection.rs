@@ -3,16 +3,22 @@
 use std::time::Duration;
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Settings};
+use tidemark_client::{Client, Credential, Error, Retry, Settings};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    failure::{Exit, Failure, Result},
+    local,
+};
 
 /// The arguments of every command that talks to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
-    /// The address of the server, such as http://localhost:6610
+    /// The address of the server, such as http://localhost:6610; without one, results stay on this machine
     #[arg(long, value_name = "URL", env = "TIDEMARK_HOST")]
-    pub(crate) host: Option<Url>,
+    host: Option<Url>,
+    /// Use the results on this machine, whatever server is named elsewhere
+    #[arg(long)]
+    local: bool,
     /// A key of a user or a project
     #[arg(
         long,
@@ -43,33 +49,39 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A client of the server that is named.
+    /// The server that is named; none if the results on this machine are meant.
+    pub(crate) fn host(&self) -> Option<&Url> {
+        self.host.as_ref().filter(|_| !self.local)
+    }
+
+    /// Whether it was said in so many words that the results on this machine are meant.
+    pub(crate) fn is_surely_local(&self) -> bool {
+        self.local
+    }
+
+    /// A client of the server that is named, or of the store on this machine.
     pub(crate) fn client(&self) -> Result<Client> {
-        let Some(host) = self.host.clone() else {
-            return Err(Failure::with(
-                Exit::Usage,
-                "No server is named: give its address with --host or in TIDEMARK_HOST; `tidemark serve` starts one on \
-                 http://localhost:6610, and --dry-run needs none.",
-            ));
+        let credential = self.credential()?;
+        let Some(host) = self.host().cloned() else {
+            if credential.is_some() && !self.local {
+                return Err(Failure::with(
+                    Exit::Usage,
+                    "There is a key or token, but no server that it is for: give its address with --host or in \
+                     TIDEMARK_HOST, or use the results on this machine with --local.",
+                ));
+            }
+            return local::client(credential);
         };
         let settings = Settings {
             host,
-            credential: self.credential()?,
+            credential,
             timeout: Duration::from_secs(self.timeout),
             attempts: self.attempts,
             first_wait: Duration::from_secs(self.retry_after),
             longest_wait: Duration::from_secs(self.max_retry_after),
             insecure: self.insecure_host,
         };
-        Ok(Client::new(settings, |retry| {
-            eprintln!(
-                "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
-                retry.reason.trim_end_matches('.'),
-                retry.attempt,
-                retry.attempts,
-                retry.wait.as_secs()
-            );
-        }))
+        Ok(Client::new(settings, tell_of_retry))
     }
 
     /// The credential, if there is one. It is read here and not with the flags, as what is wrong with a flag is said
@@ -89,6 +101,17 @@ impl Connection {
     pub(crate) fn is_of_project(&self) -> bool {
         self.key.as_ref().is_some_and(|key| key.contains("_run_"))
     }
+}
+
+/// Says that a request is about to be tried again.
+pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
+    eprintln!(
+        "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
+        retry.reason.trim_end_matches('.'),
+        retry.attempt,
+        retry.attempts,
+        retry.wait.as_secs()
+    );
 }
 
 impl From<Error> for Failure {

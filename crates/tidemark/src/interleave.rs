@@ -55,14 +55,28 @@ struct Side {
     /// `base` or `new`.
     word: &'static str,
     name: String,
+    /// Where the command is run.
     folder: PathBuf,
+    /// Where the repository is, and where its files are for this side.
+    root: (PathBuf, PathBuf),
+}
+
+impl Side {
+    /// A file of this side.
+    fn file(&self, file: &Path) -> PathBuf {
+        let (repository, root) = &self.root;
+        match file.strip_prefix(repository) {
+            Ok(inside) => root.join(inside),
+            Err(_) => self.folder.join(file),
+        }
+    }
 }
 
 impl Interleave<'_> {
     /// Measures both sides: base and new, then new and base, and so on, so that a machine that gets slower or faster
     /// all the while favors neither.
     pub(crate) fn run(&self) -> Result<Sides> {
-        let checkouts = Checkouts::open()?;
+        let checkouts = Checkouts::open(self.benchmark.folder())?;
         let base = checkouts.prepare("base", &self.base)?;
         let new = checkouts.prepare("new", &self.new)?;
         for side in [&base, &new] {
@@ -138,7 +152,7 @@ impl Interleave<'_> {
             }
             None if self.files.is_empty() => vec![Output::new(name, ended.output)],
             None => {
-                let read = |file: &PathBuf| Output::from_file(&side.folder.join(file));
+                let read = |file: &PathBuf| Output::from_file(&side.file(file));
                 self.files.iter().map(read).collect::<Result<_>>()?
             }
         };
@@ -165,8 +179,8 @@ struct Checkouts {
 }
 
 impl Checkouts {
-    fn open() -> Result<Self> {
-        let here = Path::new(".");
+    /// Gets ready to run things in this folder of the repository that it is in.
+    fn open(here: &Path) -> Result<Self> {
         let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
             Failure::with(
                 Exit::Usage,
@@ -190,7 +204,8 @@ impl Checkouts {
     fn prepare(&self, word: &'static str, place: &Place) -> Result<Side> {
         let Place::Commit(reference) = place else {
             let folder = self.repository.join(&self.prefix);
-            return Ok(Side { word, name: "work tree".to_owned(), folder });
+            let root = (self.repository.clone(), self.repository.clone());
+            return Ok(Side { word, name: "work tree".to_owned(), folder, root });
         };
         let commit = git(
             &self.repository,
@@ -208,6 +223,7 @@ impl Checkouts {
         };
         let path = folder.to_string_lossy().into_owned();
         git(&self.repository, &["worktree", "add", "--quiet", "--detach", &path, &commit])?;
+        let root = (self.repository.clone(), folder.clone());
         let folder = folder.join(&self.prefix);
         if !folder.is_dir() {
             return Err(Failure::with(
@@ -215,7 +231,7 @@ impl Checkouts {
                 format!("{reference} has no folder {}; run this from one that both sides have.", self.prefix),
             ));
         }
-        Ok(Side { word, name: reference.clone(), folder })
+        Ok(Side { word, name: reference.clone(), folder, root })
     }
 }
 

@@ -10,7 +10,9 @@ mod context;
 mod failure;
 mod input;
 mod interleave;
+mod local;
 mod logging;
+mod manifest;
 mod output;
 mod settings;
 mod steps;
@@ -20,7 +22,11 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{compare, import, mock, noise, openapi, parse, restore, run, serve};
+use self::{
+    cmd::{compare, import, init, mock, noise, openapi, parse, push, restore, run, serve},
+    failure::Result,
+    manifest::Manifest,
+};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -34,6 +40,10 @@ struct Arguments {
 enum Cmd {
     /// Run benchmarks, send their results and say what became better or worse
     Run(Box<run::Run>),
+    /// Write the tidemark.toml of a repository
+    Init(init::Init),
+    /// Bring results that were kept on this machine to a server
+    Push(push::Push),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
     /// Compare two result files, or two commits, and say what became better or worse
@@ -56,25 +66,38 @@ enum Cmd {
 }
 
 fn main() -> ExitCode {
+    let manifest = Manifest::find();
     let mut command = forget_empty(Arguments::command());
+    if let Ok(manifest) = &manifest {
+        command = manifest.apply(command);
+    }
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
-    let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
-        Cmd::Run(run) => run.run(),
-        Cmd::Parse(parse) => parse.run(),
-        Cmd::Compare(compare) => compare.run(),
-        Cmd::Import(import) => import.run(),
-        Cmd::Mock(mock) => mock.run(),
-        Cmd::Noise(noise) => noise.run(),
-        Cmd::Context(show) => show.run(),
-        Cmd::Serve(serve) => serve.run(),
-        Cmd::Restore(restore) => restore.run(),
-        Cmd::Openapi => openapi::print(),
-    };
-    match done {
+    let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
+    match arguments.command.run(manifest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.exit_code()
+        }
+    }
+}
+
+impl Cmd {
+    /// Does what was asked for. What is wrong with the file of the repository matters to those who go by it.
+    fn run(self, manifest: Result<Manifest>) -> Result {
+        match self {
+            Self::Context(show) => show.run(),
+            Self::Init(init) => init.run(),
+            Self::Compare(compare) => compare.run(),
+            Self::Mock(mock) => mock.run(),
+            Self::Noise(noise) => noise.run(),
+            Self::Serve(serve) => serve.run(),
+            Self::Restore(restore) => restore.run(),
+            Self::Openapi => openapi::print(),
+            Self::Run(run) => run.run(&manifest?),
+            Self::Push(push) => manifest.and_then(|_| push.run()),
+            Self::Import(import) => manifest.and_then(|_| import.run()),
+            Self::Parse(parse) => parse.run(),
         }
     }
 }

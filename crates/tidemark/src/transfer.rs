@@ -101,14 +101,19 @@ fn deliver(
     if dry_run {
         return Ok(copied);
     }
-    let (mut sending, mut sent) = (Steps::new("Sending reports", Some(count), quiet), 0);
+    let (mut sent, mut without_units) = (0, false);
+    let mut sending = Steps::new("Sending reports", Some(count), quiet);
     for (index, is_missing) in missing.into_iter().enumerate() {
         let mut one = || -> Result<bool> {
             let Some(Parcel { run, units }) = parcel(index, is_missing)? else { return Ok(false) };
             let made = run::create(to, run)?;
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
-                to.send(&measures_of(target).update(&id, &patch))?;
+                match to.send(&measures_of(target).update(&id, &patch)) {
+                    // Whoever may send results need not be one who may change measures.
+                    Err(Error::Refused { .. }) => without_units = true,
+                    told => drop(told?),
+                }
             }
             Ok(true)
         };
@@ -121,6 +126,12 @@ fn deliver(
         }
     }
     sending.end();
+    if without_units {
+        eprintln!(
+            "warning: The server did not let us say in which units its new measures are; somebody who may change {target} \
+             can."
+        );
+    }
     Ok(copied)
 }
 

@@ -190,6 +190,27 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
 }
 
 #[test]
+fn the_command_of_the_repository_is_run_in_each_checkout() {
+    let desk = Desk::open();
+    fs::write(
+        desk.repository().join("tidemark.toml"),
+        "command = 'sh sub/bench.sh > results.json'\nfile = ['results.json']\n",
+    )
+    .unwrap();
+    // The script reads its factor from the folder that it is run in.
+    for (factor, message) in [("10\n", "fast"), ("12\n", "slow")] {
+        fs::write(desk.repository().join("factor"), factor).unwrap();
+        git(&desk.repository(), &["add", "."]);
+        git(&desk.repository(), &["commit", "--quiet", "--message", message]);
+    }
+    let output = desk.bench(&["run", "--ab", "HEAD~1", "--format", "json", "--quiet"]);
+    assert!(output.status.success(), "{output:?}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["comparisons"][0]["verdict"], "regression", "{found}");
+    assert!(desk.is_tidy());
+}
+
+#[test]
 fn two_commits_are_measured_in_turn() {
     let desk = Desk::open();
     git(&desk.repository(), &["commit", "--quiet", "--all", "--message", "second"]);

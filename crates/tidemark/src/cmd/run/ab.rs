@@ -12,7 +12,7 @@ use crate::{
 pub(crate) struct Against {
     /// Compare the work tree with this commit instead of sending anything: run the command for both in turn, --iter
     /// times each (6 unless given)
-    #[arg(long, value_name = "BASE", requires = "command", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "BASE", conflicts_with = "dry_run")]
     pub(crate) ab: Option<String>,
     /// A command for the shell that prepares each side once, such as a build
     #[arg(long, value_name = "COMMAND", requires = "ab")]
@@ -24,6 +24,12 @@ pub(crate) struct Against {
 impl Run {
     /// Runs both sides and says how they compare.
     pub(super) fn compare_with(&self, base: &str) -> Result {
+        if !self.benchmark.is_given() {
+            return Err(Failure::with(
+                Exit::Usage,
+                "--ab runs a command, and there is none; give the command to run.",
+            ));
+        }
         let interleave = Interleave {
             base: Place::Commit(base.to_owned()),
             new: Place::WorkTree,
