@@ -55,7 +55,7 @@ impl Init {
         let answers = if self.yes {
             found
         } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            ask(found)?
+            ask(&found)?
         } else {
             return Err(Failure::with(
                 Exit::Usage,
@@ -86,7 +86,7 @@ fn found(root: &Path) -> Answers {
 }
 
 /// Asks for each, with what was found as what nothing stands for.
-fn ask(found: Answers) -> Result<Answers> {
+fn ask(found: &Answers) -> Result<Answers> {
     eprintln!("Return takes what is in brackets.\n");
     let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
         text.parse::<ResourceId>().map(|id| id.to_string()).map_err(|error| error.to_string())
