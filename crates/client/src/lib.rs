@@ -15,9 +15,10 @@ pub use request::{Answer, Request};
 pub use resource::*;
 use serde::de::DeserializeOwned;
 use tidemark_api::Url;
+pub use ureq::http;
 use ureq::{
     Agent,
-    http::{header, request::Builder},
+    http::{Response, header, request::Builder},
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
@@ -74,9 +75,18 @@ pub struct Retry<'a> {
     pub attempts: u32,
 }
 
+/// A server that is reached without a network: it gets a request and has its answer.
+pub type Inside = Box<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
+
+/// What brings a request to the server and the answer back.
+enum Transport {
+    Http(Agent),
+    Inside(Inside),
+}
+
 /// A client of one server.
 pub struct Client {
-    agent: Agent,
+    transport: Transport,
     settings: Settings,
     base: String,
     on_retry: Box<dyn Fn(&Retry<'_>)>,
@@ -85,7 +95,6 @@ pub struct Client {
 impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
-        let base = settings.host.as_ref().trim_end_matches('/').to_owned();
         let mut config = Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
@@ -94,10 +103,20 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false);
         // Reading the certificates of the system takes longer than everything else.
-        if base.starts_with("https:") {
+        if settings.host.as_ref().starts_with("https:") {
             config = config.tls_config(tls(settings.insecure));
         }
-        Self { agent: config.build().new_agent(), settings, base, on_retry: Box::new(on_retry) }
+        Self::over(Transport::Http(config.build().new_agent()), settings, on_retry)
+    }
+
+    /// The same for a server inside this program. The host only names it, and time limits are its own.
+    pub fn inside(server: Inside, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+        Self::over(Transport::Inside(server), settings, on_retry)
+    }
+
+    fn over(transport: Transport, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+        let base = settings.host.as_ref().trim_end_matches('/').to_owned();
+        Self { transport, settings, base, on_retry: Box::new(on_retry) }
     }
 
     /// Sends a request and reads what is answered.
@@ -136,26 +155,43 @@ impl Client {
         if let Some(Credential(text)) = &self.settings.credential {
             request = request.header(header::AUTHORIZATION, format!("Bearer {text}"));
         }
-        let answer = match body {
-            Some(body) => request
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(body.as_slice())
-                .map_err(ureq::Error::from)
-                .and_then(|request| self.agent.run(request)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
-        };
-        let failed = |error| Attempt::failed(&error, self.settings.timeout);
-        let mut answer = answer.map_err(failed)?;
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let answer = request
+            .body(body.as_deref())
+            .map_err(ureq::Error::from)
+            .and_then(|request| self.transport.send(request))
+            .map_err(|error| Attempt::failed(&error, self.settings.timeout))?;
         let status = answer.status().as_u16();
         let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
         let number = |name| text(name)?.parse().ok();
         let retry_after = text("retry-after").and_then(|asked| wait(&asked, text("date").as_deref()));
         let location = text("location");
         let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
-        let bytes = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(failed)?;
         match status {
-            200..300 => Ok(Answer { bytes, total, truncated, kind: PhantomData }),
-            _ => Err(Attempt::answered(status, &bytes, retry_after, location.as_deref())),
+            200..300 => Ok(Answer { bytes: answer.into_body(), total, truncated, kind: PhantomData }),
+            _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
+        }
+    }
+}
+
+impl Transport {
+    /// Sends a request and reads the whole answer.
+    fn send(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
+        let (head, body) = request.into_parts();
+        match self {
+            Self::Inside(server) => {
+                Ok(server(http::Request::from_parts(head, body.map(<[u8]>::to_vec).unwrap_or_default())))
+            }
+            Self::Http(agent) => {
+                let answer = match body {
+                    Some(body) => agent.run(http::Request::from_parts(head, body)),
+                    None => agent.run(http::Request::from_parts(head, ())),
+                };
+                let (head, mut body) = answer?.into_parts();
+                Ok(Response::from_parts(head, body.with_config().limit(ANSWER_MAX).read_to_vec()?))
+            }
         }
     }
 }

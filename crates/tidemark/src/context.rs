@@ -78,6 +78,12 @@ impl Context {
     }
 }
 
+/// The name of the repository of a folder, or else of the folder.
+pub(crate) fn repository_name(folder: &Path) -> Option<String> {
+    let of_folder = || folder.file_name()?.to_str().map(str::to_owned);
+    Repository::find(folder).and_then(|repository| repository.name).or_else(of_folder)
+}
+
 /// The arguments of `tidemark context`.
 #[derive(clap::Args)]
 pub(crate) struct Show {

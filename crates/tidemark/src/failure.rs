@@ -33,7 +33,7 @@ pub(crate) enum Exit {
 }
 
 /// One sentence: what was wrong and what to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     sentence: String,
     exit: Exit,
@@ -47,6 +47,12 @@ impl Failure {
     /// A failure with a number of its own.
     pub(crate) fn with(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit }
+    }
+
+    /// The same, with another sentence after it.
+    pub(crate) fn and(mut self, sentence: &str) -> Self {
+        self.sentence = format!("{} {sentence}", self.sentence);
+        self
     }
 
     /// What the program ends with.

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     connection::Connection,
     failure::{Exit, Failure, Result, print},
+    manifest,
     output::{self, Column, Table},
 };
 
@@ -35,7 +36,12 @@ impl<A: Args> Args for Later<A> {
                 // What all verbs share can stand after each of them.
                 command = command.mut_args(|flag| flag.global(true));
             }
-            crate::forget_empty(command).about(about)
+            let mut command = crate::forget_empty(command);
+            // What is wrong with the file is said by those who go by it.
+            if let Ok(manifest) = manifest::here() {
+                command = manifest.apply(command);
+            }
+            command.about(about)
         })
     }
 

@@ -1,6 +1,8 @@
-//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server and says what it makes of it.
+//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server, or to the store on this machine, and
+//! says what it makes of it.
 
-mod command;
+mod ab;
+pub(crate) mod command;
 pub(crate) mod threshold;
 pub(crate) mod verdict;
 
@@ -22,6 +24,8 @@ use crate::{
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
     input::{Output, Reading},
+    local,
+    manifest::{self, Manifest},
 };
 
 /// The arguments of `tidemark run`.
@@ -68,7 +72,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     backdate: Option<i64>,
     /// Leave failed runs of the command out instead of stopping
-    #[arg(long, requires = "command")]
+    #[arg(long)]
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
@@ -81,12 +85,14 @@ pub(crate) struct Run {
     /// Print nothing but the report
     #[arg(long, short)]
     quiet: bool,
-    /// Read results from this file, after the command if there is one; repeat it for several
+    /// Read results from this file, after the command if there is one; - is standard input; repeat it for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     /// Run and read, but send nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    ab: ab::Against,
     #[command(flatten)]
     benchmark: Benchmark,
 }
@@ -108,19 +114,25 @@ struct Measured {
 }
 
 impl Run {
-    pub(crate) fn run(self) -> Result {
-        if self.iter > 1 && !self.benchmark.is_given() {
-            return Err(usage("--iter repeats a command, and there is none; give the command to run."));
+    pub(crate) fn run(mut self) -> Result {
+        let manifest = manifest::here()?;
+        self.take_command(manifest);
+        if !self.benchmark.is_given() && (self.iter > 1 || self.allow_failure) {
+            let flag = if self.iter > 1 { "--iter repeats" } else { "--allow-failure is about" };
+            return Err(usage(format!("{flag} a command, and there is none; give the command to run.")));
         }
-        let thresholds = self.thresholds.wanted()?;
+        if let Some(base) = &self.ab.ab {
+            return self.compare_with(base);
+        }
+        let thresholds = self.thresholds.wanted()?.or_else(|| manifest.thresholds());
         let environment = Environment::of_process();
         let context = Context::detect(&environment, Path::new("."));
         // All that can be wrong before the benchmarks is said before them: they may take hours.
         let target = if self.dry_run {
             None
         } else {
-            let client = self.connection.client()?;
             self.check_project(&environment, &context)?;
+            let client = self.connection.client()?;
             self.check_branch(&context)?;
             server::version(&client)?;
             Some((client, self.start_point(&context)?))
@@ -164,9 +176,27 @@ impl Run {
         }
     }
 
+    /// Takes the command and its files from the file of the repository, unless it is said what to measure.
+    fn take_command(&mut self, manifest: &Manifest) {
+        if self.benchmark.is_given() || !self.file.is_empty() {
+            return;
+        }
+        if let Some(given) = manifest.command() {
+            self.benchmark.take(&given);
+        }
+        self.file = manifest.files();
+    }
+
     /// On CI, where machines come and go, a project that is named after the machine would be a new one again and again.
     fn check_project(&self, environment: &Environment, context: &Context) -> Result {
         let on_ci = context.system.is_some() || environment.is_set("CI");
+        // The machine will be gone with its results, and every run would pass as the first one.
+        if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
+            return Err(usage(
+                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
+                 results on this machine, if it lasts.",
+            ));
+        }
         if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
             return Err(usage(
                 "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
@@ -273,10 +303,18 @@ impl Run {
         }
         let colors =
             io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let target = self.connection.target()?;
-        let host = target.host.0.as_str().trim_end_matches('/');
-        let link = format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid);
-        print(&format!("{}\n{link}\n", verdict::show(report, colors)))
+        let end = match self.connection.target()?.host {
+            Some((host, _)) => {
+                let host = host.as_str().trim_end_matches('/');
+                format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid)
+            }
+            None => format!(
+                "Kept on this machine in {} as {}; `tidemark serve` shows it, and `tidemark push` brings it to a server.",
+                local::place()?,
+                report.project.slug
+            ),
+        };
+        print(&format!("{}\n{end}\n", verdict::show(report, colors)))
     }
 }
 

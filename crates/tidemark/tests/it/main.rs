@@ -4,15 +4,23 @@
 
 mod backup;
 mod client;
+mod compare;
 mod completions;
 mod context;
 mod crash;
 mod database;
 mod desk;
 mod full_disk;
+mod import;
+mod init;
+mod local;
 mod login;
+mod manifest;
+mod mock;
+mod noise;
 mod parse;
 mod process;
+mod push;
 mod report;
 mod resource;
 mod run;

@@ -198,7 +198,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
     assert!(!lab.work().join("ran").exists(), "who is not there is noticed before the benchmarks run");
     let output = lab.command(&[&good]).env("TIDEMARK_HOST", "").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("tidemark serve"), "{output:?}");
+    assert!(text(&output.stderr).contains("no server that it is for"), "{output:?}");
 }
 
 #[test]

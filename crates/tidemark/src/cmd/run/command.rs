@@ -3,12 +3,18 @@
 
 use std::{
     io::{self, Read, Write},
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
 };
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    failure::{Exit, Failure, Result},
+    manifest::Given,
+};
 
+/// The variable that tells the command which side of a comparison it runs for.
+pub(crate) const SIDE: &str = "TIDEMARK_SIDE";
 /// How much of what it prints is taken at once.
 const CHUNK: usize = 1 << 16;
 
@@ -27,6 +33,9 @@ pub(crate) struct Benchmark {
     /// The command that runs the benchmarks: one word is for the shell, several are a program and its arguments
     #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
+    /// Where it is run; here if not given.
+    #[arg(skip)]
+    folder: Option<PathBuf>,
 }
 
 /// How a command ended.
@@ -43,10 +52,33 @@ impl Benchmark {
         !self.command.is_empty()
     }
 
+    /// Takes the command of the file of the repository.
+    pub(crate) fn take(&mut self, given: &Given<'_>) {
+        self.command = given.words.to_vec();
+        self.exec |= !given.is_line;
+        self.folder = Some(given.folder.to_owned());
+    }
+
+    /// Where it is run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("."))
+    }
+
     /// Runs the command to its end. Its output is shown on standard error while it comes, unless it is to be quiet;
     /// then what it wrote to standard error is shown only if it failed.
     pub(crate) fn run(&self, quiet: bool) -> Result<Ended> {
+        self.run_in(None, quiet)
+    }
+
+    /// The same in another folder, for a side of a comparison.
+    pub(crate) fn run_in(&self, side: Option<(&Path, &str)>, quiet: bool) -> Result<Ended> {
         let mut command = self.command()?;
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        if let Some((folder, name)) = side {
+            command.current_dir(folder).env(SIDE, name);
+        }
         command.stdout(Stdio::piped());
         if quiet {
             command.stderr(Stdio::piped());
