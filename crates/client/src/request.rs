@@ -91,7 +91,7 @@ impl<T: DeserializeOwned> Answer<T> {
     /// The value that was answered.
     pub fn read(&self) -> Result<T, Error> {
         let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
-        serde_json::from_slice(text).map_err(strange)
+        serde_json::from_slice(text).map_err(|error| strange(&error))
     }
 }
 
@@ -101,11 +101,11 @@ impl<T> Answer<T> {
         if self.bytes.is_empty() {
             return Ok("null");
         }
-        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(strange)
+        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(|error| strange(&error))
     }
 }
 
-fn strange(error: serde_json::Error) -> Error {
+fn strange(error: &serde_json::Error) -> Error {
     Error::Strange { reason: format!("its answer is not what this program knows ({error})") }
 }
 

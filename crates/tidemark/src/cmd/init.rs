@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_api::{Adapter, ResourceId, Slug, Url};
+use tidemark_api::{Adapter, ResourceId, Slug, Url, measure};
+use tidemark_stats::Worse;
 
 use self::detect::Tool;
 use crate::{
@@ -55,7 +56,7 @@ impl Init {
         let answers = if self.yes {
             found
         } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            ask(found)?
+            ask(&found)?
         } else {
             return Err(Failure::with(
                 Exit::Usage,
@@ -86,7 +87,7 @@ fn found(root: &Path) -> Answers {
 }
 
 /// Asks for each, with what was found as what nothing stands for.
-fn ask(found: Answers) -> Result<Answers> {
+fn ask(found: &Answers) -> Result<Answers> {
     eprintln!("Return takes what is in brackets.\n");
     let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
         text.parse::<ResourceId>().map(|id| id.to_string()).map_err(|error| error.to_string())
@@ -160,13 +161,18 @@ impl Answers {
                 format!("file = [{}]\n", files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(", "))
             }
         };
+        let measure = detect::measure(*adapter);
+        let side = match measure::built_in(measure).map(|measure| measure.worse) {
+            Some(Worse::Down) => "lower_boundary",
+            _ => "upper_boundary",
+        };
         let share = tolerance / 100.0;
         format!(
             "# What `tidemark run` goes by in this repository; flags and variables win over it. Keys do not belong here.\n\
              project = {}\n{host}adapter = {}\ncommand = {}\n{files}\n\
              # More than {tolerance} % worse than the mean of the newest values is a regression. With ten values or more, a\n\
-             # t_test with upper_boundary = 0.99 learns from them how much is noise.\n\
-             [thresholds.latency]\ntest = \"percentage\"\nmax_sample_size = 16\nupper_boundary = {share}\n",
+             # t_test with {side} = 0.99 learns from them how much is noise. Measures that are not named are not judged.\n\
+             [thresholds.{measure}]\ntest = \"percentage\"\nmax_sample_size = 16\n{side} = {share}\n",
             quoted(project),
             quoted(adapter.as_str()),
             quoted(command),
