@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_api::{Adapter, ResourceId, Slug, Url};
+use tidemark_api::{Adapter, ResourceId, Slug, Url, measure};
+use tidemark_stats::Worse;
 
 use self::detect::Tool;
 use crate::{
@@ -160,13 +161,18 @@ impl Answers {
                 format!("file = [{}]\n", files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(", "))
             }
         };
+        let measure = detect::measure(*adapter);
+        let side = match measure::built_in(measure).map(|measure| measure.worse) {
+            Some(Worse::Down) => "lower_boundary",
+            _ => "upper_boundary",
+        };
         let share = tolerance / 100.0;
         format!(
             "# What `tidemark run` goes by in this repository; flags and variables win over it. Keys do not belong here.\n\
              project = {}\n{host}adapter = {}\ncommand = {}\n{files}\n\
              # More than {tolerance} % worse than the mean of the newest values is a regression. With ten values or more, a\n\
-             # t_test with upper_boundary = 0.99 learns from them how much is noise.\n\
-             [thresholds.latency]\ntest = \"percentage\"\nmax_sample_size = 16\nupper_boundary = {share}\n",
+             # t_test with {side} = 0.99 learns from them how much is noise. Measures that are not named are not judged.\n\
+             [thresholds.{measure}]\ntest = \"percentage\"\nmax_sample_size = 16\n{side} = {share}\n",
             quoted(project),
             quoted(adapter.as_str()),
             quoted(command),

@@ -30,6 +30,9 @@ fn a_repository_tells_how_it_is_measured() {
         assert!(file.contains(&format!("adapter = \"{adapter}\"\n")), "{file}");
         assert!(file.contains(&format!("command = \"{command}")), "{file}");
     }
+    put("Cargo.toml", "[dependencies]\ngungraun = \"1\"");
+    assert!(written(&machine, &["--force"]).contains("\n[thresholds.instructions]\n"));
+    put("Cargo.toml", "[workspace]");
     let kept = machine.command(&["init", "--yes"]).output().unwrap();
     assert_eq!(kept.status.code(), Some(2), "{kept:?}");
     assert!(String::from_utf8_lossy(&kept.stderr).contains("--force replaces it"), "{kept:?}");

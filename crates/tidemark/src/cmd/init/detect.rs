@@ -100,6 +100,19 @@ pub(super) fn detect(root: &Path) -> Option<&'static Tool> {
     })
 }
 
+/// The measure of a tool that tells most.
+pub(super) fn measure(adapter: Adapter) -> &'static str {
+    match adapter {
+        Adapter::RustGungraun
+        | Adapter::RustIaiCallgrind
+        | Adapter::RustGungraunJson
+        | Adapter::RustGungraunStdout
+        | Adapter::RustIai => "instructions",
+        Adapter::JsBenchmark => "throughput",
+        _ => "latency",
+    }
+}
+
 /// The root and the folders below it, two levels deep, without what is built, fetched or hidden.
 fn folders(root: &Path) -> Vec<PathBuf> {
     let mut all = vec![root.to_owned()];
