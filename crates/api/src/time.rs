@@ -124,6 +124,18 @@ impl From<Millis> for Timestamp {
     }
 }
 
+impl From<Timestamp> for Millis {
+    fn from(moment: Timestamp) -> Self {
+        Self(moment.0 / MILLI)
+    }
+}
+
+impl fmt::Display for Millis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
 impl<'de> Deserialize<'de> for Millis {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // In a query string it is text.

@@ -2,6 +2,10 @@
 //! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
 
 mod error;
+pub mod job;
+pub mod perf;
+pub mod project;
+pub mod report;
 pub mod run;
 pub mod server;
 
@@ -12,8 +16,8 @@ pub use error::Error;
 use serde::{Serialize, de::DeserializeOwned};
 use tidemark_api::Url;
 use ureq::{
-    Agent,
-    http::{Request, header},
+    Agent, AsSendBody, Body,
+    http::{Request, Response, header},
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
@@ -82,18 +86,14 @@ impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-        let mut config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
-            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
-            .http_status_as_error(false)
-            // A credential is for the host that was named, not for one that it points at.
-            .max_redirects(0)
-            .max_redirects_will_error(false);
-        // Reading the certificates of the system takes longer than everything else.
-        if base.starts_with("https:") {
-            config = config.tls_config(tls(settings.insecure));
-        }
-        Self { agent: config.build().new_agent(), settings, base, on_retry: Box::new(on_retry) }
+        let agent = agent(&base, settings.timeout, settings.insecure);
+        Self { agent, settings, base, on_retry: Box::new(on_retry) }
+    }
+
+    /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
+    pub fn hasty(&self, timeout: Duration) -> Self {
+        let settings = Settings { attempts: 1, timeout, ..self.settings.clone() };
+        Self { agent: self.agent.clone(), settings, base: self.base.clone(), on_retry: Box::new(|_| ()) }
     }
 
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
@@ -145,8 +145,8 @@ impl Client {
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(body)
                 .map_err(ureq::Error::from)
-                .and_then(|request| self.agent.run(request)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
+                .and_then(|request| self.run(request)),
+            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
         };
         let failed = |error| Attempt::failed(&error, self.settings.timeout);
         let mut answer = answer.map_err(failed)?;
@@ -164,6 +164,28 @@ impl Client {
             _ => Err(Attempt::answered(status, &bytes, retry_after, location.as_deref())),
         }
     }
+
+    fn run(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>, ureq::Error> {
+        let timeout = Some(self.settings.timeout);
+        self.agent.run(self.agent.configure_request(request).timeout_global(timeout).build())
+    }
+}
+
+/// What sends requests to the host of an address, as every request of this program is sent: a limit on the whole of it,
+/// no redirects, and trust in what the system trusts.
+pub fn agent(base: &str, timeout: Duration, insecure: bool) -> Agent {
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        // A credential is for the host that was named, not for one that it points at.
+        .max_redirects(0)
+        .max_redirects_will_error(false);
+    // Reading the certificates of the system takes longer than everything else.
+    if base.starts_with("https:") {
+        config = config.tls_config(tls(insecure));
+    }
+    config.build().new_agent()
 }
 
 /// Trusts what the system trusts.

@@ -5,7 +5,10 @@ use std::time::Duration;
 use tidemark_api::{Jwt, PlainKey, Url};
 use tidemark_client::{Client, Credential, Error, Settings};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    ci::Patience,
+    failure::{Exit, Failure, Result},
+};
 
 /// The arguments of every command that talks to a server.
 #[derive(clap::Args)]
@@ -83,6 +86,16 @@ impl Connection {
             (None, None) => return Ok(None),
         };
         Ok(Credential::new(text))
+    }
+
+    /// How patient it is, with others than the server as well.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            timeout: Duration::from_secs(self.timeout),
+            attempts: self.attempts,
+            first_wait: Duration::from_secs(self.retry_after),
+            longest_wait: Duration::from_secs(self.max_retry_after),
+        }
     }
 
     /// Whether the key belongs to a project, which then needs not be named.

@@ -30,6 +30,8 @@ pub(crate) enum Exit {
     Refused = 7,
     /// The server did not answer.
     Unreachable = 8,
+    /// The results are recorded, but somebody could not be told.
+    Untold = 9,
 }
 
 /// One sentence: what was wrong and what to do.

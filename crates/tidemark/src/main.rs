@@ -3,14 +3,18 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod ci;
 mod cmd;
 mod connection;
 mod context;
 mod failure;
+mod history;
 mod input;
 mod logging;
 mod output;
+mod progress;
 mod settings;
+mod verdict;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 

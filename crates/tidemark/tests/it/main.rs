@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod backup;
+mod ci;
 mod client;
+mod code_host;
 mod context;
 mod crash;
 mod database;
 mod full_disk;
+mod job;
 mod parse;
 mod process;
 mod report;
