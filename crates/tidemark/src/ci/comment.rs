@@ -91,7 +91,9 @@ impl Comment<'_> {
     fn heading(&self) -> Block {
         let sign = match self.rows.first().map(|row| row.verdict) {
             Some(Verdict::Regression) => "❌ ",
-            Some(Verdict::Improvement | Verdict::Pass) => "✅ ",
+            // It is an alert, too: somebody wanted to know.
+            Some(Verdict::Improvement) => "⚠️ ",
+            Some(Verdict::Pass) => "✅ ",
             Some(Verdict::NoBaseline | Verdict::NoThreshold) | None => "⚪ ",
         };
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])

@@ -48,9 +48,8 @@ impl GitLab {
     /// Writes the note, or writes it anew if it is there.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
         let marker = marker(&comment.report.project.slug, id);
-        let text = comment.within(Dialect::Folding, NOTE_MAX - marker.len() - 2);
-        // A comment in HTML would take what follows on the next line with it.
-        let body = json!({ "body": format!("{marker}\n\n{text}") });
+        let text = comment.within(Dialect::Folding, NOTE_MAX - marker.len() - 1);
+        let body = json!({ "body": format!("{marker}\n{text}") });
         let notes = format!("/projects/{}/merge_requests/{}/notes", self.project, self.number);
         for attempt in 1.. {
             let written = self.find_note(&notes, &marker).and_then(|found| match found {

@@ -12,6 +12,7 @@ use std::{
     time::Instant,
 };
 
+use clap::ArgAction;
 use tidemark_adapters::Results;
 use tidemark_api::{
     Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, ResourceId,
@@ -106,15 +107,15 @@ pub(crate) struct Run {
     /// Run and read, but send nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    benchmark: Benchmark,
     #[command(flatten, next_help_heading = "CI")]
     ci: CiFlags,
     #[command(flatten, next_help_heading = "Jobs")]
     job: JobFlags,
     /// What scripts of long ago still say; it has no meaning any more
-    #[arg(long = "deprecated", aliases = ["else-branch", "endif-branch", "no-hash"], hide = true)]
-    _deprecated: bool,
-    #[command(flatten)]
-    benchmark: Benchmark,
+    #[arg(long = "deprecated", aliases = ["else-branch", "endif-branch", "no-hash"], hide = true, action = ArgAction::Count)]
+    _deprecated: u8,
 }
 
 /// How a report is printed.

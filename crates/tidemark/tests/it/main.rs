@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod action;
 mod backup;
 mod ci;
 mod client;

@@ -300,3 +300,51 @@ fn a_project_is_made_after_the_repository() {
     assert_eq!(first["project"]["name"], "widget");
     assert_eq!(first["project"]["uuid"], second["project"]["uuid"]);
 }
+
+#[test]
+fn build_times_and_sizes_are_measured() {
+    let lab = Lab::open();
+    for (file, size) in [("a/app", 3), ("b/app", 5), ("lib", 7)] {
+        let path = lab.work().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x".repeat(size)).unwrap();
+    }
+    let measured = |arguments: &[&str]| {
+        let mut command = lab.command(&["--json", "--quiet", "--branch", "main"]);
+        let report = lab.report(command.args(arguments));
+        let results =
+            report["results"].as_array().unwrap().iter().flat_map(|results| results.as_array().unwrap());
+        let mut found: Vec<(String, String, f64)> = Vec::new();
+        for result in results {
+            for measure in result["measures"].as_array().unwrap() {
+                let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+                let value = measure["metric"]["value"].as_f64().unwrap();
+                found.push((name(&result["benchmark"]), name(&measure["measure"]), value));
+            }
+        }
+        found
+    };
+    let size = |file: &str, size: f64| (file.to_owned(), "File Size".to_owned(), size);
+    // Files of the same name are told apart by their paths.
+    let files = ["--file-size", "a/app", "--file-size", "b/app", "--file-size", "lib"];
+    assert_eq!(measured(&files), [size("a/app", 3.0), size("b/app", 5.0), size("lib", 7.0)]);
+    let both = measured(&[
+        "--build-time",
+        "--file-size",
+        "new",
+        "--adapter",
+        "go_bench",
+        "sleep 0.2; printf ab > new",
+    ]);
+    assert_eq!(both[0], size("new", 2.0));
+    assert_eq!((both[1].0.as_str(), both[1].1.as_str()), ("sleep 0.2; printf ab > new", "Build Time"));
+    assert!((0.2..20.0).contains(&both[1].2), "{both:?}");
+    let times = measured(&["--build-time", "--iter", "2", "--", "sleep", "0.01"]);
+    assert_eq!(times.len(), 2);
+    assert_eq!(times[0].0, "sleep 0.01");
+    let missing = lab.run(&["--branch", "main", "--file-size", "missing"]);
+    assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+    // What scripts of long ago say is taken and has no meaning.
+    let old = ["--no-hash", "--else-branch", "--file-size", "lib"];
+    assert_eq!(measured(&old), [size("lib", 7.0)]);
+}
