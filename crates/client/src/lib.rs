@@ -5,9 +5,10 @@ mod error;
 mod request;
 mod resource;
 pub mod run;
+pub mod series;
 pub mod server;
 
-use std::{marker::PhantomData, sync::Arc, thread, time::Duration};
+use std::{marker::PhantomData, rc::Rc, sync::Arc, thread, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
@@ -17,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tidemark_api::Url;
 pub use ureq::http;
 use ureq::{
-    Agent,
+    Agent, AsSendBody, Body,
     http::{Response, header, request::Builder},
     tls::{Certificate, RootCerts, TlsConfig},
 };
@@ -76,9 +77,10 @@ pub struct Retry<'a> {
 }
 
 /// A server that is reached without a network: it gets a request and has its answer.
-pub type Inside = Box<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
+pub type Inside = Rc<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
 
 /// What brings a request to the server and the answer back.
+#[derive(Clone)]
 enum Transport {
     Http(Agent),
     Inside(Inside),
@@ -95,18 +97,14 @@ pub struct Client {
 impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
-        let mut config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
-            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
-            .http_status_as_error(false)
-            // A credential is for the host that was named, not for one that it points at.
-            .max_redirects(0)
-            .max_redirects_will_error(false);
-        // Reading the certificates of the system takes longer than everything else.
-        if settings.host.as_ref().starts_with("https:") {
-            config = config.tls_config(tls(settings.insecure));
-        }
-        Self::over(Transport::Http(config.build().new_agent()), settings, on_retry)
+        let agent = agent(settings.host.as_ref(), settings.timeout, settings.insecure);
+        Self::over(Transport::Http(agent), settings, on_retry)
+    }
+
+    /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
+    pub fn hasty(&self, timeout: Duration) -> Self {
+        let settings = Settings { attempts: 1, timeout, ..self.settings.clone() };
+        Self::over(self.transport.clone(), settings, |_| ())
     }
 
     /// The same for a server inside this program. The host only names it, and time limits are its own.
@@ -161,7 +159,7 @@ impl Client {
         let answer = request
             .body(body.as_deref())
             .map_err(ureq::Error::from)
-            .and_then(|request| self.transport.send(request))
+            .and_then(|request| self.transport.send(request, self.settings.timeout))
             .map_err(|error| Attempt::failed(&error, self.settings.timeout))?;
         let status = answer.status().as_u16();
         let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
@@ -176,9 +174,30 @@ impl Client {
     }
 }
 
+/// What sends requests to the host of an address, as every request of this program is sent: a limit on the whole of it,
+/// no redirects, and trust in what the system trusts.
+pub fn agent(base: &str, timeout: Duration, insecure: bool) -> Agent {
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        // A credential is for the host that was named, not for one that it points at.
+        .max_redirects(0)
+        .max_redirects_will_error(false);
+    // Reading the certificates of the system takes longer than everything else.
+    if base.starts_with("https:") {
+        config = config.tls_config(tls(insecure));
+    }
+    config.build().new_agent()
+}
+
 impl Transport {
     /// Sends a request and reads the whole answer.
-    fn send(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
+    fn send(
+        &self,
+        request: http::Request<Option<&[u8]>>,
+        timeout: Duration,
+    ) -> Result<Response<Vec<u8>>, ureq::Error> {
         let (head, body) = request.into_parts();
         match self {
             Self::Inside(server) => {
@@ -186,14 +205,22 @@ impl Transport {
             }
             Self::Http(agent) => {
                 let answer = match body {
-                    Some(body) => agent.run(http::Request::from_parts(head, body)),
-                    None => agent.run(http::Request::from_parts(head, ())),
+                    Some(body) => run(agent, http::Request::from_parts(head, body), timeout),
+                    None => run(agent, http::Request::from_parts(head, ()), timeout),
                 };
                 let (head, mut body) = answer?.into_parts();
                 Ok(Response::from_parts(head, body.with_config().limit(ANSWER_MAX).read_to_vec()?))
             }
         }
     }
+}
+
+fn run(
+    agent: &Agent,
+    request: http::Request<impl AsSendBody>,
+    timeout: Duration,
+) -> Result<Response<Body>, ureq::Error> {
+    agent.run(agent.configure_request(request).timeout_global(Some(timeout)).build())
 }
 
 /// How long `Retry-After` asks to wait: seconds, or a date, which is held against the server's own clock.

@@ -6,6 +6,7 @@ use tidemark_api::{Jwt, PlainKey, Url};
 use tidemark_client::{Client, Credential, Error, Retry, Settings};
 
 use crate::{
+    ci::Patience,
     failure::{Exit, Failure, Result},
     local,
     logins::Logins,
@@ -98,6 +99,18 @@ impl Connection {
         self.local
     }
 
+    /// Adds to a refusal whose it is, where somebody may have meant a server.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let is_here = || self.target().is_ok_and(|target| target.host.is_none());
+        if self.local || !failure.is(Exit::Refused) || !is_here() {
+            return failure;
+        }
+        failure.and(
+            "No server is named, so that the results on this machine were asked; name one with --host, or by \
+             `tidemark login`.",
+        )
+    }
+
     /// A client of this server with this credential.
     pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
         let settings = Settings {
@@ -165,6 +178,16 @@ impl Connection {
                 Exit::Usage,
                 "No server is named: give its address with --host or in TIDEMARK_HOST.",
             )),
+        }
+    }
+
+    /// How patient it is, with others than the server as well.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            timeout: Duration::from_secs(self.timeout),
+            attempts: self.attempts,
+            first_wait: Duration::from_secs(self.retry_after),
+            longest_wait: Duration::from_secs(self.max_retry_after),
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Exit {
     Refused = 7,
     /// The server did not answer.
     Unreachable = 8,
+    /// The results are recorded, but somebody could not be told.
+    Untold = 9,
 }
 
 /// One sentence: what was wrong and what to do.
@@ -53,6 +55,11 @@ impl Failure {
     pub(crate) fn and(mut self, sentence: &str) -> Self {
         self.sentence = format!("{} {sentence}", self.sentence);
         self
+    }
+
+    /// Whether it is of this kind.
+    pub(crate) fn is(&self, exit: Exit) -> bool {
+        self.exit == exit
     }
 
     /// What the program ends with.

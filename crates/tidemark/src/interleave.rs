@@ -136,7 +136,7 @@ impl Interleave<'_> {
     /// Runs the command once for a side; nothing if it failed and may.
     fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
         let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.word, side.name);
-        let ended = self.benchmark.run_in(Some((&side.folder, side.word)), self.quiet)?;
+        let ended = self.benchmark.run_in(Some((&side.folder, side.word)), &name, self.quiet)?;
         let outputs = match ended.failure {
             Some(reason) if self.allow_failure => {
                 eprintln!("warning: {name}: the benchmark command {reason}; the round is left out.");

@@ -1,7 +1,7 @@
 //! The store on this machine: the whole server inside this process, without a port, on the database that
 //! `tidemark serve` would use. It may run beside a server and beside others of its kind.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use axum::{Router, body::Body};
 use http_body_util::BodyExt;
@@ -51,7 +51,7 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
         longest_wait: Duration::from_secs(30),
         insecure: false,
     };
-    Ok(Client::inside(Box::new(move |request| local.answer(request)), settings, connection::tell_of_retry))
+    Ok(Client::inside(Rc::new(move |request| local.answer(request)), settings, connection::tell_of_retry))
 }
 
 /// Where the store is, for people.

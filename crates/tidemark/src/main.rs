@@ -3,11 +3,13 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod ci;
 mod cmd;
 mod comparison;
 mod connection;
 mod context;
 mod failure;
+mod history;
 mod input;
 mod interleave;
 mod local;
@@ -15,10 +17,12 @@ mod logging;
 mod logins;
 mod manifest;
 mod output;
+mod progress;
 mod resource;
 mod settings;
 mod steps;
 mod transfer;
+mod verdict;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 

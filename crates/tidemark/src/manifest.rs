@@ -147,7 +147,7 @@ impl Manifest {
     ///
     /// The server and the project are for every command that can be told them by a variable, the rest is for runs.
     pub(crate) fn apply(&self, command: Command) -> Command {
-        let Entries { project, host, testbed, adapter, average, fold, iter, error_on_alert, ci, .. } =
+        let Entries { project, host, testbed, adapter, average, fold, error_on_alert, ci, .. } =
             &self.entries;
         let everywhere = [
             ("TIDEMARK_HOST", host.as_ref().map(|Address(host)| host.to_string())),
@@ -159,7 +159,6 @@ impl Manifest {
             ("adapter", adapter.map(|word| word.as_str().to_owned())),
             ("average", average.map(|word| word.as_str().to_owned())),
             ("fold", fold.map(|word| word.as_str().to_owned())),
-            ("iter", iter.map(|count| count.to_string())),
             ("error_on_alert", yes(*error_on_alert)),
             ("ci_only_on_alert", yes(ci.only_on_alert)),
             ("ci_only_thresholds", yes(ci.only_thresholds)),
@@ -193,6 +192,11 @@ impl Manifest {
     pub(crate) fn command(&self) -> Option<Given<'_>> {
         let Line { words, is_line } = self.entries.command.as_ref()?;
         Some(Given { folder: &self.folder, words, is_line: *is_line })
+    }
+
+    /// How often a benchmark command is run.
+    pub(crate) fn iter(&self) -> Option<u32> {
+        self.entries.iter.map(NonZeroU32::get)
     }
 
     /// The files that the benchmark command writes its results to.

@@ -78,7 +78,8 @@ pub(crate) trait Verb: Subcommand {
 
 impl<V: Verb> Noun<V> {
     pub(crate) fn run(&self) -> Result {
-        self.verb.run(&Session { client: self.connection.client()?, json: self.format.json })
+        let session = Session { client: self.connection.client()?, json: self.format.json };
+        self.verb.run(&session).map_err(|failure| self.connection.explain(failure))
     }
 }
 

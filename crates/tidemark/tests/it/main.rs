@@ -2,8 +2,11 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod action;
 mod backup;
+mod ci;
 mod client;
+mod code_host;
 mod compare;
 mod completions;
 mod context;
@@ -13,6 +16,7 @@ mod desk;
 mod full_disk;
 mod import;
 mod init;
+mod job;
 mod local;
 mod login;
 mod manifest;

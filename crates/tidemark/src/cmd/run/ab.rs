@@ -12,7 +12,7 @@ use crate::{
 pub(crate) struct Against {
     /// Compare the work tree with this commit instead of sending anything: run the command for both in turn, --iter
     /// times each (6 unless given)
-    #[arg(long, value_name = "BASE", conflicts_with = "dry_run")]
+    #[arg(long, value_name = "BASE", conflicts_with_all = ["dry_run", "build_time", "file_size", "image"])]
     pub(crate) ab: Option<String>,
     /// A command for the shell that prepares each side once, such as a build
     #[arg(long, value_name = "COMMAND", requires = "ab")]
@@ -30,6 +30,17 @@ impl Run {
                 "--ab runs a command, and there is none; give the command to run.",
             ));
         }
+        let format = match self.format {
+            Format::Human => show::Format::Human,
+            Format::Json => show::Format::Json,
+            Format::Markdown => show::Format::Markdown,
+            Format::Html => {
+                return Err(Failure::with(
+                    Exit::Usage,
+                    "A comparison is not printed as HTML; use --format markdown, json or human.",
+                ));
+            }
+        };
         let interleave = Interleave {
             base: Place::Commit(base.to_owned()),
             new: Place::WorkTree,
@@ -37,15 +48,11 @@ impl Run {
             benchmark: &self.benchmark,
             files: &self.file,
             reading: &self.reading,
-            rounds: if self.iter > 1 { self.iter } else { ROUNDS },
+            rounds: self.iter.unwrap_or(ROUNDS),
             allow_failure: self.allow_failure,
             quiet: self.quiet,
         };
         let outcome = interleave.run()?.compare(&self.ab.judging)?;
-        let format = match self.format {
-            Format::Human => show::Format::Human,
-            Format::Json => show::Format::Json,
-        };
         print(&outcome.show(format))?;
         match outcome.regressions() {
             1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
