@@ -216,6 +216,14 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
         read(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &expected))
     }
 
+    /// TOML has no other whole numbers.
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::invalid_type(Unexpected::Signed(number), &self)),
+        }
+    }
+
     /// To JSON, `2.0` is as whole as `2`.
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
         let Self { read, expected } = self;

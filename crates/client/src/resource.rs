@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
     AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Confirm,
-    Invitation, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch,
-    MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember, NewOrganization, NewPlot,
-    NewProject, NewProjectKey, NewProjectMember, NewReport, NewTestbed, NewThreshold, NewToken, NewUserKey,
-    OneMetric, Organization, OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery,
-    Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
-    ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report,
-    ReportFilter, ResourceId, Signup, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
-    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
-    UserKeyCreated, UserKeyPatch, UserPatch,
+    Invitation, Job, JobUuid, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter,
+    MemberPatch, MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember,
+    NewOrganization, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewTestbed,
+    NewThreshold, NewToken, NewUserKey, OneMetric, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey,
+    ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch,
+    ProjectPermission, Report, ReportFilter, ResourceId, Signup, Testbed, TestbedFilter, TestbedPatch,
+    Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User,
+    UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch,
 };
 
 use crate::Request;
@@ -212,6 +212,11 @@ pub fn metric(project: &ResourceId, metric: MetricUuid) -> Request<OneMetric> {
 /// Metrics over time.
 pub fn perf(project: &ResourceId, query: &PerfQuery) -> Request<Perf> {
     Request::get(&[&"projects", project, &"perf"]).query(query)
+}
+
+/// A job, with its output once it has ended.
+pub fn job(project: &ResourceId, job: JobUuid) -> Request<Job> {
+    Request::get(&[&"projects", project, &"jobs", &job])
 }
 
 /// Signs up; a link is mailed.

@@ -117,7 +117,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         idempotency_key: None,
     };
     let started = Instant::now();
-    let error = run::create(&client, new).unwrap_err();
+    let error = run::create(&client, new, None).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
     assert_eq!(
         error.to_string(),

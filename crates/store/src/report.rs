@@ -236,6 +236,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         results: None,
         alerts: None,
         counts: ReportCounts { results, alerts: AlertCounts::default() },
+        job: None,
         created,
     };
     Ok(Found { id, metrics, report })

@@ -3,11 +3,14 @@
 use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Settings};
+use tidemark_client::{Client, Credential, Error, Retry, Settings};
 
 use crate::{
+    ci::Patience,
     failure::{Exit, Failure, Result},
+    local,
     logins::Logins,
+    manifest,
 };
 
 /// What the help puts these arguments under, apart from those that a command is about.
@@ -16,9 +19,12 @@ const SERVER: &str = "Server";
 /// The arguments of every command that talks to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
-    /// The address of the server, such as http://localhost:6610
+    /// The address of the server, such as http://localhost:6610; without one, results stay on this machine
     #[arg(long, help_heading = SERVER, value_name = "URL", env = "TIDEMARK_HOST")]
     host: Option<Url>,
+    /// Use the results on this machine, whatever server is named elsewhere
+    #[arg(long, help_heading = SERVER)]
+    local: bool,
     /// A key of a user or a project
     #[arg(
         long,
@@ -51,7 +57,8 @@ pub(crate) struct Connection {
 
 /// Which server is meant and by what it knows us, each with where that was said.
 pub(crate) struct Target {
-    pub(crate) host: (Url, Means),
+    /// None is the store on this machine.
+    pub(crate) host: Option<(Url, Means)>,
     /// A key or a token.
     pub(crate) credential: Option<(String, Means)>,
 }
@@ -61,6 +68,7 @@ pub(crate) struct Target {
 pub(crate) enum Means {
     Flag,
     Environment,
+    Repository,
     Login,
 }
 
@@ -69,17 +77,38 @@ impl fmt::Display for Means {
         formatter.write_str(match self {
             Self::Flag => "flag",
             Self::Environment => "environment",
+            Self::Repository => manifest::FILE,
             Self::Login => "stored login",
         })
     }
 }
 
 impl Connection {
-    /// A client of the server that is meant.
+    /// A client of the server that is meant, or of the store on this machine.
     pub(crate) fn client(&self) -> Result<Client> {
         let target = self.target()?;
         let credential = target.credential.map(|(text, _)| credential(&text)).transpose()?;
-        Ok(self.client_of(target.host.0, credential))
+        match target.host {
+            Some((host, _)) => Ok(self.client_of(host, credential)),
+            None => local::client(credential),
+        }
+    }
+
+    /// Whether it was said in so many words that the results on this machine are meant.
+    pub(crate) fn is_surely_local(&self) -> bool {
+        self.local
+    }
+
+    /// Adds to a refusal whose it is, where somebody may have meant a server.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let is_here = || self.target().is_ok_and(|target| target.host.is_none());
+        if self.local || !failure.is(Exit::Refused) || !is_here() {
+            return failure;
+        }
+        failure.and(
+            "No server is named, so that the results on this machine were asked; name one with --host, or by \
+             `tidemark login`.",
+        )
     }
 
     /// A client of this server with this credential.
@@ -93,39 +122,20 @@ impl Connection {
             longest_wait: Duration::from_secs(self.max_retry_after),
             insecure: self.insecure_host,
         };
-        Client::new(settings, |retry| {
-            eprintln!(
-                "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
-                retry.reason.trim_end_matches('.'),
-                retry.attempt,
-                retry.attempts,
-                retry.wait.as_secs()
-            );
-        })
+        Client::new(settings, tell_of_retry)
     }
 
-    /// The server that is meant, by a flag, the environment or a stored login; and the credential from the same places. A
-    /// stored one is for its own server only.
+    /// The server that is meant, by a flag, the environment, the file of the repository or a stored login; and the
+    /// credential from the same places. A stored one is for its own server only.
     pub(crate) fn target(&self) -> Result<Target> {
-        let given = self.host.clone().map(|host| (means("TIDEMARK_HOST", host.as_str()), host));
-        // With all that is needed at hand, nobody looks into the file.
-        let stored = match (&given, self.key.is_some() || self.token.is_some()) {
-            (Some(_), true) => Logins::default(),
-            _ => Logins::load()?,
-        };
-        let host = match given {
-            Some((means, host)) => (host, means),
-            None => match stored.current() {
-                Some(host) => (host, Means::Login),
-                None => {
-                    return Err(Failure::with(
-                        Exit::Usage,
-                        "No server is named: give its address with --host or in TIDEMARK_HOST, or `tidemark login`; \
-                         `tidemark serve` starts one on http://localhost:6610, and --dry-run needs none.",
-                    ));
-                }
-            },
-        };
+        let manifest = manifest::here()?;
+        let given = self.host.clone().filter(|_| !self.local).map(|host| {
+            let means = match means("TIDEMARK_HOST", host.as_str()) {
+                Means::Flag if manifest.host() == Some(&host) => Means::Repository,
+                means => means,
+            };
+            (host, means)
+        });
         // They are read here and not with the flags, as what is wrong with a flag is said with its value.
         let wrong =
             |what: &str, error| Failure::with(Exit::Usage, format!("The {what} cannot be used: {error}."));
@@ -138,9 +148,26 @@ impl Connection {
                 token.parse::<Jwt>().map_err(|error| wrong("token", error))?;
                 Some((token.clone(), means("TIDEMARK_API_TOKEN", token)))
             }
-            (None, None) => stored.credential(&host.0).map(|text| (text.to_owned(), Means::Login)),
+            (None, None) => None,
         };
-        Ok(Target { host, credential })
+        // With all that is needed at hand, nobody looks into the file.
+        if self.local || (given.is_some() && credential.is_some()) {
+            return Ok(Target { host: given, credential });
+        }
+        let stored = Logins::load()?;
+        let host = given.or_else(|| Some((stored.current()?, Means::Login)));
+        match (&host, &credential) {
+            (None, Some(_)) => Err(Failure::with(
+                Exit::Usage,
+                "There is a key or token, but no server that it is for: give its address with --host or in \
+                 TIDEMARK_HOST, or use the results on this machine with --local.",
+            )),
+            (Some((url, _)), None) => {
+                let credential = stored.credential(url).map(|text| (text.to_owned(), Means::Login));
+                Ok(Target { host, credential })
+            }
+            _ => Ok(Target { host, credential }),
+        }
     }
 
     /// The server and the credential that a flag or the environment names, for a login.
@@ -151,6 +178,16 @@ impl Connection {
                 Exit::Usage,
                 "No server is named: give its address with --host or in TIDEMARK_HOST.",
             )),
+        }
+    }
+
+    /// How patient it is, with others than the server as well.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            timeout: Duration::from_secs(self.timeout),
+            attempts: self.attempts,
+            first_wait: Duration::from_secs(self.retry_after),
+            longest_wait: Duration::from_secs(self.max_retry_after),
         }
     }
 
@@ -173,6 +210,17 @@ fn means(variable: &str, value: &str) -> Means {
         Err(_) => text == value,
     };
     if env::var(variable).is_ok_and(is_same) { Means::Environment } else { Means::Flag }
+}
+
+/// Says that a request is about to be tried again.
+pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
+    eprintln!(
+        "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
+        retry.reason.trim_end_matches('.'),
+        retry.attempt,
+        retry.attempts,
+        retry.wait.as_secs()
+    );
 }
 
 impl From<Error> for Failure {

@@ -3,16 +3,26 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod ci;
 mod cmd;
+mod comparison;
 mod connection;
 mod context;
 mod failure;
+mod history;
 mod input;
+mod interleave;
+mod local;
 mod logging;
 mod logins;
+mod manifest;
 mod output;
+mod progress;
 mod resource;
 mod settings;
+mod steps;
+mod transfer;
+mod verdict;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 
@@ -28,18 +38,21 @@ use self::{
         auth::AuthVerb,
         benchmark::BenchmarkVerb,
         branch::BranchVerb,
+        compare,
         completions::{Completions, Man},
+        import, init,
         invitation::InvitationVerb,
         key::KeyVerb,
         login::{LogIn, LogOut, WhoAmI},
         measure::MeasureVerb,
         member::MemberVerb,
         metric::MetricVerb,
-        openapi,
+        mock, noise, openapi,
         organization::OrganizationVerb,
         parse, perf,
         plot::PlotVerb,
         project::ProjectVerb,
+        push,
         report::ReportVerb,
         restore, run, serve,
         server::ServerVerb,
@@ -47,6 +60,7 @@ use self::{
         threshold::ThresholdVerb,
         user::UserVerb,
     },
+    failure::Result,
     resource::{Later, Noun},
 };
 
@@ -62,8 +76,20 @@ struct Arguments {
 enum Cmd {
     /// Run benchmarks, send their results and say what became better or worse
     Run(Box<Later<run::Run>>),
+    /// Write the tidemark.toml of a repository
+    Init(init::Init),
+    /// Bring results that were kept on this machine to a server
+    Push(Later<push::Push>),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
+    /// Compare two result files, or two commits, and say what became better or worse
+    Compare(Box<Later<compare::Compare>>),
+    /// Bring results of the past from files or from another server
+    Import(Box<Later<import::Import>>),
+    /// Make up results to try things out with
+    Mock(mock::Mock),
+    /// Measure how much this machine varies, and say what to do about it
+    Noise(noise::Noise),
     /// Show what is known of where we are: branch, commit, pull request, machine
     Context(context::Show),
     /// Run the server
@@ -73,7 +99,7 @@ enum Cmd {
     /// Keep a key for a server, so that it need not be given each time
     Login(Later<LogIn>),
     /// Forget the key of a server
-    Logout(LogOut),
+    Logout(Later<LogOut>),
     /// Say who you are to which server
     Whoami(Later<WhoAmI>),
     /// Organizations: who owns projects
@@ -132,45 +158,57 @@ enum Cmd {
 fn main() -> ExitCode {
     let mut command = forget_empty(Arguments::command());
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
-    let done = match arguments.unwrap_or_else(|error| error.format(&mut command).exit()).command {
-        Cmd::Run(run) => run.0.run(),
-        Cmd::Parse(parse) => parse.run(),
-        Cmd::Context(show) => show.run(),
-        Cmd::Serve(serve) => serve.run(),
-        Cmd::Restore(restore) => restore.run(),
-        Cmd::Login(login) => login.0.run(),
-        Cmd::Logout(logout) => logout.run(),
-        Cmd::Whoami(whoami) => whoami.0.run(),
-        Cmd::Organization(noun) => noun.0.run(),
-        Cmd::Member(noun) => noun.0.run(),
-        Cmd::Invitation(noun) => noun.0.run(),
-        Cmd::Project(noun) => noun.0.run(),
-        Cmd::Report(noun) => noun.0.run(),
-        Cmd::Perf(query) => query.0.run(),
-        Cmd::Plot(noun) => noun.0.run(),
-        Cmd::Branch(noun) => noun.0.run(),
-        Cmd::Testbed(noun) => noun.0.run(),
-        Cmd::Benchmark(noun) => noun.0.run(),
-        Cmd::Measure(noun) => noun.0.run(),
-        Cmd::Metric(noun) => noun.0.run(),
-        Cmd::Threshold(noun) => noun.0.run(),
-        Cmd::Alert(noun) => noun.0.run(),
-        Cmd::Archive(archive) => archive.0.run(true),
-        Cmd::Unarchive(archive) => archive.0.run(false),
-        Cmd::User(noun) => noun.0.run(),
-        Cmd::Token(noun) => noun.0.run(),
-        Cmd::Server(noun) => noun.0.run(),
-        Cmd::Audit(noun) => noun.0.run(),
-        Cmd::Auth(noun) => noun.0.run(),
-        Cmd::Completions(completions) => completions.run(Arguments::command()),
-        Cmd::Man(man) => man.run(Arguments::command()),
-        Cmd::Openapi => openapi::print(),
-    };
-    match done {
+    let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());
+    match arguments.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.exit_code()
+        }
+    }
+}
+
+impl Cmd {
+    fn run(self) -> Result {
+        match self {
+            Self::Run(run) => run.0.run(),
+            Self::Init(init) => init.run(),
+            Self::Push(push) => push.0.run(),
+            Self::Parse(parse) => parse.run(),
+            Self::Compare(compare) => compare.0.run(),
+            Self::Import(import) => import.0.run(),
+            Self::Mock(mock) => mock.run(),
+            Self::Noise(noise) => noise.run(),
+            Self::Context(show) => show.run(),
+            Self::Serve(serve) => serve.run(),
+            Self::Restore(restore) => restore.run(),
+            Self::Login(login) => login.0.run(),
+            Self::Logout(logout) => logout.0.run(),
+            Self::Whoami(whoami) => whoami.0.run(),
+            Self::Organization(noun) => noun.0.run(),
+            Self::Member(noun) => noun.0.run(),
+            Self::Invitation(noun) => noun.0.run(),
+            Self::Project(noun) => noun.0.run(),
+            Self::Report(noun) => noun.0.run(),
+            Self::Perf(query) => query.0.run(),
+            Self::Plot(noun) => noun.0.run(),
+            Self::Branch(noun) => noun.0.run(),
+            Self::Testbed(noun) => noun.0.run(),
+            Self::Benchmark(noun) => noun.0.run(),
+            Self::Measure(noun) => noun.0.run(),
+            Self::Metric(noun) => noun.0.run(),
+            Self::Threshold(noun) => noun.0.run(),
+            Self::Alert(noun) => noun.0.run(),
+            Self::Archive(archive) => archive.0.run(true),
+            Self::Unarchive(archive) => archive.0.run(false),
+            Self::User(noun) => noun.0.run(),
+            Self::Token(noun) => noun.0.run(),
+            Self::Server(noun) => noun.0.run(),
+            Self::Audit(noun) => noun.0.run(),
+            Self::Auth(noun) => noun.0.run(),
+            Self::Completions(completions) => completions.run(Arguments::command()),
+            Self::Man(man) => man.run(Arguments::command()),
+            Self::Openapi => openapi::print(),
         }
     }
 }

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     connection::Connection,
     failure::{Exit, Failure, Result, print},
+    manifest,
     output::{self, Column, Table},
 };
 
@@ -35,7 +36,12 @@ impl<A: Args> Args for Later<A> {
                 // What all verbs share can stand after each of them.
                 command = command.mut_args(|flag| flag.global(true));
             }
-            crate::forget_empty(command).about(about)
+            let mut command = crate::forget_empty(command);
+            // What is wrong with the file is said by those who go by it.
+            if let Ok(manifest) = manifest::here() {
+                command = manifest.apply(command);
+            }
+            command.about(about)
         })
     }
 
@@ -72,7 +78,8 @@ pub(crate) trait Verb: Subcommand {
 
 impl<V: Verb> Noun<V> {
     pub(crate) fn run(&self) -> Result {
-        self.verb.run(&Session { client: self.connection.client()?, json: self.format.json })
+        let session = Session { client: self.connection.client()?, json: self.format.json };
+        self.verb.run(&session).map_err(|failure| self.connection.explain(failure))
     }
 }
 

@@ -31,7 +31,11 @@ where
     T: Send + 'static,
 {
     let now = app.clock.now();
-    let credential = Credential::read(&parts.headers, &app.signer, &app.config.security.key_prefix, now);
+    let credential = match Credential::read(&parts.headers, &app.signer, &app.config.security.key_prefix, now)
+    {
+        Credential::None if app.embedded => Credential::Database,
+        credential => credential,
+    };
     let looked_up = credential.clone();
     let (caller, first_use, loaded) = app
         .db

@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf};
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::failure::{Failure, Result, print};
+use crate::{
+    failure::{Failure, Result, print},
+    manifest,
+};
 
 /// The arguments of `tidemark completions`.
 #[derive(clap::Args)]
@@ -16,6 +19,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self, mut table: Command) -> Result {
+        manifest::disregard();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut table, "tidemark", &mut script);
         print(&String::from_utf8_lossy(&script))
@@ -32,6 +36,7 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(&self, table: Command) -> Result {
+        manifest::disregard();
         let failed = |error| {
             Failure::new(format!("The manual pages cannot be written to {} ({error}).", self.out.display()))
         };

@@ -98,17 +98,15 @@ impl LogOut {
 impl WhoAmI {
     pub(crate) fn run(&self) -> Result {
         let target = self.connection.target()?;
-        let (host, host_by) = target.host;
-        let caller = match &target.credential {
-            Some((text, _)) => {
-                Some(self.connection.client_of(host.clone(), Some(credential(text)?)).send(&caller())?)
-            }
+        let (host, host_by) = target.host.unzip();
+        let caller = match target.credential {
+            Some(_) => Some(self.connection.client()?.send(&caller())?),
             None => None,
         };
         let credential_by = target.credential.map(|(_, means)| means.to_string());
         if self.format.json {
             let document = json!({
-                "host": host, "host_by": host_by.to_string(), "credential_by": credential_by,
+                "host": host, "host_by": host_by.map(|means| means.to_string()), "credential_by": credential_by,
                 "user": caller.as_ref().and_then(|caller| caller.user.as_ref()),
                 "project": caller.as_ref().and_then(|caller| caller.project.as_ref()),
             });
@@ -120,8 +118,12 @@ impl WhoAmI {
         if let Some(means) = credential_by {
             table.push(["Credential from".to_owned(), means]);
         }
-        table.push(["Server".to_owned(), host.to_string()]);
-        table.push(["Server from".to_owned(), host_by.to_string()]);
+        let server =
+            host.map_or_else(|| "none: results stay on this machine".to_owned(), |host| host.to_string());
+        table.push(["Server".to_owned(), server]);
+        if let Some(means) = host_by {
+            table.push(["Server from".to_owned(), means.to_string()]);
+        }
         print(&table.to_string())
     }
 }

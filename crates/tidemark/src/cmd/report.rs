@@ -9,12 +9,14 @@ use tidemark_api::{
 use tidemark_client::reports;
 use uuid::Uuid;
 
-use super::run::{threshold::Thresholds, verdict};
+use super::run::threshold::Thresholds;
 use crate::{
     failure::{Exit, Failure, Result},
+    history::History,
     input::{Output, Reading},
     output,
     resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional},
+    verdict,
 };
 
 /// What can be done with reports.
@@ -232,7 +234,7 @@ impl Shown for Report {
 
     fn more(&self) -> String {
         if self.results.as_ref().is_some_and(|results| !results.is_empty()) {
-            verdict::show(self, false)
+            verdict::show(self, &verdict::rows(self), &History::default(), false)
         } else {
             String::new()
         }
