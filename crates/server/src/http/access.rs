@@ -31,7 +31,7 @@ where
     T: Send + 'static,
 {
     let now = app.clock.now();
-    let credential = Credential::read(&parts.headers, &app.signer, &app.config.security.key_prefix, now);
+    let credential = Credential::read(parts, app, now);
     let looked_up = credential.clone();
     let (caller, first_use, loaded) = app
         .db
