@@ -1,0 +1,5 @@
+// directory: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const Directory = Unbuilt;

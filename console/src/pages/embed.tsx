@@ -1,0 +1,5 @@
+// embed: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const Embed = Unbuilt;

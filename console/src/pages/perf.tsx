@@ -1,0 +1,5 @@
+// perf: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const Perf = Unbuilt;
