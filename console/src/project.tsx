@@ -125,7 +125,10 @@ function sections(here: ProjectHere): SectionGroup[] {
       ],
     },
   ];
-  if (here.isPublic) return group;
+  if (here.isPublic) {
+    const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
+    return user() ? [...group, { sections: [own] }] : group;
+  }
   return [
     {
       sections: [
