@@ -11,7 +11,7 @@ import { Chart } from "../plot/Chart";
 import { csv, png, save } from "../plot/export";
 import { fetchSeries, type Found } from "../plot/fetch";
 import { labels, linesOf } from "../plot/lines";
-import { Picker } from "../plot/Picker";
+import { TreePicker } from "../plot/TreePicker";
 import { PinDialog } from "../plot/Pin";
 import { changes, isComplete, MOST_LINES, ofPlot, parse, permutations, pictured, type PerfQuery } from "../plot/query";
 import { ShareDialog } from "../plot/Share";
@@ -194,7 +194,7 @@ function Checklist(props: { query: PerfQuery; change: (part: Partial<PerfQuery>)
   return (
     <section class="empty">
       <h2>Choose what to see</h2>
-      <ul class="checklist">
+      <ul class="perf-checklist">
         <For each={steps}>
           {(step) => (
             <li classList={{ done: props.query[step].length > 0 }}>
@@ -257,10 +257,10 @@ function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) =
   };
   return (
     <aside class="perf-choices" aria-label="What to see">
-      <div class="chips" role="tablist" aria-label="What to see">
+      <div class="perf-tabs" role="tablist" aria-label="What to see">
         <For each={TABS}>
           {(name) => (
-            <button type="button" role="tab" id={`tab-${name}`} aria-controls="tab-panel" aria-selected={tab() === name} class="chip" onClick={() => props.change({ tab: name === "benchmarks" ? undefined : name })}>
+            <button type="button" role="tab" id={`tab-${name}`} aria-controls="tab-panel" aria-selected={tab() === name} class="perf-tab" onClick={() => props.change({ tab: name === "benchmarks" ? undefined : name })}>
               {name.replace(/^./, (letter) => letter.toUpperCase())}
               <Show when={counts()[name]}>{(count) => <span class="number muted">{count()}</span>}</Show>
             </button>
@@ -270,23 +270,23 @@ function Choices(props: { query: PerfQuery; change: (part: Partial<PerfQuery>) =
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab()}`}>
         <Show when={error()}>{(error) => <Failure error={error()} />}</Show>
         <Show when={tab() === "benchmarks"}>
-          <Picker noun="benchmark" items={with_(benchmarks(), props.series.map((series) => series.benchmark))} chosen={props.query.benchmarks} most={MOST_LINES} onChoose={(chosen) => choose({ benchmarks: chosen })} />
+          <TreePicker noun="benchmark" items={with_(benchmarks(), props.series.map((series) => series.benchmark))} chosen={props.query.benchmarks} most={MOST_LINES} onChoose={(chosen) => choose({ benchmarks: chosen })} />
         </Show>
         <Show when={tab() === "branches"}>
-          <Picker noun="branch" items={with_(branches(), props.series.map((series) => series.branch))} chosen={props.query.branches} most={MOST_LINES} detail={(branch) => older(branch.uuid)} onChoose={(chosen) => choose({ branches: chosen, heads: pairs(chosen, props.query.branches, props.query.heads) })} />
+          <TreePicker noun="branch" items={with_(branches(), props.series.map((series) => series.branch))} chosen={props.query.branches} most={MOST_LINES} detail={(branch) => older(branch.uuid)} onChoose={(chosen) => choose({ branches: chosen, heads: pairs(chosen, props.query.branches, props.query.heads) })} />
           <Show when={props.query.heads.some(Boolean)}>
             <Button kind="quiet" onClick={() => props.change({ heads: props.query.branches.map(() => "") })}>Use the current heads</Button>
           </Show>
         </Show>
         <Show when={tab() === "testbeds"}>
-          <Picker noun="testbed" items={with_(testbeds(), props.series.map((series) => series.testbed))} chosen={props.query.testbeds} most={MOST_LINES} detail={(testbed) => testbed.spec?.name} onChoose={(chosen) => choose({ testbeds: chosen, specs: pairs(chosen, props.query.testbeds, props.query.specs) })} />
+          <TreePicker noun="testbed" items={with_(testbeds(), props.series.map((series) => series.testbed))} chosen={props.query.testbeds} most={MOST_LINES} detail={(testbed) => testbed.spec?.name} onChoose={(chosen) => choose({ testbeds: chosen, specs: pairs(chosen, props.query.testbeds, props.query.specs) })} />
           <Show when={props.query.specs.some(Boolean)}>
             <Button kind="quiet" onClick={() => props.change({ specs: props.query.testbeds.map(() => "") })}>Show any spec</Button>
           </Show>
         </Show>
         <Show when={tab() === "measures"}>
           <p class="small muted perf-hint">One, or two: the second has the axis at the right.</p>
-          <Picker noun="measure" items={with_(measures(), props.series.map((series) => series.measure))} chosen={props.query.measures} most={2} detail={(measure) => measure.units} onChoose={(chosen) => choose({ measures: chosen })} />
+          <TreePicker noun="measure" items={with_(measures(), props.series.map((series) => series.measure))} chosen={props.query.measures} most={2} detail={(measure) => measure.units} onChoose={(chosen) => choose({ measures: chosen })} />
         </Show>
         <Show when={tab() === "reports"}><Reports change={props.change} /></Show>
         <Show when={tab() === "plots"}><Plots query={props.query} change={props.change} /></Show>

@@ -24,9 +24,9 @@ export function Legend(props: {
     } else props.onHide(isShown(id) ? [...props.hidden, id] : props.hidden.filter((other) => other !== id));
   };
   return (
-    <section class="legend" aria-label="Legend">
+    <section class="plot-legend" aria-label="Legend">
       <header class="row">
-        <span class="legend-shared small muted break">
+        <span class="plot-shared small muted break">
           {props.labels.shared.join(" · ")}
         </span>
         <span class="grow" />
@@ -51,7 +51,7 @@ export function Legend(props: {
               <li>
                 <button
                   type="button"
-                  class="legend-line"
+                  class="plot-line"
                   aria-pressed={isShown(line.id)}
                   title="Click hides or shows it, with shift all others"
                   onClick={(event) => toggle(line.id, event.shiftKey)}
@@ -59,7 +59,7 @@ export function Legend(props: {
                   onFocus={() => props.onFocus(line.id)}
                   onBlur={() => props.onFocus(undefined)}
                 >
-                  <i class="swatch" style={{ "background-color": lineColor(line.color ?? 0) }} />
+                  <i class="plot-swatch" style={{ "background-color": lineColor(line.color ?? 0) }} />
                   <span class="break">{props.labels.each[place()]}</span>
                 </button>
               </li>

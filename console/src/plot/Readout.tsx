@@ -13,6 +13,8 @@ export interface Links {
   path: (...segments: string[]) => string;
   /** The address of what is measured. */
   url: string | null | undefined;
+  /** Where they open: `_blank` from within a frame. */
+  target?: string | undefined;
 }
 
 export function Readout(props: { line: PerfLine; at: number; links: Links }): JSX.Element {
@@ -33,9 +35,9 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
   return (
     <>
       <div class="row between">
-        <A class="readout-value number" href={props.links.path("metrics", metricUuid(series(), place()))}>{value(number(), units())}</A>
+        <A class="readout-value number" target={props.links.target} href={props.links.path("metrics", metricUuid(series(), place()))}>{value(number(), units())}</A>
         <Show when={alert()}>
-          {(alert) => <A href={props.links.path("alerts", alert().uuid)}><Badge tone={alert().status === "active" ? "alert" : "neutral"}>{alert().status === "active" ? "alert" : `alert, ${alert().status}`}</Badge></A>}
+          {(alert) => <A target={props.links.target} href={props.links.path("alerts", alert().uuid)}><Badge tone={alert().status === "active" ? "alert" : "neutral"}>{alert().status === "active" ? "alert" : `alert, ${alert().status}`}</Badge></A>}
         </Show>
       </div>
       <strong class="break">{series().benchmark.name}</strong>
@@ -75,7 +77,7 @@ export function Readout(props: { line: PerfLine; at: number; links: Links }): JS
         <dd class="break">{series().testbed.name}<Show when={series().testbed.spec}>{(spec) => <span class="muted"> ({spec().name})</span>}</Show></dd>
         <dt>Report</dt>
         <dd>
-          <A href={props.links.path("reports", report())}>{moment(series().runs.start[run()] as number)}</A>
+          <A target={props.links.target} href={props.links.path("reports", report())}>{moment(series().runs.start[run()] as number)}</A>
           <Show when={series().iteration[place()]}>{(iteration) => <span class="muted"> run {iteration() + 1}</span>}</Show>
         </dd>
       </dl>

@@ -30,7 +30,7 @@ export function ShareDialog(props: { project: JsonProject; query: PerfQuery; ope
             <input value={title()} maxLength={64} placeholder={props.project.name} onInput={(event) => setTitle(event.currentTarget.value)} />
           </label>
           <h3>Picture</h3>
-          <img class="share-preview" src={`${image()}&theme=${isDark() ? "dark" : "light"}`} alt={`Preview: ${name()}`} width="1024" height="768" />
+          <img class="perf-preview" src={`${image()}&theme=${isDark() ? "dark" : "light"}`} alt={`Preview: ${name()}`} width="1024" height="768" />
           <Code label="Markdown" text={`[![${name().replaceAll(/[[\]]/g, "")}](${image()})](${link()})`} />
           <Code label="HTML" text={`<a href="${attribute(link())}"><img src="${attribute(image())}" alt="${attribute(name())}"></a>`} />
           <h3>Frame</h3>

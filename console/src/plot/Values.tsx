@@ -16,7 +16,7 @@ export function Values(props: { lines: readonly PerfLine[]; labels: Labels; zoom
   const part = (line: PerfLine): Range => (props.zoom ? [lowerBound(line.x, props.zoom[0]), upperBound(line.x, props.zoom[1])] : [0, line.x.length]);
   const line = createMemo(() => props.lines.find(({ id }) => id === chosen()) ?? props.lines[0]);
   return (
-    <details class="values" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="plot-values" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Values as a table</summary>
       <Show when={open()}>
         <div class="stack">

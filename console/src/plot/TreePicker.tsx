@@ -12,7 +12,7 @@ const SPARE = 8;
 /** So many are shown with their groups open at first. */
 const FEW = 40;
 
-export function Picker<T extends Named>(props: {
+export function TreePicker<T extends Named>(props: {
   noun: string;
   items: readonly T[] | undefined;
   chosen: readonly string[];
@@ -58,13 +58,13 @@ export function Picker<T extends Named>(props: {
   };
 
   return (
-    <div class="picker">
+    <div class="tree">
       <label class="search">
         <Icon name="search" size={16} />
         <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
         <input type="search" placeholder="Search" value={words()} maxLength={1024} onInput={(event) => { setWords(event.currentTarget.value); setScroll(0); }} />
       </label>
-      <div class="picker-tools small">
+      <div class="tree-tools small">
         <label class="check small">
           <Box state={stateOf(found())} disabled={!found().length || (props.most ?? Infinity) <= 2} onChange={(isIn) => put(found(), isIn)} />
           <span>{words().trim() ? `All ${count(found().length)} found` : `All ${count(props.items?.length ?? 0)}`}</span>
@@ -76,23 +76,23 @@ export function Picker<T extends Named>(props: {
         <button type="button" class="button quiet small" disabled={!props.chosen.length} onClick={() => props.onChoose([])}>Clear</button>
       </div>
       <div
-        class="picker-rows"
+        class="tree-rows"
         tabindex="0"
         role="group"
         aria-label={plural(2, props.noun).slice(2).replace(/^./, (letter) => letter.toUpperCase())}
         ref={(box) => new ResizeObserver(() => setHeight(box.clientHeight || 360)).observe(box)}
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
       >
-        <Show when={found().length} fallback={<p class="picker-none muted small">{!props.items ? "…" : props.items.length ? `No ${props.noun} is called that.` : (props.empty ?? `There is no ${props.noun} yet.`)}</p>}>
-          <div class="picker-all" style={{ height: `${shown().length * ROW}px` }}>
+        <Show when={found().length} fallback={<p class="tree-none muted small">{!props.items ? "…" : props.items.length ? `No ${props.noun} is called that.` : (props.empty ?? `There is no ${props.noun} yet.`)}</p>}>
+          <div class="tree-all" style={{ height: `${shown().length * ROW}px` }}>
             <For each={part()}>
               {(row, place) => {
                 const { node } = row;
                 const box = `${id}-${node.path}`;
                 return (
-                  <div class="picker-row" style={{ top: `${(first() + place()) * ROW}px`, "padding-left": `${row.depth * 18}px` }}>
-                    <Show when={!node.leaf} fallback={<span class="picker-leaf" />}>
-                      <button type="button" class="picker-turn" aria-expanded={isOpen(node)} aria-label={`The group ${node.path}`} onClick={() => turn(node.path)}>
+                  <div class="tree-row" style={{ top: `${(first() + place()) * ROW}px`, "padding-left": `${row.depth * 18}px` }}>
+                    <Show when={!node.leaf} fallback={<span class="tree-leaf" />}>
+                      <button type="button" class="tree-turn" aria-expanded={isOpen(node)} aria-label={`The group ${node.path}`} onClick={() => turn(node.path)}>
                         <Icon name="right" size={14} />
                       </button>
                     </Show>
