@@ -17,7 +17,7 @@ export function Directory(): JSX.Element {
         href={(project) => `/perf/${project.slug}/plots`}
         columns={[
           { title: "Name", sort: "name", cell: (project) => <>{project.name} <Show when={project.visibility === "private"}><Badge>private</Badge></Show></> },
-          { title: "Measures", wide: true, cell: (project) => <Show when={project.url}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
+          { title: "Website", wide: true, cell: (project) => <Show when={project.url}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
           { title: "Created", wide: true, end: true, cell: (project) => <span class="muted"><Time at={project.created} /></span> },
         ]}
         empty={

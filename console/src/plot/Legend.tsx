@@ -2,10 +2,9 @@
 
 import { For, Show, type JSX } from "solid-js";
 import { plural } from "../format";
-import { lineColor } from "../theme";
 import { Icon } from "../ui/Icon";
-import type { Labels } from "./lines";
-import type { PerfLine } from "./lines";
+import { colorOf } from "./colors";
+import type { Labels, PerfLine } from "./lines";
 
 export function Legend(props: {
   lines: readonly PerfLine[];
@@ -59,7 +58,7 @@ export function Legend(props: {
                   onFocus={() => props.onFocus(line.id)}
                   onBlur={() => props.onFocus(undefined)}
                 >
-                  <i class="plot-swatch" style={{ "background-color": lineColor(line.color ?? 0) }} />
+                  <i class="plot-swatch" style={{ "background-color": colorOf(line.color) }} />
                   <span class="break">{props.labels.each[place()]}</span>
                 </button>
               </li>

@@ -1,9 +1,9 @@
 // A plot as a file: the numbers as CSV, the picture as PNG.
 
-import { color, lineColor } from "../theme";
+import { colorOf, palette } from "./colors";
+import { metricUuid } from "./columns";
 import type { Found } from "./fetch";
 import type { PerfLine } from "./lines";
-import { metricUuid } from "./columns";
 
 const HEADINGS = ["start_time", "version", "hash", "report", "metric", "branch", "testbed", "benchmark", "parameters", "measure", "units", "value", "lower_value", "upper_value", "baseline", "lower_limit", "upper_limit", "alert"];
 
@@ -52,22 +52,22 @@ export async function png(plot: HTMLCanvasElement, title: string, shared: string
     x += width;
   }
   canvas.height = head + plot.height + y + row + 2 * pad;
-  context.fillStyle = color("bg");
+  context.fillStyle = palette().background;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.textBaseline = "middle";
-  context.fillStyle = color("text");
+  context.fillStyle = palette().text;
   context.font = font(17, "600");
   context.fillText(title, pad, pad + 10 * density, plot.width);
-  context.fillStyle = color("muted");
+  context.fillStyle = palette().muted;
   context.font = font(13);
   context.fillText(shared, pad, pad + 32 * density, plot.width);
   context.drawImage(plot, pad, head);
   const top = head + plot.height + pad + row / 2;
   lines.forEach((line, place) => {
     const [left, down] = places[place] as [number, number];
-    context.fillStyle = lineColor(line.color ?? 0);
+    context.fillStyle = colorOf(line.color);
     context.fillRect(pad + left, top + down - 5 * density, 10 * density, 10 * density);
-    context.fillStyle = color("text");
+    context.fillStyle = palette().text;
     context.fillText(line.label, pad + left + 16 * density, top + down);
   });
   return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture could not be made."))), "image/png"));

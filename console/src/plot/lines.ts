@@ -19,29 +19,45 @@ export function placeIn(line: PerfLine, at: number): number {
 /** The lines of series over time or over versions. The lines of the second measure go by the axis at the right. */
 export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly string[]): PerfLine[] {
   const names = labels(all).each;
-  return all.map((series, place) => {
-    const { runs, run, value, alerts } = series;
-    const of = axis === "version" ? runs.number : runs.start;
-    const order = axis === "version" ? sortedBy(run.length, (at) => of[run[at] as number] as number) : undefined;
-    const pick = (numbers: Float64Array | undefined) => (order && numbers ? Float64Array.from(order, (at) => numbers[at] as number) : numbers);
-    const back = order && new Map(Array.from(order, (from, to) => [from, to]));
-    return {
-      id: series.id,
-      label: names[place] ?? "",
-      units: series.measure.units,
-      x: Float64Array.from(order ?? run, (at) => of[order ? (run[at] as number) : at] as number),
-      y: pick(value) as Float64Array,
-      lower: pick(series.lower),
-      upper: pick(series.upper),
-      lowerLimit: pick(series.lowerLimit),
-      upperLimit: pick(series.upperLimit),
-      marks: alerts.map((alert) => ({ at: back?.get(alert.at) ?? alert.at, limit: alert.limit, active: alert.status === "active" })),
-      color: series.permutation,
-      right: series.measure.uuid !== measures[0],
-      series,
-      order,
-    };
-  });
+  return all.map((series, place) => ({
+    ...geometry(series, axis),
+    id: series.id,
+    label: names[place] ?? "",
+    units: series.measure.units,
+    color: series.permutation,
+    right: series.measure.uuid !== measures[0],
+    series,
+  }));
+}
+
+type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;
+const known: Readonly<Record<XAxis, WeakMap<Found, Geometry>>> = { date_time: new WeakMap(), version: new WeakMap() };
+
+/** The numbers of a line; once for each series, however many come after it. */
+function geometry(series: Found, axis: XAxis): Geometry {
+  const made = known[axis].get(series) ?? numbers(series, axis);
+  known[axis].set(series, made);
+  return made;
+}
+
+function numbers(series: Found, axis: XAxis): Geometry {
+  const { runs, run, value, alerts } = series;
+  const of = axis === "version" ? runs.number : runs.start;
+  const x = new Float64Array(run.length);
+  for (let at = 0; at < run.length; at++) x[at] = of[run[at] as number] as number;
+  const order = sortedBy(run.length, (at) => x[at] as number);
+  const pick = (column: Float64Array) => (order ? Float64Array.from(order, (at) => column[at] as number) : column);
+  const back = order && new Map(Array.from(order, (from, to) => [from, to]));
+  return {
+    x: pick(x),
+    y: pick(value),
+    lower: series.lower && pick(series.lower),
+    upper: series.upper && pick(series.upper),
+    lowerLimit: series.lowerLimit && pick(series.lowerLimit),
+    upperLimit: series.upperLimit && pick(series.upperLimit),
+    marks: alerts.map((alert) => ({ at: back?.get(alert.at) ?? alert.at, limit: alert.limit, active: alert.status === "active" })),
+    order,
+  };
 }
 
 export interface Labels {
