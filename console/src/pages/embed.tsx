@@ -39,7 +39,7 @@ export function Embed(): JSX.Element {
         <header class="row between">
           <h1 class="ellipsis">{title()}</h1>
           <Show when={flag("embed_logo")}>
-            <a class="brand" href={`${base()}?${search({ ...query(), tab: undefined })}`} target="_blank" rel="noopener"><img src="/icon.svg" alt="" width="20" height="20" /><span class="small">Tidemark</span></a>
+            <a class="brand" aria-label="Open it in Tidemark" href={`${base()}?${search({ ...query(), tab: undefined })}`} target="_blank" rel="noopener"><img src="/icon.svg" alt="" width="20" height="20" /><span class="small">Tidemark</span></a>
           </Show>
         </header>
       </Show>

@@ -3,6 +3,7 @@
 import { createEffect, createMemo, createSignal, createUniqueId, For, Show, type JSX } from "solid-js";
 import { count, plural } from "../format";
 import { Icon } from "../ui/Icon";
+import { toast } from "../ui/Toast";
 import { matches, rows, tree, type Named, type Node } from "./tree";
 
 /** The height of a row in pixels, as in plot.css. */
@@ -11,13 +12,15 @@ const ROW = 32;
 const SPARE = 8;
 /** So many are shown with their groups open at first. */
 const FEW = 40;
+/** When so few can be chosen, groups cannot. */
+const FEWEST = 2;
 
 export function TreePicker<T extends Named>(props: {
   noun: string;
   items: readonly T[] | undefined;
   chosen: readonly string[];
   onChoose: (chosen: readonly string[]) => void;
-  /** How many can be chosen; beyond it the oldest choice gives way. */
+  /** How many can be chosen. */
   most?: number;
   /** What stands beside a name. */
   detail?: (item: T) => JSX.Element;
@@ -50,7 +53,14 @@ export function TreePicker<T extends Named>(props: {
     const rest = props.chosen.filter((uuid) => !uuids.has(uuid));
     // What is chosen already keeps its place, and with it its color.
     const next = isIn ? [...props.chosen, ...[...uuids].filter((uuid) => !chosen().has(uuid))] : rest;
-    props.onChoose(props.most && next.length > props.most ? (props.most <= 2 ? next.slice(-props.most) : next.slice(0, props.most)) : next);
+    const most = props.most ?? Infinity;
+    if (next.length <= most) props.onChoose(next);
+    // Of a few the newest choice counts, of many the first ones.
+    else if (most <= FEWEST) props.onChoose(next.slice(-most));
+    else {
+      toast(`A plot holds ${plural(most, props.noun)}: the first ones were taken.`);
+      props.onChoose(next.slice(0, most));
+    }
   };
   const stateOf = (items: readonly T[]): State => {
     const some = items.reduce((sum, { uuid }) => sum + (chosen().has(uuid) ? 1 : 0), 0);
@@ -66,7 +76,7 @@ export function TreePicker<T extends Named>(props: {
       </label>
       <div class="tree-tools small">
         <label class="check small">
-          <Box state={stateOf(found())} disabled={!found().length || (props.most ?? Infinity) <= 2} onChange={(isIn) => put(found(), isIn)} />
+          <Box state={stateOf(found())} disabled={!found().length || (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(found(), isIn)} />
           <span>{words().trim() ? `All ${count(found().length)} found` : `All ${count(props.items?.length ?? 0)}`}</span>
         </label>
         <span class="grow" />
@@ -97,7 +107,7 @@ export function TreePicker<T extends Named>(props: {
                       </button>
                     </Show>
                     <label for={box} title={node.path}>
-                      <Box id={box} state={stateOf(node.leaves)} disabled={!node.leaf && (props.most ?? Infinity) <= 2} onChange={(isIn) => put(node.leaves, isIn)} />
+                      <Box id={box} state={stateOf(node.leaves)} disabled={!node.leaf && (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(node.leaves, isIn)} />
                       <span class="ellipsis" classList={{ group: !node.leaf }}>{node.label}</span>
                       <Show when={node.leaf} fallback={<span class="muted small number">{count(node.leaves.length)}</span>}>
                         {(leaf) => <span class="muted small nowrap">{props.detail?.(leaf())}</span>}
