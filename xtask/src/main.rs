@@ -5,9 +5,11 @@
 
 mod bench;
 mod conformance;
+mod console;
 mod openapi;
 mod postgres;
 mod run;
+mod server;
 mod service;
 mod test;
 mod tools;
@@ -22,16 +24,22 @@ type Result<T = ()> = std::result::Result<T, String>;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of this repository.")]
 enum Chore {
-    /// Build the binary, then start the service.
+    /// Build the console and the binary, then start the service.
     Run {
         /// Flags for `tidemark serve`, after `--`.
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Run every test, on both database engines, and the conformance run against a live server.
+    /// Run every test: on both database engines, against a live server, and in a browser.
     Test {
         /// Run only the Rust tests whose name contains one of these words.
         filters: Vec<String>,
+    },
+    /// Build the console, or test it in a browser.
+    Console {
+        /// Only say whether its types fit, run its tests, and walk its pages in a browser.
+        #[arg(long)]
+        test: bool,
     },
     /// Run schemathesis against a live server: does it keep what its API description promises?
     Conformance,
@@ -52,6 +60,8 @@ fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Run { arguments } => run::serve(&arguments),
         Chore::Test { filters } => test::all(&filters),
+        Chore::Console { test: false } => console::build(),
+        Chore::Console { test: true } => console::check().and_then(|()| console::browse()),
         Chore::Conformance => conformance::check(),
         Chore::Openapi { check: false } => openapi::write(),
         Chore::Openapi { check: true } => openapi::check(),

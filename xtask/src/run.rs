@@ -1,14 +1,15 @@
-//! `cargo xtask run`: build the binary and start the service.
+//! `cargo xtask run`: build the console and the binary, and start the service.
 
 use std::{os::unix::process::CommandExt, process::Command};
 
 use crate::{
-    Result,
+    Result, console,
     tools::{self, say},
 };
 
-/// Build the binary, then become `tidemark serve`.
+/// Build the console and the binary, then become `tidemark serve`.
 pub(crate) fn serve(arguments: &[String]) -> Result {
+    console::build()?;
     say("Building tidemark; the first time takes a few minutes.");
     tools::run(&mut tools::cargo(&["build", "--release", "--package", "tidemark"])?)?;
     let program = tools::target()?.join("release/tidemark");

@@ -3,7 +3,7 @@
 use std::{env, ffi::OsString};
 
 use crate::{
-    Result, conformance, postgres,
+    Result, conformance, console, postgres,
     tools::{self, say},
 };
 
@@ -15,9 +15,14 @@ const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
 /// Run all tests, or with filters only the Rust tests whose name contains one of them.
 pub(crate) fn all(filters: &[String]) -> Result {
+    if filters.is_empty() {
+        // First, so that the server under test has it.
+        console::check()?;
+    }
     rust(filters)?;
     if filters.is_empty() {
         conformance::check()?;
+        console::browse()?;
         say("Every test passed.");
     }
     Ok(())

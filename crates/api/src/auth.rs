@@ -97,6 +97,14 @@ pub struct Caller {
     pub project: Option<Project>,
 }
 
+/// Who is signed in, for a browser, whose session is in a cookie that its page cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonSession)]
+pub struct Session {
+    /// The user; nobody when null.
+    pub user: Option<User>,
+}
+
 /// A claim to an organization; it says nothing beyond who sends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewClaim)]

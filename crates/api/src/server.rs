@@ -23,6 +23,30 @@ pub struct Console {
     pub url: Url,
 }
 
+/// How far a server has been set up, for its first visitor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonSetup)]
+pub struct Setup {
+    /// Whether anybody has an account.
+    pub accounts: Accounts,
+    /// Whether mail is sent; if not, it is kept in files.
+    pub mail: bool,
+    /// The folder those files are in, told only to a visitor on the same machine while the server is new.
+    pub outbox: Option<String>,
+}
+
+word! {
+    /// Whether anybody has an account.
+    Accounts {
+        /// Nobody: the next one to sign up administers the server.
+        None = "none",
+        /// Somebody signed up, nobody has confirmed the address.
+        Unconfirmed = "unconfirmed",
+        /// The server is in use.
+        Confirmed = "confirmed",
+    }
+}
+
 /// A backup to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBackup)]

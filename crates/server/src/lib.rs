@@ -9,6 +9,7 @@ pub mod background;
 mod backup;
 pub mod clock;
 pub mod config;
+mod console;
 mod export;
 pub mod http;
 pub mod ingest;

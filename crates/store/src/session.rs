@@ -31,6 +31,11 @@ pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<Fou
     )
 }
 
+/// Ends a session; the answer says whether it was there.
+pub fn end(tx: &mut Tx<'_>, session: Uuid) -> Result<bool> {
+    Ok(tx.execute("delete from session where uuid = $1", &[&session])? > 0)
+}
+
 /// Ends every session of a user.
 pub fn end_all(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     tx.execute("delete from session where account_id = $1", &[&user])?;

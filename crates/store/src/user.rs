@@ -4,6 +4,7 @@ use tidemark_api::{
     id::ResourceId,
     name::{Email, UserName},
     page::{Direction, Page},
+    server::Accounts,
     slug::Slug,
     time::Timestamp,
     user::{User, UserFilter},
@@ -99,6 +100,15 @@ pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Found>> {
 /// The user with this key.
 pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<Found> {
     tx.one("user", &format!("select {COLUMNS} from account where id = $1"), &[&user], read)
+}
+
+/// Whether anybody has an account yet.
+pub fn accounts(tx: &mut Tx<'_>) -> Result<Accounts> {
+    if tx.value("select exists (select 1 from account where confirmed is not null)", &[])? {
+        return Ok(Accounts::Confirmed);
+    }
+    let any = tx.value("select exists (select 1 from account)", &[])?;
+    Ok(if any { Accounts::Unconfirmed } else { Accounts::None })
 }
 
 /// All users, by name.

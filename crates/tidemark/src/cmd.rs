@@ -8,6 +8,7 @@ pub(crate) mod benchmark;
 pub(crate) mod branch;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod invitation;

@@ -40,7 +40,7 @@ use self::{
         branch::BranchVerb,
         compare,
         completions::{Completions, Man},
-        import, init,
+        demo, import, init,
         invitation::InvitationVerb,
         key::KeyVerb,
         login::{LogIn, LogOut, WhoAmI},
@@ -94,6 +94,8 @@ enum Cmd {
     Context(context::Show),
     /// Run the server
     Serve(serve::Serve),
+    /// Fill a data folder with a project that has a year behind it, to look around in
+    Demo(demo::Demo),
     /// Bring back a backup of the SQLite database
     Restore(restore::Restore),
     /// Keep a key for a server, so that it need not be given each time
@@ -181,6 +183,7 @@ impl Cmd {
             Self::Noise(noise) => noise.run(),
             Self::Context(show) => show.run(),
             Self::Serve(serve) => serve.run(),
+            Self::Demo(demo) => demo.run(),
             Self::Restore(restore) => restore.run(),
             Self::Login(login) => login.0.run(),
             Self::Logout(logout) => logout.0.run(),

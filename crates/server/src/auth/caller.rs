@@ -1,19 +1,20 @@
-//! Who is calling, from the `Authorization` header to a row in the database.
+//! Who is calling, from the `Authorization` header or the cookie to a row in the database.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{header, request::Parts};
 use tidemark_api::{Actor, ActorKind, ResourceName, Timestamp, UserKeyUuid};
 use tidemark_store::{Fresh, Tx, UserId, key, project_key, session, token, user};
 
 use super::{
-    jwt::{Audience, Claims, Signer},
+    cookie,
+    jwt::{Audience, Claims},
     key::{Kind, hash, kind},
 };
-use crate::http::error::Result;
+use crate::{App, http::error::Result};
 
 /// A credential as it was sent, its form and signature checked, its row not looked up yet.
 #[derive(Clone, Debug)]
 pub enum Credential {
-    /// None was sent, or not as a bearer.
+    /// None was sent, or not as a bearer or in our cookie.
     None,
     /// It is not one of ours, or has run out.
     Bad,
@@ -28,25 +29,36 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// Reads the header.
-    pub fn read(headers: &HeaderMap, signer: &Signer, key_prefix: &str, now: Timestamp) -> Self {
-        let Some(value) = headers.get(header::AUTHORIZATION) else { return Self::None };
-        let Some((scheme, text)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
-            return Self::None;
-        };
-        let text = text.trim();
-        if !scheme.eq_ignore_ascii_case("bearer") || text.is_empty() {
-            return Self::None;
-        }
-        if let Some(kind) = kind(key_prefix, text) {
+    /// Reads the header, or else the cookie.
+    pub fn read(parts: &Parts, app: &App, now: Timestamp) -> Self {
+        let Some(text) = bearer(parts) else { return Self::of_cookie(parts, app, now) };
+        if let Some(kind) = kind(&app.config.security.key_prefix, text) {
             return Self::Key(kind, hash(text));
         }
-        match signer.verify(text, &[Audience::Client, Audience::ApiKey], now) {
+        match app.signer.verify(text, &[Audience::Client, Audience::ApiKey], now) {
             Some(claims) if claims.aud == Audience::Client => Self::Session(claims),
             Some(claims) => Self::Token(claims, hash(text)),
             None => Self::Bad,
         }
     }
+
+    /// Reads the cookie.
+    pub fn of_cookie(parts: &Parts, app: &App, now: Timestamp) -> Self {
+        match cookie::read(parts, &app.config) {
+            Some(token) => {
+                app.signer.verify(token, &[Audience::Client], now).map_or(Self::Bad, Self::Session)
+            }
+            None => Self::None,
+        }
+    }
+}
+
+/// What follows the word `Bearer`.
+fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, text) = value.split_once(' ')?;
+    let text = text.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !text.is_empty()).then_some(text)
 }
 
 /// Who is calling.

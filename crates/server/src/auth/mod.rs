@@ -1,5 +1,6 @@
 //! Who is calling: credentials, the tokens this server signs, and keys.
 
 pub mod caller;
+pub mod cookie;
 pub mod jwt;
 pub mod key;

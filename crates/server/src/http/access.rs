@@ -31,8 +31,7 @@ where
     T: Send + 'static,
 {
     let now = app.clock.now();
-    let credential = match Credential::read(&parts.headers, &app.signer, &app.config.security.key_prefix, now)
-    {
+    let credential = match Credential::read(parts, app, now) {
         Credential::None if app.embedded => Credential::Database,
         credential => credential,
     };

@@ -30,7 +30,7 @@ use crate::{
 /// How long a mailed link is good for.
 pub(super) const LINK_SECONDS: i64 = 30 * 60;
 /// How long a session lasts.
-const SESSION_SECONDS: i64 = 30 * 86_400;
+pub(super) const SESSION_SECONDS: i64 = 30 * 86_400;
 
 /// Sign up: an account and an organization of your own, and a link to confirm the address.
 #[utoipa::path(post, path = "/v0/auth/signup", operation_id = "auth_signup_post", tag = "auth",
@@ -148,13 +148,18 @@ pub(super) async fn confirm(
     origin: Origin,
     Body(confirm): Body<Confirm>,
 ) -> Result<Json<AuthUser>> {
+    confirmed(&app, origin, &confirm.token).await.map(Json)
+}
+
+/// Opens a session for the token of a mailed link, and counts those that are no good.
+pub(super) async fn confirmed(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
     let (now, address) = (app.clock.now(), origin.key());
-    let opened = open_session(&app, origin, &confirm.token).await;
+    let opened = open_session(app, origin, token).await;
     if matches!(opened, Err(Error::Unauthorized(_))) {
         // Only failures count: whoever holds a good link gets in, however busy the address is.
         app.limits.check(Rule::PublicAttempts, &address, now).await?;
     }
-    opened.map(Json)
+    opened
 }
 
 async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {

@@ -29,6 +29,7 @@ mod project_member;
 mod report;
 mod run;
 mod server;
+mod session;
 pub(crate) mod stream;
 mod testbed;
 mod threshold;
@@ -46,7 +47,7 @@ use tower_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{App, export::PARQUET};
+use crate::{App, console, export::PARQUET};
 
 /// The whole API.
 pub fn router(app: App) -> Router {
@@ -56,7 +57,7 @@ pub fn router(app: App) -> Router {
     } else {
         routes
     };
-    framed(app, routes.merge(health::routes()))
+    framed(app, routes.merge(health::routes()).fallback(console::serve))
 }
 
 /// Puts the frame around routes.
@@ -92,6 +93,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(server::spec))
         .routes(routes!(server::config))
         .routes(routes!(server::console))
+        .routes(routes!(server::setup))
         .routes(routes!(server::stats, server::receive))
         .routes(routes!(server::seen))
         .routes(routes!(server::backup))
@@ -101,6 +103,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(auth::confirm))
         .routes(routes!(auth::accept))
         .routes(routes!(auth::caller))
+        .routes(routes!(session::view, session::open, session::end))
         .routes(routes!(organization::list, organization::create))
         .routes(routes!(organization::view, organization::update, organization::delete))
         .routes(routes!(organization::allowed))

@@ -6,12 +6,13 @@ use axum::{
     Json,
     body::Bytes,
     extract::State,
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
 use tidemark_api::{
-    ApiVersion, Backup, BackupCreated, Compression, Console, ServerStats, ServerUuid, UuidAnswer,
+    Accounts, ApiVersion, Backup, BackupCreated, Compression, Console, ServerStats, ServerUuid, Setup,
+    UuidAnswer,
 };
 use tidemark_store::{Tx, organization, server, user};
 use utoipa::IntoParams;
@@ -23,17 +24,20 @@ use super::{
     error::{Error, Result},
     origin::Origin,
 };
-use crate::{App, backup, limits::Rule};
+use crate::{App, backup, console, limits::Rule};
 
 /// The version of the contract that this server speaks; clients compare theirs with it.
 const CONTRACT_VERSION: &str = "0.6.13";
 const X_SERVER_VERSION: HeaderName = HeaderName::from_static("x-server-version");
 
-/// See that the server is there.
+/// See that the server is there; a browser gets the web console.
 #[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
     responses((status = 200, body = ())), extensions(("x-right" = json!("public"))))]
-pub(super) async fn root() -> Json<()> {
-    Json(())
+pub(super) async fn root(method: Method, uri: Uri, headers: HeaderMap) -> Result<Response> {
+    if console::is_browser(&headers) {
+        return console::serve(method, uri, headers).await;
+    }
+    Ok(Json(()).into_response())
 }
 
 /// Receive the statistics of another server.
@@ -105,6 +109,19 @@ pub(super) async fn config(State(app): State<App>, _: Admin) -> Json<serde_json:
 pub(super) async fn console(State(app): State<App>, origin: Origin) -> Result<Json<Console>> {
     app.limits.check(Rule::PublicRequests, &origin.key(), app.clock.now()).await?;
     Ok(Json(Console { url: app.config.console.url.clone() }))
+}
+
+/// View how far the server has been set up.
+#[utoipa::path(get, path = "/v0/server/setup", operation_id = "server_setup_get", tag = "server",
+    responses((status = 200, body = Setup)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json<Setup>> {
+    app.limits.check(Rule::PublicRequests, &origin.key(), app.clock.now()).await?;
+    let accounts = app.db.read(user::accounts).await?;
+    let mail = app.config.smtp.is_some();
+    let is_near = origin.address.is_some_and(|address| address.is_loopback());
+    let outbox = (!mail && is_near && accounts != Accounts::Confirmed)
+        .then(|| app.config.data_dir.join("outbox").display().to_string());
+    Ok(Json(Setup { accounts, mail, outbox }))
 }
 
 /// View the statistics of this server.

@@ -42,6 +42,7 @@ mod rights;
 mod run;
 mod server;
 mod server_routes;
+mod session;
 mod statements;
 mod stream;
 mod testbed;

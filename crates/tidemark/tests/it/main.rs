@@ -12,6 +12,7 @@ mod completions;
 mod context;
 mod crash;
 mod database;
+mod demo;
 mod desk;
 mod full_disk;
 mod import;

@@ -217,7 +217,7 @@ impl Stage {
     pub(super) fn body(&self, operation: &Operation, cast: &Cast) -> Option<Value> {
         match operation.id.as_str() {
             "auth_accept_post" => Some(json!({ "invite": self.invite })),
-            "auth_confirm_post" => Some(json!({ "token": self.link })),
+            "auth_confirm_post" | "auth_session_post" => Some(json!({ "token": self.link })),
             "proj_member_post" => Some(json!({ "user": cast.stranger.uuid, "role": "viewer" })),
             "proj_threshold_post" => {
                 let free = "free";

@@ -1,0 +1,188 @@
+// Numbers, times and changes the way people say them. Pure: no DOM, and `now` is given.
+
+/** A number and its unit as they are to be read: `["1.24", "ms"]`. */
+export type Scaled = readonly [number: string, unit: string];
+
+interface Step {
+  readonly factor: number;
+  readonly unit: string;
+}
+
+const TIMES: readonly Step[] = [
+  { factor: 3600e9, unit: "h" },
+  { factor: 60e9, unit: "min" },
+  { factor: 1e9, unit: "s" },
+  { factor: 1e6, unit: "ms" },
+  { factor: 1e3, unit: "µs" },
+  { factor: 1, unit: "ns" },
+];
+
+const BYTES: readonly Step[] = [
+  { factor: 1e12, unit: "TB" },
+  { factor: 1e9, unit: "GB" },
+  { factor: 1e6, unit: "MB" },
+  { factor: 1e3, unit: "kB" },
+  { factor: 1, unit: "B" },
+];
+
+const COUNTS: readonly Step[] = [
+  { factor: 1e12, unit: "T" },
+  { factor: 1e9, unit: "G" },
+  { factor: 1e6, unit: "M" },
+  { factor: 1e3, unit: "k" },
+  { factor: 1, unit: "" },
+];
+
+/** How the units of a measure are scaled: by which steps, and how many of the smallest one unit is. */
+interface Ladder {
+  readonly steps: readonly Step[];
+  readonly base: number;
+  readonly suffix: string;
+}
+
+const NAMES: Readonly<Record<string, readonly [readonly Step[], number]>> = {
+  nanoseconds: [TIMES, 1], nanosecond: [TIMES, 1], ns: [TIMES, 1],
+  microseconds: [TIMES, 1e3], microsecond: [TIMES, 1e3], us: [TIMES, 1e3], "µs": [TIMES, 1e3], "μs": [TIMES, 1e3],
+  milliseconds: [TIMES, 1e6], millisecond: [TIMES, 1e6], ms: [TIMES, 1e6],
+  seconds: [TIMES, 1e9], second: [TIMES, 1e9], s: [TIMES, 1e9], sec: [TIMES, 1e9],
+  minutes: [TIMES, 60e9], minute: [TIMES, 60e9], min: [TIMES, 60e9],
+  hours: [TIMES, 3600e9], hour: [TIMES, 3600e9], h: [TIMES, 3600e9],
+  bytes: [BYTES, 1], byte: [BYTES, 1], b: [BYTES, 1],
+  kilobytes: [BYTES, 1e3], kb: [BYTES, 1e3], megabytes: [BYTES, 1e6], mb: [BYTES, 1e6], gigabytes: [BYTES, 1e9], gb: [BYTES, 1e9],
+  kib: [BYTES, 1024], mib: [BYTES, 1048576], gib: [BYTES, 1073741824],
+};
+
+function ladder(units: string): Ladder {
+  const whole = units.trim();
+  // `nanoseconds (ns)` is what the built-in measures say; `bytes/s` is a rate of something known.
+  const plain = whole.replace(/\s*\([^)]*\)\s*$/, "").toLowerCase();
+  const known = NAMES[plain];
+  if (known) return { steps: known[0], base: known[1], suffix: "" };
+  const rate = /^(.*?)\s*(?:\/|per)\s*(\w+)$/.exec(plain);
+  const of = rate?.[1] === undefined ? undefined : NAMES[rate[1]];
+  if (rate && of && of[0] === BYTES) return { steps: BYTES, base: of[1], suffix: `/${short(rate[2] ?? "")}` };
+  const name = rate ? `${rate[1]}/${short(rate[2] ?? "")}`.replace(/^\/$/, "") : plain;
+  return { steps: COUNTS, base: 1, suffix: name === "units" ? "" : name };
+}
+
+function short(period: string): string {
+  const names: Readonly<Record<string, string>> = { second: "s", seconds: "s", sec: "s", minute: "min", minutes: "min", hour: "h", hours: "h" };
+  return names[period] ?? period;
+}
+
+/** How a set of values in some units is to be written: one factor and one unit for all of them. */
+export interface Scale {
+  readonly factor: number;
+  readonly unit: string;
+}
+
+/** The scale at which a value is easiest to read. For an axis, give the smallest or a typical value. */
+export function scaleOf(value: number, units: string): Scale {
+  const { steps, base, suffix } = ladder(units);
+  const size = Math.abs(value) * base;
+  // 999.96 would be written as 1,000.
+  const step = steps.find(({ factor }) => size >= factor * 0.99995) ?? (steps.at(-1) as Step);
+  const scaled = size === 0 ? (steps.find(({ factor }) => factor === base) ?? step) : step;
+  const unit = scaled.unit && suffix && steps === COUNTS ? `${scaled.unit} ${suffix}` : scaled.unit + suffix;
+  return { factor: scaled.factor / base, unit };
+}
+
+/** A value with its unit, at its own scale or at one that is shared: `["1.24", "ms"]`. */
+export function scaled(value: number, units: string, scale: Scale = scaleOf(value, units)): Scaled {
+  return [significant(value / scale.factor), scale.unit];
+}
+
+/** A value with its unit as one text: `1.24 ms`. */
+export function value(number: number, units: string): string {
+  const [digits, unit] = scaled(number, units);
+  return unit ? `${digits} ${unit}` : digits;
+}
+
+/** Four significant digits, but never fewer than the whole part has: `0.001234`, `12.35`, `12,346`. */
+export function significant(number: number, digits = 4): string {
+  if (!Number.isFinite(number)) return number > 0 ? "∞" : number < 0 ? "−∞" : "–";
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-6 || size >= 1e15)) return minus(number.toExponential(digits - 1));
+  const whole = size >= 1 ? Math.floor(Math.log10(size)) + 1 : size === 0 ? 1 : Math.floor(Math.log10(size)) + 1;
+  const places = Math.min(Math.max(digits - whole, 0), 12);
+  return minus(number.toLocaleString("en-US", { maximumFractionDigits: places }));
+}
+
+/** A count: `12,346`. */
+export function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
+/** A number of things: `1 benchmark`, `12 benchmarks`, `2 branches`. */
+export function plural(number: number, noun: string): string {
+  const many = /(s|x|ch|sh)$/.test(noun) ? `${noun}es` : /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return `${count(number)} ${number === 1 ? noun : many}`;
+}
+
+/** The change from one value to another: `+3.2 %`, `−0.4 %`, `±0 %`; large ones as a factor, `×12`. */
+export function change(from: number, to: number): string {
+  if (from === to) return "±0 %";
+  if (from === 0 || !Number.isFinite(from) || !Number.isFinite(to)) return "–";
+  return ratio((to - from) / Math.abs(from));
+}
+
+/** A change that is known as a ratio: 0.032 is `+3.2 %`. */
+export function ratio(part: number): string {
+  const percent = part * 100;
+  if (percent >= 900) return `×${significant(part + 1, 3)}`;
+  const size = Math.abs(percent);
+  const digits = size >= 100 ? 0 : size >= 9.995 ? 1 : 2;
+  const text = String(Number(size.toFixed(digits)));
+  if (text === "0") return "±0 %";
+  return `${percent > 0 ? "+" : "−"}${text} %`;
+}
+
+const AGO: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ["week", 7 * 86400],
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+];
+
+/** How long ago, or how soon: `3 days ago`, `in 2 hours`, `just now`; beyond a month, the day. */
+export function relative(time: string | number | Date, now: number, zone?: string): string {
+  const seconds = (new Date(time).getTime() - now) / 1000;
+  if (Math.abs(seconds) >= 30 * 86400) return day(time, zone);
+  const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  for (const [unit, length] of AGO) {
+    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit);
+  }
+  return Math.abs(seconds) < 45 ? "just now" : words.format(Math.trunc(Math.sign(seconds)), "minute");
+}
+
+/** A moment in the reader's zone: `31 Jan 2026, 13:05`. */
+export function moment(time: string | number | Date, zone?: string): string {
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: zone }).format(new Date(time));
+}
+
+/** The same to the second and with the zone, for a title: `31 Jan 2026, 13:05:09 CET`. */
+export function exactMoment(time: string | number | Date, zone?: string): string {
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: zone }).format(new Date(time));
+}
+
+/** A day in the reader's zone: `31 Jan 2026`. */
+export function day(time: string | number | Date, zone?: string): string {
+  return new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: zone }).format(new Date(time));
+}
+
+/** A length of time given in seconds: `4 weeks`, `90 days`, `12 hours`. */
+export function duration(seconds: number): string {
+  for (const [unit, length] of AGO) {
+    if (seconds >= length && seconds % length === 0) return plural(seconds / length, unit);
+  }
+  return plural(seconds, "second");
+}
+
+/** The first characters of a commit hash, as people quote it. */
+export function shortHash(hash: string): string {
+  return hash.slice(0, 8);
+}
+
+function minus(text: string): string {
+  return text.replace(/^-/, "−").replace(/e-/, "e−").replace("e+", "e");
+}

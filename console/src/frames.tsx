@@ -1,0 +1,111 @@
+// What stays around the pages that are not of a project: of an organization, an account, the server, or nothing.
+
+import { Navigate, useLocation, useParams, type RouteSectionProps } from "@solidjs/router";
+import { createContext, Show, useContext, type JSX } from "solid-js";
+import { call, type JsonOrganization } from "./api";
+import { load, type Loaded } from "./load";
+import { signInPath, user } from "./session";
+import { Page } from "./ui/Page";
+import { Failure, Skeleton } from "./ui/parts";
+import { Shell, type SectionGroup } from "./ui/Shell";
+
+/** Lets through whoever is signed in, and sends everybody else to the page where one does. */
+export function Guard(props: RouteSectionProps): JSX.Element {
+  const location = useLocation();
+  return (
+    <Show when={user() !== undefined} fallback={<Shell><Skeleton lines={6} /></Shell>}>
+      <Show when={user()} fallback={<Navigate href={signInPath(location.pathname + location.search)} />}>
+        {props.children}
+      </Show>
+    </Show>
+  );
+}
+
+/** Nothing at the side. */
+export function BareFrame(props: RouteSectionProps): JSX.Element {
+  return <Shell>{props.children}</Shell>;
+}
+
+const Organization = createContext<Loaded<JsonOrganization>>();
+
+/** The organization that the page is about; undefined until it is there. */
+export function useOrganization(): Loaded<JsonOrganization> {
+  const here = useContext(Organization);
+  if (!here) throw new Error("useOrganization is for pages of an organization.");
+  return here;
+}
+
+/** Around the pages of `/console/organizations/:organization`. */
+export function OrganizationFrame(props: RouteSectionProps): JSX.Element {
+  const params = useParams<{ organization: string }>();
+  const organization = load(
+    () => ({ organization: params.organization }),
+    (path, signal) => call("get", "/v0/organizations/{organization}", { path, signal }),
+  );
+  const base = () => `/console/organizations/${encodeURIComponent(params.organization)}`;
+  const groups = (): SectionGroup[] => [
+    {
+      label: organization()?.name ?? "Organization",
+      sections: [
+        { href: `${base()}/projects`, label: "Projects", icon: "benchmark", keys: "g p" },
+        { href: `${base()}/members`, label: "Members", icon: "people", keys: "g e" },
+        { href: `${base()}/usage`, label: "Usage", icon: "chart", keys: "g u" },
+        { href: `${base()}/audit`, label: "Audit", icon: "report", keys: "g a" },
+        { href: `${base()}/settings`, label: "Settings", icon: "settings", keys: "g ," },
+      ],
+    },
+    { sections: [{ href: "/console/organizations", label: "All organizations", icon: "left", end: true }] },
+  ];
+  return (
+    <Organization.Provider value={organization}>
+      <Shell groups={groups()}>
+        <Show when={organization.error()} fallback={props.children}>
+          {(error) => <Page title="Organization"><Failure error={error()} retry={organization.refresh} /></Page>}
+        </Show>
+      </Shell>
+    </Organization.Provider>
+  );
+}
+
+/** Around the list of organizations. */
+export function OrganizationsFrame(props: RouteSectionProps): JSX.Element {
+  return <Shell groups={personal()}>{props.children}</Shell>;
+}
+
+/** Around the pages of `/console/users/:user`. */
+export function AccountFrame(props: RouteSectionProps): JSX.Element {
+  return <Shell groups={personal()}>{props.children}</Shell>;
+}
+
+function personal(): SectionGroup[] {
+  const base = `/console/users/${user()?.slug ?? ""}`;
+  return [
+    { sections: [{ href: "/console/organizations", label: "Organizations", icon: "people", keys: "g z" }] },
+    {
+      label: "You",
+      sections: [
+        { href: `${base}/keys`, label: "Keys", icon: "key", keys: "g k" },
+        { href: `${base}/tokens`, label: "Old tokens", icon: "key" },
+        { href: `${base}/settings`, label: "Settings", icon: "settings", keys: "g ," },
+        { href: `${base}/help`, label: "Help", icon: "book" },
+      ],
+    },
+  ];
+}
+
+/** Around the pages of `/console/server`, which only an administrator can use. */
+export function ServerFrame(props: RouteSectionProps): JSX.Element {
+  const groups: SectionGroup[] = [
+    {
+      label: "This server",
+      sections: [
+        { href: "/console/server", label: "Numbers", icon: "chart", end: true },
+        { href: "/console/server/users", label: "Users", icon: "people", keys: "g u" },
+        { href: "/console/server/config", label: "Configuration", icon: "settings", keys: "g ," },
+        { href: "/console/server/backup", label: "Backup", icon: "server" },
+        { href: "/console/server/audit", label: "Audit", icon: "report", keys: "g a" },
+      ],
+    },
+  ];
+  return <Shell groups={groups}>{props.children}</Shell>;
+}

@@ -1,0 +1,235 @@
+// Signing up, in and out. There are no passwords: a mailed link proves who one is, once.
+
+import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
+import { createSignal, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { ApiError, call, sentence, type JsonSetup } from "../api";
+import { load } from "../load";
+import { backPath, endSession, openSession, user } from "../session";
+import { CheckField, Form, TextField } from "../ui/Form";
+import { Page } from "../ui/Page";
+import { Button, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
+import { toast } from "../ui/Toast";
+
+/** What the links in mail bring along. */
+function useInvitation(): { invite: () => string | undefined; claim: () => string | undefined; query: () => string } {
+  const [params] = useSearchParams();
+  const text = (name: string) => (typeof params[name] === "string" ? params[name] : undefined);
+  const query = () => {
+    const kept = new URLSearchParams();
+    for (const name of ["invite", "claim", "back", "email"]) {
+      const value = text(name);
+      if (value) kept.set(name, value);
+    }
+    return kept.size ? `?${kept}` : "";
+  };
+  return { invite: () => text("invite"), claim: () => text("claim"), query };
+}
+
+/** Where to go once the link is on its way. */
+function sentPath(email: string, back: string): string {
+  const query = new URLSearchParams({ email });
+  if (back !== "/console") query.set("back", back);
+  return `/auth/confirm?${query}`;
+}
+
+export function SignUp(): JSX.Element {
+  const { invite, claim, query } = useInvitation();
+  const [params] = useSearchParams();
+  const navigate = useNavigate();
+  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const isNew = () => setup()?.accounts === "none";
+  return (
+    <Page title={isNew() ? "Welcome to Tidemark" : "Sign up"} narrow>
+      <Show when={setup() || setup.error()} fallback={<Skeleton lines={6} />}>
+        <Show when={isNew()}>
+          <p>This server is new. The first account, yours, administers it.</p>
+        </Show>
+        <Show when={invite()}>
+          <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
+        </Show>
+        <Form
+          action={isNew() ? "Create the first account" : "Sign up"}
+          onSubmit={async ({ name = "", email = "" }) => {
+            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null } });
+            navigate(sentPath(email, backPath(params.back)));
+          }}
+        >
+          <TextField name="name" label="Your name" required maxLength={64} autocomplete="name" autofocus />
+          <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" hint="A link to confirm it will be sent there. There is no password." />
+          <CheckField name="i_agree" required label="I agree to the terms of whoever runs this server." />
+        </Form>
+        <Show when={!isNew()}>
+          <p class="muted">You have an account? <A href={`/auth/login${query()}`}>Sign in</A></p>
+        </Show>
+      </Show>
+    </Page>
+  );
+}
+
+export function LogIn(): JSX.Element {
+  const { invite, query } = useInvitation();
+  const [params] = useSearchParams();
+  const navigate = useNavigate();
+  return (
+    <Show when={!user() || invite()} fallback={<Navigate href={backPath(params.back)} />}>
+      <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
+        <Page title="Sign in" narrow>
+          <Show when={invite()}>
+            <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
+          </Show>
+          <Form
+            action="Send me a link"
+            onSubmit={async ({ email = "" }) => {
+              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null } });
+              navigate(sentPath(email, backPath(params.back)));
+            }}
+          >
+            <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" autofocus value={typeof params.email === "string" ? params.email : ""} hint="A link that signs you in will be sent there. There is no password." />
+          </Form>
+          <p class="muted">No account yet? <A href={`/auth/signup${query()}`}>Sign up</A></p>
+        </Page>
+      </Show>
+    </Show>
+  );
+}
+
+/** An invitation for somebody who is signed in. */
+function Accept(props: { invite: string }): JSX.Element {
+  const navigate = useNavigate();
+  const [failure, setFailure] = createSignal<unknown>();
+  const accept = async () => {
+    try {
+      await call("post", "/v0/auth/accept", { body: { invite: props.invite } });
+      toast("You have joined the organization.");
+      navigate("/console/organizations");
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  return (
+    <Page title="You were invited" narrow>
+      <p>Join the organization as <strong>{user()?.name}</strong>, <span class="break">{user()?.email}</span>?</p>
+      <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
+      <div class="row">
+        <Button kind="primary" onClick={accept}>Join</Button>
+        <LinkButton href="/console">Not now</LinkButton>
+      </div>
+    </Page>
+  );
+}
+
+export function Confirm(): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const navigate = useNavigate();
+  const [failure, setFailure] = createSignal<unknown>();
+  const [opening, setOpening] = createSignal(false);
+  const given = typeof params.token === "string" ? params.token : undefined;
+  const email = () => (typeof params.email === "string" ? params.email : undefined);
+  const open = async (token: string) => {
+    setOpening(true);
+    setFailure(undefined);
+    try {
+      await openSession(token);
+      navigate(backPath(params.back), { replace: true });
+    } catch (error) {
+      setFailure(error);
+    }
+    setOpening(false);
+  };
+  onMount(() => {
+    if (given) {
+      // It must not stay in the history, although it works only once.
+      setParams({ token: undefined }, { replace: true });
+      void open(given);
+    }
+  });
+  return (
+    <Page title={given && !failure() ? "Signing you in" : "Look into your mail"} narrow>
+      <Show when={!(given && opening())} fallback={<Skeleton lines={2} />}>
+        <Show when={failure()}>
+          {(error) => (
+            <>
+              <Failure error={error()} />
+              <Show when={error() instanceof ApiError && !email()}>
+                <div class="row"><LinkButton href="/auth/login" primary>Send me another link</LinkButton></div>
+              </Show>
+            </>
+          )}
+        </Show>
+        <Show when={email()}>{(email) => <Sent email={email()} />}</Show>
+        <Form action="Confirm" onSubmit={({ token = "" }) => openToken(token)}>
+          <TextField name="token" label="Or paste the token from the mail" required placeholder="eyJ…" />
+        </Form>
+      </Show>
+    </Page>
+  );
+
+  async function openToken(token: string): Promise<void> {
+    // Whoever copies the whole link means its token.
+    const found = /[?&]token=([\w.-]+)/.exec(token)?.[1] ?? token;
+    await openSession(found);
+    navigate(backPath(params.back), { replace: true });
+  }
+}
+
+/** How many times, and how often, another link can be asked for. */
+const RESENDS = 3;
+const PAUSE_SECONDS = 60;
+
+function Sent(props: { email: string }): JSX.Element {
+  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const [left, setLeft] = createSignal(PAUSE_SECONDS);
+  const [resends, setResends] = createSignal(0);
+  const [failure, setFailure] = createSignal<string>();
+  const timer = setInterval(() => setLeft((left) => Math.max(left - 1, 0)), 1000);
+  onCleanup(() => clearInterval(timer));
+  const resend = async () => {
+    setFailure(undefined);
+    try {
+      await call("post", "/v0/auth/login", { body: { email: props.email } });
+      setResends((count) => count + 1);
+      setLeft(PAUSE_SECONDS);
+      toast("Another link is on its way.");
+    } catch (error) {
+      setFailure(sentence(error));
+    }
+  };
+  return (
+    <>
+      <p>A link was sent to <strong class="break">{props.email}</strong>. It is good for 30 minutes, once.</p>
+      <Show when={setup()}>{(setup) => <Outbox setup={setup()} />}</Show>
+      <Show when={resends() < RESENDS}>
+        <div class="row">
+          <Button onClick={resend} disabled={left() > 0}>Send another</Button>
+          <Show when={left() > 0}><span class="muted small number">in {left()} s</span></Show>
+        </div>
+      </Show>
+      <Show when={failure()}>{(text) => <p class="field-error" role="alert">{text()}</p>}</Show>
+    </>
+  );
+}
+
+/** Without a mail server the mail is a file, which whoever started the server can read. */
+function Outbox(props: { setup: JsonSetup }): JSX.Element {
+  return (
+    <Show when={!props.setup.mail}>
+      <Notice tone="warn">
+        <p><strong>This server sends no mail yet.</strong> Each message is a file that whoever runs the server can open: the newest one in</p>
+        <p class="mono break">{props.setup.outbox ?? "the folder “outbox” of the server's data folder"}</p>
+        <p>A server started on a terminal prints the link there as well.</p>
+      </Notice>
+    </Show>
+  );
+}
+
+export function LogOut(): JSX.Element {
+  const navigate = useNavigate();
+  const [failure, setFailure] = createSignal<unknown>();
+  const leave = () => endSession().then(() => navigate("/auth/login", { replace: true }), setFailure);
+  onMount(() => void leave());
+  return (
+    <Page title="Signing you out" narrow>
+      <Show when={failure()} fallback={<Skeleton lines={2} />}>{(error) => <Failure error={error()} retry={leave} />}</Show>
+    </Page>
+  );
+}

@@ -1,0 +1,5 @@
+// compare: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const Compare = Unbuilt;

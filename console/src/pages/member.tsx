@@ -1,0 +1,7 @@
+// member: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const List = Unbuilt;
+export const Invite = Unbuilt;
+export const View = Unbuilt;

@@ -1,0 +1,5 @@
+// metric: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const View = Unbuilt;

@@ -1,0 +1,9 @@
+// organization: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const List = Unbuilt;
+export const Add = Unbuilt;
+export const Settings = Unbuilt;
+export const Usage = Unbuilt;
+export const Audit = Unbuilt;

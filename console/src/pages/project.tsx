@@ -1,0 +1,7 @@
+// project: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const List = Unbuilt;
+export const Add = Unbuilt;
+export const Settings = Unbuilt;

@@ -1,0 +1,5 @@
+// reference: being built.
+
+import { Unbuilt } from "../ui/Unbuilt";
+
+export const Reference = Unbuilt;

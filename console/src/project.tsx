@@ -1,0 +1,160 @@
+// The project around a page, in the console (`/console/projects/…`) and as everybody sees it (`/perf/…`): pages ask
+// `useProject()` and work in both places.
+
+import { useParams, type RouteSectionProps } from "@solidjs/router";
+import { createContext, createEffect, createSignal, Show, useContext, type JSX } from "solid-js";
+import { ApiError, call, list, type JsonProject } from "./api";
+import { load, type Loaded } from "./load";
+import { user } from "./session";
+import { rememberProject } from "./start";
+import { Page } from "./ui/Page";
+import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
+import { Shell, type SectionGroup } from "./ui/Shell";
+
+/** What one may be allowed to do in a project. */
+export type Permission = "view" | "create" | "edit" | "delete" | "manage" | "view_role" | "create_role" | "edit_role" | "delete_role";
+
+export interface ProjectHere {
+  /** The project; there once a page of it is drawn. */
+  (): JsonProject;
+  /** What the API and the address know it by. */
+  slug: () => string;
+  /** A path within the project: `path("benchmarks", slug)`. */
+  path: (...segments: string[]) => string;
+  /** Whether this is the public view, where nothing can be changed. */
+  isPublic: boolean;
+  /** Whether the reader may; false until the server has said so. */
+  may: (permission: Permission) => boolean;
+  /** Puts a changed project in place. */
+  set: (project: JsonProject) => void;
+  /** How many alerts are active. */
+  alerts: Loaded<number>;
+}
+
+const Context = createContext<ProjectHere>();
+
+/** The project that the page is about. */
+export function useProject(): ProjectHere {
+  const here = useContext(Context);
+  if (!here) throw new Error("useProject is for pages of a project.");
+  return here;
+}
+
+/** Around the pages of `/console/projects/:project`. */
+export function ConsoleProject(props: RouteSectionProps): JSX.Element {
+  return <ProjectFrame base="/console/projects" {...props} />;
+}
+
+/** Around the pages of `/perf/:project`. */
+export function PublicProject(props: RouteSectionProps): JSX.Element {
+  return <ProjectFrame base="/perf" {...props} />;
+}
+
+function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "/perf" }): JSX.Element {
+  const params = useParams<{ project: string }>();
+  const isPublic = props.base === "/perf";
+  // Whoever signs in or out may see something else.
+  const project = load(
+    () => user() !== undefined && { project: params.project, as: user()?.uuid },
+    ({ project }, signal) => call("get", "/v0/projects/{project}", { path: { project }, signal }),
+  );
+  const alerts = load(
+    () => project() && { project: params.project },
+    async (path, signal) => (await list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 0 }, signal })).total,
+  );
+  createEffect(() => {
+    const known = project();
+    if (known && !isPublic) rememberProject(known.slug);
+  });
+  const [rights, setRights] = createSignal<Partial<{ [P in Permission]: boolean }>>({});
+  const asked = new Set<string>();
+  const here = (() => project()) as ProjectHere;
+  here.slug = () => params.project;
+  here.path = (...segments) => [props.base, params.project, ...segments].map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");
+  here.isPublic = isPublic;
+  here.may = (permission) => {
+    const key = `${params.project} ${permission}`;
+    if (!isPublic && user() && !asked.has(key)) {
+      asked.add(key);
+      const path = { project: params.project, permission };
+      call("get", "/v0/projects/{project}/allowed/{permission}", { path })
+        .then(({ allowed }) => setRights((old) => ({ ...old, [permission]: allowed })))
+        .catch(() => asked.delete(key));
+    }
+    return !isPublic && rights()[permission] === true;
+  };
+  here.set = project.set;
+  here.alerts = alerts;
+  return (
+    <Context.Provider value={here}>
+      <Shell project={project()} groups={sections(here)}>
+        <Show
+          when={project()}
+          fallback={
+            <Show when={project.error()} fallback={<Skeleton lines={8} />}>
+              {(error) => <Missing error={error()} retry={project.refresh} />}
+            </Show>
+          }
+        >
+          {props.children}
+        </Show>
+      </Shell>
+    </Context.Provider>
+  );
+}
+
+function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  const isMissing = () => props.error instanceof ApiError && props.error.status === 404;
+  return (
+    <Page title="Project">
+      <Show when={isMissing()} fallback={<Failure error={props.error} retry={props.retry} />}>
+        <Empty title="There is no such project" action={<LinkButton href="/perf">See the public projects</LinkButton>}>
+          Or you may not see it: a private project is shown to its members only, after they have signed in.
+        </Empty>
+      </Show>
+    </Page>
+  );
+}
+
+function sections(here: ProjectHere): SectionGroup[] {
+  const group: SectionGroup[] = [
+    {
+      sections: [
+        { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
+        { href: here.isPublic ? here.path() : here.path("perf"), label: "Perf", icon: "chart", keys: "g p", end: here.isPublic },
+      ],
+    },
+  ];
+  if (here.isPublic) {
+    const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
+    return user() ? [...group, { sections: [own] }] : group;
+  }
+  return [
+    {
+      sections: [
+        ...(group[0]?.sections ?? []),
+        { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
+        { href: here.path("reports"), label: "Reports", icon: "report", keys: "g r" },
+        { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
+      ],
+    },
+    {
+      label: "What is measured",
+      sections: [
+        { href: here.path("branches"), label: "Branches", icon: "branch", keys: "g b" },
+        { href: here.path("testbeds"), label: "Testbeds", icon: "testbed", keys: "g t" },
+        { href: here.path("benchmarks"), label: "Benchmarks", icon: "benchmark", keys: "g n" },
+        { href: here.path("measures"), label: "Measures", icon: "measure", keys: "g m" },
+        { href: here.path("thresholds"), label: "Thresholds", icon: "threshold", keys: "g l" },
+      ],
+    },
+    {
+      label: "Project",
+      sections: [
+        { href: here.path("keys"), label: "Keys", icon: "key", keys: "g k" },
+        { href: here.path("members"), label: "Members", icon: "people", keys: "g e" },
+        { href: here.path("settings"), label: "Settings", icon: "settings", keys: "g ," },
+      ],
+    },
+  ];
+}

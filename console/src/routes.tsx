@@ -1,0 +1,166 @@
+// Every address of the console and the page that answers it. The addresses are those that existing links use.
+//
+// A page is a file in pages/, fetched when it is first opened. Frames stay while one moves among their pages.
+
+import { Navigate, useParams, type RouteDefinition } from "@solidjs/router";
+import { lazy, type Component } from "solid-js";
+import { AccountFrame, BareFrame, Guard, OrganizationFrame, OrganizationsFrame, ServerFrame } from "./frames";
+import { ConsoleProject, PublicProject } from "./project";
+import { Root, Start } from "./start";
+
+/** One export of a page's file. */
+function page<K extends string>(file: () => Promise<{ [P in K]: Component }>, name: K): Component {
+  return lazy(async () => ({ default: (await file())[name] }));
+}
+
+/** Leads from one address to another below the same parent. */
+function to(address: (params: Record<string, string | undefined>) => string): Component {
+  return () => {
+    const params = useParams();
+    return <Navigate href={address(params)} />;
+  };
+}
+
+const auth = () => import("./pages/auth");
+const onboard = () => import("./pages/onboard");
+const organization = () => import("./pages/organization");
+const member = () => import("./pages/member");
+const project = () => import("./pages/project");
+const home = () => import("./pages/home");
+const perf = () => import("./pages/perf");
+const compare = () => import("./pages/compare");
+const report = () => import("./pages/report");
+const alert = () => import("./pages/alert");
+const threshold = () => import("./pages/threshold");
+const branch = () => import("./pages/branch");
+const testbed = () => import("./pages/testbed");
+const benchmark = () => import("./pages/benchmark");
+const measure = () => import("./pages/measure");
+const metric = () => import("./pages/metric");
+const projectKey = () => import("./pages/project_key");
+const projectMember = () => import("./pages/project_member");
+const account = () => import("./pages/account");
+const server = () => import("./pages/server");
+
+/** What everybody can see of a public project. */
+const READABLE: RouteDefinition[] = [
+  { path: "/plots", component: page(home, "Home") },
+  { path: "/plots/:plot", component: page(home, "View") },
+  { path: "/reports/:report", component: page(report, "View") },
+  { path: "/branches/:branch", component: page(branch, "View") },
+  { path: "/testbeds/:testbed", component: page(testbed, "View") },
+  { path: "/benchmarks/:benchmark", component: page(benchmark, "View") },
+  { path: "/measures/:measure", component: page(measure, "View") },
+  { path: "/metrics/:metric", component: page(metric, "View") },
+  { path: "/thresholds/:threshold", component: page(threshold, "View") },
+  { path: "/alerts/:alert", component: page(alert, "View") },
+];
+
+export const routes: RouteDefinition[] = [
+  { path: "/", component: Root },
+  {
+    path: "/auth",
+    component: BareFrame,
+    children: [
+      { path: "/signup", component: page(auth, "SignUp") },
+      { path: "/login", component: page(auth, "LogIn") },
+      { path: "/confirm", component: page(auth, "Confirm") },
+      { path: "/logout", component: page(auth, "LogOut") },
+    ],
+  },
+  {
+    path: "/console",
+    component: Guard,
+    children: [
+      { path: "/", component: Start },
+      { path: "/onboard", component: BareFrame, children: [{ path: "/:step?", component: page(onboard, "Onboard") }] },
+      {
+        path: "/organizations",
+        component: OrganizationsFrame,
+        children: [
+          { path: "/", component: page(organization, "List") },
+          { path: "/add", component: page(organization, "Add") },
+        ],
+      },
+      {
+        path: "/organizations/:organization",
+        component: OrganizationFrame,
+        children: [
+          { path: "/", component: to(({ organization }) => `/console/organizations/${organization}/projects`) },
+          { path: "/projects", component: page(project, "List") },
+          { path: "/projects/add", component: page(project, "Add") },
+          { path: "/members", component: page(member, "List") },
+          { path: "/members/invite", component: page(member, "Invite") },
+          { path: "/members/:member", component: page(member, "View") },
+          { path: "/settings", component: page(organization, "Settings") },
+          { path: "/usage", component: page(organization, "Usage") },
+          { path: "/audit", component: page(organization, "Audit") },
+        ],
+      },
+      {
+        path: "/projects/:project",
+        component: ConsoleProject,
+        children: [
+          { path: "/", component: to(({ project }) => `/console/projects/${project}/plots`) },
+          ...READABLE,
+          { path: "/perf", component: page(perf, "Perf") },
+          { path: "/compare", component: page(compare, "Compare") },
+          { path: "/reports", component: page(report, "List") },
+          { path: "/alerts", component: page(alert, "List") },
+          { path: "/thresholds", component: page(threshold, "List") },
+          { path: "/thresholds/add", component: page(threshold, "Add") },
+          { path: "/thresholds/:threshold/edit", component: page(threshold, "Edit") },
+          { path: "/branches", component: page(branch, "List") },
+          { path: "/branches/add", component: page(branch, "Add") },
+          { path: "/testbeds", component: page(testbed, "List") },
+          { path: "/testbeds/add", component: page(testbed, "Add") },
+          { path: "/benchmarks", component: page(benchmark, "List") },
+          { path: "/benchmarks/add", component: page(benchmark, "Add") },
+          { path: "/measures", component: page(measure, "List") },
+          { path: "/measures/add", component: page(measure, "Add") },
+          { path: "/keys", component: page(projectKey, "List") },
+          { path: "/keys/add", component: page(projectKey, "Add") },
+          { path: "/keys/:key", component: page(projectKey, "View") },
+          { path: "/members", component: page(projectMember, "List") },
+          { path: "/members/add", component: page(projectMember, "Add") },
+          { path: "/members/:member", component: page(projectMember, "View") },
+          { path: "/settings", component: page(project, "Settings") },
+        ],
+      },
+      {
+        path: "/users/:user",
+        component: AccountFrame,
+        children: [
+          { path: "/", component: to(({ user }) => `/console/users/${user}/settings`) },
+          { path: "/keys", component: page(account, "Keys") },
+          { path: "/keys/add", component: page(account, "AddKey") },
+          { path: "/keys/:key", component: page(account, "Key") },
+          { path: "/tokens", component: page(account, "Tokens") },
+          { path: "/settings", component: page(account, "Settings") },
+          { path: "/help", component: page(account, "Help") },
+        ],
+      },
+      {
+        path: "/server",
+        component: ServerFrame,
+        children: [
+          { path: "/", component: page(server, "Stats") },
+          { path: "/users", component: page(server, "Users") },
+          { path: "/users/:user", component: page(server, "User") },
+          { path: "/config", component: page(server, "Config") },
+          { path: "/backup", component: page(server, "Backup") },
+          { path: "/audit", component: page(server, "Audit") },
+        ],
+      },
+      { path: "/api", component: BareFrame, children: [{ path: "/*operation", component: page(() => import("./pages/reference"), "Reference") }] },
+    ],
+  },
+  { path: "/perf", component: BareFrame, children: [{ path: "/", component: page(() => import("./pages/directory"), "Directory") }] },
+  { path: "/perf/:project/embed", component: page(() => import("./pages/embed"), "Embed") },
+  {
+    path: "/perf/:project",
+    component: PublicProject,
+    children: [{ path: "/", component: page(perf, "Perf") }, ...READABLE],
+  },
+  { path: "*", component: BareFrame, children: [{ path: "*", component: page(() => import("./pages/missing"), "Missing") }] },
+];

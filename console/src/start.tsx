@@ -1,0 +1,66 @@
+// Where one goes from `/` and from `/console`: to what one most likely came for.
+
+import { Navigate } from "@solidjs/router";
+import { Show, type JSX } from "solid-js";
+import { call, list } from "./api";
+import { load } from "./load";
+import { user } from "./session";
+import { Failure, Skeleton } from "./ui/parts";
+import { Shell } from "./ui/Shell";
+
+const LAST = "tidemark-project";
+
+/** Remembers the project, to come back to it. */
+export function rememberProject(slug: string): void {
+  localStorage.setItem(LAST, slug);
+}
+
+/** `/`: the console; for strangers the public projects, or the first account of a new server. */
+export function Root(): JSX.Element {
+  const setup = load(() => user() === null && {}, (_, signal) => call("get", "/v0/server/setup", { signal }));
+  return (
+    <Show when={!user()} fallback={<Navigate href="/console" />}>
+      <Show when={setup()} fallback={<Waiting error={setup.error()} retry={setup.refresh} />}>
+        {(setup) => <Navigate href={setup().accounts === "none" ? "/auth/signup" : "/perf"} />}
+      </Show>
+    </Show>
+  );
+}
+
+/** `/console`: the project of last time, the first steps, the only project, or a choice. */
+export function Start(): JSX.Element {
+  const target = load(
+    () => user() && { own: user()?.slug ?? "" },
+    async ({ own }, signal) => {
+      const projects = (organization: string) =>
+        list("/v0/organizations/{organization}/projects", { path: { organization }, query: { per_page: 2 }, signal });
+      const last = localStorage.getItem(LAST);
+      if (last) {
+        const known = await call("get", "/v0/projects/{project}", { path: { project: last }, signal }).catch(() => undefined);
+        if (known) return `/console/projects/${known.slug}/plots`;
+        localStorage.removeItem(LAST);
+      }
+      // An administrator sees all organizations; whoever is new has one of their own, and nothing in it.
+      const mine = await projects(own).catch(() => undefined);
+      if (mine?.total === 0) return "/console/onboard/project";
+      const { rows: organizations } = await list("/v0/organizations", { query: { per_page: 2 }, signal });
+      const [only] = organizations;
+      if (organizations.length !== 1 || !only) return "/console/organizations";
+      const { rows } = await projects(only.slug);
+      return rows.length === 1 ? `/console/projects/${rows[0]?.slug ?? ""}/plots` : `/console/organizations/${only.slug}/projects`;
+    },
+  );
+  return (
+    <Show when={target()} fallback={<Waiting error={target.error()} retry={target.refresh} />}>
+      {(target) => <Navigate href={target()} />}
+    </Show>
+  );
+}
+
+function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  return (
+    <Shell>
+      <Show when={props.error} fallback={<Skeleton lines={6} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+    </Shell>
+  );
+}

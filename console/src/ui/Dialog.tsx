@@ -1,0 +1,79 @@
+// Questions that come before the page: the browser's own dialog, which keeps the focus inside and gives it back.
+
+import { createEffect, createSignal, createUniqueId, Show, type JSX } from "solid-js";
+import { sentence } from "../api";
+import { IconButton } from "./parts";
+
+/** A dialog that is there while `open` is true. */
+export function Dialog(props: { open: boolean; title: string; onClose: () => void; children: JSX.Element; wide?: boolean }): JSX.Element {
+  const id = createUniqueId();
+  let dialog: HTMLDialogElement | undefined;
+  createEffect(() => {
+    if (props.open && !dialog?.open) dialog?.showModal();
+    else if (!props.open && dialog?.open) dialog.close();
+  });
+  return (
+    <dialog ref={dialog} class="dialog" classList={{ wide: props.wide ?? false }} aria-labelledby={id} onClose={() => props.onClose()} onPointerDown={(event) => { if (event.target === dialog) props.onClose(); }}>
+      <Show when={props.open}>
+        <div class="dialog-body">
+          <header class="row between">
+            <h2 id={id}>{props.title}</h2>
+            <IconButton icon="close" label="Close" onClick={() => props.onClose()} />
+          </header>
+          {props.children}
+        </div>
+      </Show>
+    </dialog>
+  );
+}
+
+/** A question before something that cannot be undone. `type` must be typed to go on. */
+export function Confirm(props: {
+  open: boolean;
+  title: string;
+  action: string;
+  type?: string;
+  onConfirm: () => Promise<unknown>;
+  onClose: () => void;
+  children: JSX.Element;
+}): JSX.Element {
+  const [typed, setTyped] = createSignal("");
+  const [failure, setFailure] = createSignal<unknown>();
+  const [busy, setBusy] = createSignal(false);
+  const close = () => {
+    setTyped("");
+    setFailure(undefined);
+    props.onClose();
+  };
+  const confirm = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await props.onConfirm();
+      close();
+    } catch (error) {
+      setFailure(error);
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog open={props.open} title={props.title} onClose={close}>
+      <form class="stack" onSubmit={(event) => void confirm(event)}>
+        <div class="stack tight">{props.children}</div>
+        <Show when={props.type}>
+          {(word) => (
+            <label class="field">
+              <span>Type <strong class="break">{word()}</strong> to go on</span>
+              <input value={typed()} onInput={(event) => setTyped(event.currentTarget.value)} autocomplete="off" />
+            </label>
+          )}
+        </Show>
+        <Show when={failure()}>{(error) => <p class="field-error" role="alert">{sentence(error())}</p>}</Show>
+        <div class="row end">
+          <button type="button" class="button" onClick={close}>Cancel</button>
+          <button type="submit" class="button danger" disabled={busy() || (props.type !== undefined && typed() !== props.type)}>{props.action}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,153 @@
+// Forms: each field knows its label, its hint and what the server had against it.
+
+import { createContext, createSignal, createUniqueId, For, Show, useContext, type JSX } from "solid-js";
+import { sentence } from "../api";
+
+interface FormState {
+  pending: () => boolean;
+  /** What the server said about a field. */
+  problem: (name: string) => string | undefined;
+}
+
+const Context = createContext<FormState>({ pending: () => false, problem: () => undefined });
+
+/** The values of a form by the names of its fields; empty fields are left out. */
+export type Values = Record<string, string>;
+
+/** A form that sends itself. A failure that names a field is shown there, any other at the end. */
+export function Form(props: {
+  onSubmit: (values: Values) => Promise<unknown>;
+  action: string;
+  onCancel?: () => void;
+  disabled?: boolean;
+  children: JSX.Element;
+}): JSX.Element {
+  const [pending, setPending] = createSignal(false);
+  const [failure, setFailure] = createSignal<string>();
+  let form: HTMLFormElement | undefined;
+  const field = () => /at `(\w+)/.exec(failure() ?? "")?.[1];
+  const isShown = () => field() !== undefined && form?.elements.namedItem(field() ?? "") instanceof HTMLElement;
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (pending()) return;
+    const entries = [...new FormData(event.currentTarget as HTMLFormElement)];
+    const values: Values = {};
+    for (const [name, value] of entries) if (typeof value === "string" && value.trim() !== "") values[name] = value.trim();
+    setPending(true);
+    setFailure(undefined);
+    try {
+      await props.onSubmit(values);
+    } catch (error) {
+      setFailure(sentence(error));
+      const named = form?.elements.namedItem(field() ?? "");
+      if (named instanceof HTMLElement) named.focus();
+    }
+    setPending(false);
+  };
+  const problem = (name: string) => (field() === name ? explain(failure() ?? "") : undefined);
+  return (
+    <Context.Provider value={{ pending, problem }}>
+      <form ref={form} class="form" onSubmit={(event) => void submit(event)}>
+        {props.children}
+        <Show when={failure() && !isShown()}><p class="field-error" role="alert">{failure()}</p></Show>
+        <div class="row">
+          <button type="submit" class="button primary" disabled={pending() || props.disabled} aria-busy={pending()}>{props.action}</button>
+          <Show when={props.onCancel}>{(cancel) => <button type="button" class="button" onClick={() => cancel()()}>Cancel</button>}</Show>
+        </div>
+      </form>
+    </Context.Provider>
+  );
+}
+
+/** The reason alone: `The body is wrong at `name`: it is too long (line 1, column 2).` says `It is too long.` */
+function explain(message: string): string {
+  const reason = message.replace(/^The body .*? at `[^`]+`: /, "").replace(/ \(line \d+, column \d+\)\.?$/, "");
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1).replace(/\.$/, "")}.`;
+}
+
+interface FieldProps {
+  name: string;
+  label: string;
+  hint?: JSX.Element;
+  required?: boolean;
+  value?: string;
+  onInput?: (value: string) => void;
+}
+
+function Field(props: FieldProps & { children: (id: string, about: () => string | undefined, invalid: () => boolean) => JSX.Element }): JSX.Element {
+  const form = useContext(Context);
+  const id = createUniqueId();
+  const about = () => [props.hint && `${id}-hint`, form.problem(props.name) && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  return (
+    <div class="field">
+      <label for={id}>
+        {props.label}
+        <Show when={!props.required}><span class="muted small"> (optional)</span></Show>
+      </label>
+      {props.children(id, about, () => form.problem(props.name) !== undefined)}
+      <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
+      <Show when={form.problem(props.name)}>{(text) => <span class="field-error" id={`${id}-error`} role="alert">{text()}</span>}</Show>
+    </div>
+  );
+}
+
+/** One line of text. */
+export function TextField(
+  props: FieldProps & {
+    type?: "text" | "email" | "url" | "number" | "password" | "date" | "datetime-local";
+    autocomplete?: string;
+    maxLength?: number;
+    min?: number | string;
+    max?: number | string;
+    step?: number | "any";
+    placeholder?: string;
+    autofocus?: boolean;
+  },
+): JSX.Element {
+  return (
+    <Field {...props}>
+      {(id, about, invalid) => (
+        <input
+          id={id}
+          name={props.name}
+          type={props.type ?? "text"}
+          value={props.value ?? ""}
+          required={props.required}
+          maxLength={props.maxLength}
+          min={props.min}
+          max={props.max}
+          step={props.step}
+          placeholder={props.placeholder}
+          autocomplete={props.autocomplete ?? "off"}
+          autofocus={props.autofocus}
+          aria-describedby={about()}
+          aria-invalid={invalid()}
+          onInput={(event) => props.onInput?.(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One of a few. */
+export function SelectField(props: FieldProps & { options: readonly { value: string; label: string }[] }): JSX.Element {
+  return (
+    <Field {...props}>
+      {(id, about, invalid) => (
+        <select id={id} name={props.name} required={props.required} aria-describedby={about()} aria-invalid={invalid()} onChange={(event) => props.onInput?.(event.currentTarget.value)}>
+          <For each={props.options}>{(option) => <option value={option.value} selected={option.value === props.value}>{option.label}</option>}</For>
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** Yes or no; in the values it is `on` or missing. */
+export function CheckField(props: { name: string; label: JSX.Element; checked?: boolean; required?: boolean; onInput?: (checked: boolean) => void }): JSX.Element {
+  return (
+    <label class="check">
+      <input type="checkbox" name={props.name} checked={props.checked} required={props.required} onInput={(event) => props.onInput?.(event.currentTarget.checked)} />
+      <span>{props.label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,202 @@
+// A list in a page: search, order, pages and the archived ones, all of it in the address, so that it can be shared and
+// the way back leads to the same place.
+
+import { A, useSearchParams } from "@solidjs/router";
+import { createSignal, For, onCleanup, Show, type JSX } from "solid-js";
+import type { Page as Rows } from "../api";
+import { count, plural } from "../format";
+import { bindKeys } from "../keys";
+import { load, type Loaded } from "../load";
+import { Icon } from "./Icon";
+import { Empty, Failure, IconButton, Skeleton } from "./parts";
+
+/** What a list asks the server for, named as in the API. Its order and its filters come along as they are in the address. */
+export interface ListQuery {
+  page: number;
+  per_page: number;
+  search?: string;
+  direction?: "asc" | "desc";
+  archived?: boolean;
+  [filter: string]: unknown;
+}
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => JSX.Element;
+  /** What the API calls the order by this column, if there is one. */
+  sort?: string;
+  /** Numbers and times stand at the right. */
+  end?: boolean;
+  /** Left out on narrow screens. */
+  wide?: boolean;
+}
+
+/** A choice among a few values of one parameter of the address. */
+export interface Filter {
+  name: string;
+  label: string;
+  options: readonly { value: string; label: string }[];
+}
+
+const PER_PAGE = 25;
+
+/** The list and its controls. The first column holds the link to a row. */
+export function List<Row extends object>(props: {
+  /** What one row is: `benchmark`. */
+  noun: string;
+  columns: readonly Column<Row>[];
+  href?: (row: Row) => string;
+  load: (query: ListQuery, signal: AbortSignal) => Promise<Rows<Row>>;
+  /** Whether it can be searched. */
+  search?: boolean;
+  /** Whether rows can be archived, or a word for it such as `revoked`. */
+  archived?: boolean | "revoked";
+  filters?: readonly Filter[];
+  /** What to show when there is nothing at all. */
+  empty: JSX.Element;
+  /** Buttons at the end of each row. */
+  rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
+  /** Above the rows, beside the search. */
+  tools?: (list: Loaded<Rows<Row>>) => JSX.Element;
+}): JSX.Element {
+  const [params, setParams] = useSearchParams();
+  const text = (name: string) => {
+    const value = params[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  const old = () => props.archived === "revoked" ? "revoked" : "archived";
+  const query = () => {
+    const wanted: ListQuery = {
+      page: Math.max(Number(text("page") ?? 1) || 1, 1),
+      per_page: Math.min(Math.max(Number(text("per_page") ?? PER_PAGE) || PER_PAGE, 1), 255),
+    };
+    if (props.search && text("search")) wanted.search = text("search") ?? "";
+    if (text("sort")) wanted.sort = text("sort") ?? "";
+    const direction = text("direction");
+    if (direction === "asc" || direction === "desc") wanted.direction = direction;
+    if (props.archived && text(old()) === "true") wanted[old()] = true;
+    for (const filter of props.filters ?? []) if (text(filter.name)) wanted[filter.name] = text(filter.name);
+    return wanted;
+  };
+  const rows = load(query, (wanted, signal) => props.load(wanted, signal));
+  const change = (next: Record<string, string | undefined>) => setParams({ page: undefined, ...next }, { replace: true, scroll: false });
+
+  let field: HTMLInputElement | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  onCleanup(() => clearTimeout(timer));
+  const [typed, setTyped] = createSignal(text("search") ?? "");
+  const search = (words: string) => {
+    setTyped(words);
+    clearTimeout(timer);
+    timer = setTimeout(() => change({ search: words || undefined }), 200);
+  };
+  bindKeys([{ keys: "/", label: `Search`, run: () => field?.focus() }]);
+
+  const isFiltered = () => Boolean(query().search ?? query()[old()]) || (props.filters ?? []).some((filter) => query()[filter.name]);
+  const last = () => Math.max(Math.ceil((rows()?.total ?? 0) / query().per_page), 1);
+  const turn = (page: number) => setParams({ page: page === 1 ? undefined : String(page) });
+  const sortBy = (name: string) => {
+    const down = (query().sort ?? props.columns.find((column) => column.sort)?.sort) === name && query().direction !== "desc";
+    change({ sort: name, direction: down ? "desc" : undefined });
+  };
+  const order = (column: Column<Row>) => {
+    const current = query().sort ?? props.columns.find(({ sort }) => sort)?.sort;
+    if (!column.sort || current !== column.sort) return undefined;
+    return query().direction === "desc" ? "descending" : "ascending";
+  };
+
+  return (
+    <section class="list" aria-busy={rows.pending()}>
+      <Show when={props.search || props.archived || props.filters?.length || props.tools}>
+        <div class="list-tools">
+          <Show when={props.search}>
+            <label class="search">
+              <Icon name="search" size={16} />
+              <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
+              <input ref={field} type="search" value={typed()} placeholder="Search" maxLength={1024} onInput={(event) => search(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { search(""); event.currentTarget.blur(); } }} />
+              <kbd aria-hidden="true">/</kbd>
+            </label>
+          </Show>
+          <For each={props.filters}>
+            {(filter) => (
+              <label class="inline">
+                <span class="visually-hidden">{filter.label}</span>
+                <select onChange={(event) => change({ [filter.name]: event.currentTarget.value || undefined })}>
+                  <For each={filter.options}>{(option) => <option value={option.value} selected={option.value === (text(filter.name) ?? "")}>{option.label}</option>}</For>
+                </select>
+              </label>
+            )}
+          </For>
+          <Show when={props.archived}>
+            <label class="check small">
+              <input type="checkbox" checked={query()[old()] === true} onChange={(event) => change({ [old()]: event.currentTarget.checked ? "true" : undefined })} />
+              <span>{old() === "revoked" ? "Revoked" : "Archived"}</span>
+            </label>
+          </Show>
+          <span class="grow" />
+          {props.tools?.(rows)}
+          <span class="muted small number nowrap" role="status">{rows() ? plural(rows()?.total ?? 0, props.noun) : "\u00a0"}</span>
+        </div>
+      </Show>
+      <Show when={rows.error()}>{(error) => <Failure error={error()} retry={rows.refresh} />}</Show>
+      <Show when={rows()} fallback={<Show when={!rows.error()}><Skeleton lines={10} /></Show>}>
+        {(shown) => (
+          <Show
+            when={shown().rows.length}
+            fallback={
+              <Show when={isFiltered()} fallback={props.empty}>
+                <Empty title="Nothing matches" action={<button type="button" class="button" onClick={() => { setTyped(""); change({ search: undefined, [old()]: undefined, ...Object.fromEntries((props.filters ?? []).map((filter) => [filter.name, undefined])) }); }}>Show all</button>}>
+                  No {props.noun} fits the search and the filters.
+                </Empty>
+              </Show>
+            }
+          >
+            <div class="table-wrap" tabindex="0" role="region" aria-label={`List of ${plural(2, props.noun).slice(2)}`}>
+              <table class="rows" classList={{ stale: rows.pending() }}>
+                <thead>
+                  <tr>
+                    <For each={props.columns}>
+                      {(column) => (
+                        <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }} aria-sort={order(column)}>
+                          <Show when={column.sort} fallback={column.title}>
+                            {(sort) => <button type="button" class="sort" onClick={() => sortBy(sort())}>{column.title}<Icon name="down" size={14} /></button>}
+                          </Show>
+                        </th>
+                      )}
+                    </For>
+                    <Show when={props.rowActions}><th scope="col"><span class="visually-hidden">Actions</span></th></Show>
+                  </tr>
+                </thead>
+                <tbody>
+                  <For each={shown().rows}>
+                    {(row) => (
+                      <tr>
+                        <For each={props.columns}>
+                          {(column, place) => (
+                            <td classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}>
+                              <Show when={place() === 0 && props.href} fallback={column.cell(row)}>
+                                {(href) => <A class="row-link break" href={href()(row)}>{column.cell(row)}</A>}
+                              </Show>
+                            </td>
+                          )}
+                        </For>
+                        <Show when={props.rowActions}>{(actions) => <td class="end row-actions">{actions()(row, rows)}</td>}</Show>
+                      </tr>
+                    )}
+                  </For>
+                </tbody>
+              </table>
+            </div>
+            <Show when={last() > 1}>
+              <nav class="pager" aria-label="Pages">
+                <Show when={query().page > 1}><IconButton icon="left" label="Previous page" onClick={() => turn(query().page - 1)} /></Show>
+                <span class="small muted number">Page {count(query().page)} of {count(last())}</span>
+                <Show when={query().page < last()}><IconButton icon="right" label="Next page" onClick={() => turn(query().page + 1)} /></Show>
+              </nav>
+            </Show>
+          </Show>
+        )}
+      </Show>
+    </section>
+  );
+}

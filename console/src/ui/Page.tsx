@@ -1,0 +1,53 @@
+// The frame of every page: where it is, its name, what can be done, and the focus after coming here.
+
+import { A } from "@solidjs/router";
+import { createEffect, For, onMount, Show, type JSX } from "solid-js";
+
+export interface Crumb {
+  href: string;
+  label: string;
+}
+
+/** The first page keeps the browser's own focus; every one after it tells a screen reader its name. */
+let isFirst = true;
+
+export function Page(props: {
+  title: string;
+  /** Beside the title: a badge, a status. */
+  aside?: JSX.Element;
+  crumbs?: readonly Crumb[];
+  actions?: JSX.Element;
+  /** As narrow as a text or a form should be. */
+  narrow?: boolean;
+  children: JSX.Element;
+}): JSX.Element {
+  let heading: HTMLHeadingElement | undefined;
+  createEffect(() => {
+    document.title = `${props.title} · Tidemark`;
+  });
+  onMount(() => {
+    if (!isFirst && !document.querySelector("[autofocus]")) heading?.focus({ preventScroll: true });
+    isFirst = false;
+  });
+  return (
+    <article class="page" classList={{ narrow: props.narrow ?? false }}>
+      <header class="page-header">
+        <Show when={props.crumbs?.length}>
+          <nav class="crumbs" aria-label="Breadcrumbs">
+            <ol>
+              <For each={props.crumbs}>{(crumb) => <li><A href={crumb.href} end>{crumb.label}</A></li>}</For>
+            </ol>
+          </nav>
+        </Show>
+        <div class="row between">
+          <div class="row title">
+            <h1 ref={heading} tabindex="-1" class="break">{props.title}</h1>
+            {props.aside}
+          </div>
+          <Show when={props.actions}><div class="row actions">{props.actions}</div></Show>
+        </div>
+      </header>
+      {props.children}
+    </article>
+  );
+}

@@ -1,0 +1,210 @@
+// Around every page: the bar with the project and the person, the sections at the side, and on a phone a menu.
+
+import { A, useLocation, useNavigate } from "@solidjs/router";
+import { createEffect, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { list, offline, type JsonProject } from "../api";
+import { bindings, bindKeys } from "../keys";
+import { load } from "../load";
+import { endSession, signInPath, user } from "../session";
+import { setTheme, theme, type Theme } from "../theme";
+import { Dialog } from "./Dialog";
+import { Icon, type IconName } from "./Icon";
+import { Badge, IconButton, LinkButton, Menu, type MenuItem } from "./parts";
+import { Toasts } from "./Toast";
+
+/** A section of what the page belongs to: of a project, an organization, an account, the server. */
+export interface Section {
+  href: string;
+  label: string;
+  icon: IconName;
+  /** The keys that lead there: `g p`. */
+  keys?: string;
+  /** Whether only exactly this address is meant, not those below it. */
+  end?: boolean;
+  /** A number beside it, when it is not zero. */
+  count?: number | undefined;
+}
+
+export interface SectionGroup {
+  label?: string;
+  sections: readonly Section[];
+}
+
+export function Shell(props: { project?: JsonProject | undefined; groups?: readonly SectionGroup[]; children: JSX.Element }): JSX.Element {
+  const location = useLocation();
+  const navigate = useNavigate();
+  const [help, setHelp] = createSignal(false);
+  const [drawer, setDrawer] = createSignal(false);
+  let side: HTMLDialogElement | undefined;
+  createEffect(on(() => location.pathname, () => setDrawer(false)));
+  createEffect(() => {
+    if (drawer() && !side?.open) side?.showModal();
+    else if (!drawer() && side?.open) side.close();
+  });
+  bindKeys([
+    { keys: "?", label: "Show these keys", run: () => setHelp(true) },
+    { keys: "g h", label: "Go to the start", run: () => navigate("/console") },
+    { keys: "g o", label: "Go to the public projects", run: () => navigate("/perf") },
+  ]);
+  createEffect(() => {
+    const own = (props.groups ?? []).flatMap(({ sections }) => sections).filter((section) => section.keys);
+    bindKeys(own.map((section) => ({ keys: section.keys ?? "", label: `Go to ${section.label.toLowerCase()}`, run: () => navigate(section.href) })));
+  });
+  const sections = () => <Sections groups={props.groups ?? []} />;
+  return (
+    <div class="shell" classList={{ bare: !props.groups?.length }}>
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
+      <header class="bar">
+        <Show when={props.groups?.length}>
+          <span class="phone"><IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} /></span>
+        </Show>
+        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start"><img src="/icon.svg" alt="" width="24" height="24" /><span>Tidemark</span></A>
+        <ProjectSwitcher project={props.project} />
+        <span class="grow" />
+        <ThemeMenu />
+        <Show when={user() !== undefined}>
+          <Show when={user()} fallback={<LinkButton href={signInPath(location.pathname + location.search)}>Sign in</LinkButton>}>
+            {(user) => <UserMenu slug={user().slug} name={user().name} admin={user().admin} />}
+          </Show>
+        </Show>
+      </header>
+      <Show when={offline()}><div class="offline" role="status">The server does not answer. Trying again…</div></Show>
+      <Show when={props.groups?.length}>
+        <aside class="side">{sections()}</aside>
+        <dialog ref={side} class="drawer" aria-label="Menu" onClose={() => setDrawer(false)} onPointerDown={(event) => { if (event.target === side) setDrawer(false); }}>
+          <Show when={drawer()}>
+            <div class="drawer-body">
+              <IconButton icon="close" label="Close the menu" onClick={() => setDrawer(false)} />
+              {sections()}
+            </div>
+          </Show>
+        </dialog>
+      </Show>
+      <main id="main" tabindex="-1">{props.children}</main>
+      <Toasts />
+      <Dialog open={help()} title="Keys" onClose={() => setHelp(false)}>
+        <table class="keys">
+          <tbody>
+            <For each={bindings()}>
+              {(binding) => (
+                <tr>
+                  <td><For each={binding.keys.split(" ")}>{(key) => <><kbd>{key}</kbd> </>}</For></td>
+                  <td>{binding.label}</td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </Dialog>
+    </div>
+  );
+}
+
+function Sections(props: { groups: readonly SectionGroup[] }): JSX.Element {
+  return (
+    <nav class="sections" aria-label="Sections">
+      <For each={props.groups}>
+        {(group) => (
+          <div>
+            <Show when={group.label}><h2 class="small muted break">{group.label}</h2></Show>
+            <ul>
+              <For each={group.sections}>
+                {(section) => (
+                  <li>
+                    <A href={section.href} end={section.end ?? false} title={section.keys}>
+                      <Icon name={section.icon} />
+                      <span class="grow">{section.label}</span>
+                      <Show when={section.count}>{(count) => <Badge tone="alert">{count()}</Badge>}</Show>
+                    </A>
+                  </li>
+                )}
+              </For>
+            </ul>
+          </div>
+        )}
+      </For>
+    </nav>
+  );
+}
+
+/** The present project, and a search among all one may see. */
+function ProjectSwitcher(props: { project: JsonProject | undefined }): JSX.Element {
+  const navigate = useNavigate();
+  const [open, setOpen] = createSignal(false);
+  const [words, setWords] = createSignal("");
+  const projects = load(
+    () => open() && { search: words() },
+    ({ search }, signal) => list("/v0/projects", { query: { search, per_page: 12 }, signal }),
+  );
+  let root: HTMLDivElement | undefined;
+  let button: HTMLButtonElement | undefined;
+  const close = () => {
+    setOpen(false);
+    setWords("");
+  };
+  const go = (project: JsonProject) => {
+    close();
+    navigate(`${user() ? "/console/projects" : "/perf"}/${project.slug}`);
+  };
+  const outside = (event: Event) => {
+    if (!root?.contains(event.target as Node)) close();
+  };
+  onMount(() => document.addEventListener("pointerdown", outside));
+  onCleanup(() => document.removeEventListener("pointerdown", outside));
+  bindKeys([{ keys: "g s", label: "Switch the project", run: () => setOpen(true) }]);
+  return (
+    <div class="menu switcher" ref={root} onKeyDown={(event) => { if (event.key === "Escape" && open()) { close(); button?.focus(); } }}>
+      <button ref={button} type="button" class="menu-trigger" aria-haspopup="dialog" aria-expanded={open()} onClick={() => (open() ? close() : setOpen(true))}>
+        <span class="ellipsis">{props.project?.name ?? "Projects"}</span>
+        <Icon name="down" size={16} />
+      </button>
+      <Show when={open()}>
+        <div class="menu-list" role="dialog" aria-label="Projects">
+          <input type="search" aria-label="Search projects" placeholder="Search projects" ref={(field) => queueMicrotask(() => field.focus())} onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={(event) => { const first = projects()?.rows[0]; if (event.key === "Enter" && first) go(first); }} />
+          <ul>
+            <For each={projects()?.rows} fallback={<li class="muted small">{projects() ? "No project is called that." : "…"}</li>}>
+              {(project) => (
+                <li>
+                  <button type="button" onClick={() => go(project)}>
+                    <span class="ellipsis grow">{project.name}</span>
+                    <Show when={project.visibility === "private"}><Badge>private</Badge></Show>
+                  </button>
+                </li>
+              )}
+            </For>
+          </ul>
+          <A href={user() ? "/console/organizations" : "/perf"} onClick={close}>All projects</A>
+        </div>
+      </Show>
+    </div>
+  );
+}
+
+const THEMES: readonly { theme: Theme; label: string; icon: IconName }[] = [
+  { theme: "system", label: "As the system", icon: "screen" },
+  { theme: "light", label: "Light", icon: "sun" },
+  { theme: "dark", label: "Dark", icon: "moon" },
+];
+
+function ThemeMenu(): JSX.Element {
+  const items = (): MenuItem[] => THEMES.map((choice) => ({ label: choice.label, icon: choice.theme === theme() ? "check" : choice.icon, run: () => setTheme(choice.theme) }));
+  return <Menu label="Light or dark" items={items()} trigger={<Icon name={THEMES.find((choice) => choice.theme === theme())?.icon ?? "screen"} />} />;
+}
+
+function UserMenu(props: { slug: string; name: string; admin: boolean }): JSX.Element {
+  const navigate = useNavigate();
+  const items = (): MenuItem[] => [
+    { label: "Organizations", icon: "people", href: "/console/organizations" },
+    { label: "Your keys", icon: "key", href: `/console/users/${props.slug}/keys` },
+    { label: "Your settings", icon: "settings", href: `/console/users/${props.slug}/settings` },
+    ...(props.admin ? [{ label: "This server", icon: "server", href: "/console/server" } as const] : []),
+    { label: "API reference", icon: "book", href: "/console/api" },
+    { label: "Sign out", icon: "out", run: () => endSession().then(() => navigate("/auth/login")) },
+  ];
+  return <Menu label={`Account of ${props.name}`} items={items()} trigger={<span class="avatar" aria-hidden="true">{initials(props.name)}</span>} />;
+}
+
+function initials(name: string): string {
+  const words = name.split(/\s+/);
+  return `${words[0]?.[0] ?? ""}${words.length > 1 ? (words.at(-1)?.[0] ?? "") : ""}`.toUpperCase();
+}

@@ -1,0 +1,50 @@
+// Short messages that come and go in a corner, also for those who listen.
+
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { sentence } from "../api";
+import { Icon } from "./Icon";
+
+interface Message {
+  text: string;
+  failed: boolean;
+  undo: (() => unknown) | undefined;
+}
+
+const [messages, setMessages] = createSignal<readonly Message[]>([]);
+
+/** Says that something was done, and offers to undo it. */
+export function toast(text: string, undo?: () => unknown): void {
+  show({ text, failed: false, undo });
+}
+
+/** Says why something was not done. */
+export function toastFailure(error: unknown): void {
+  show({ text: sentence(error), failed: true, undo: undefined });
+}
+
+function show(message: Message): void {
+  setMessages((all) => [...all.slice(-2), message]);
+  setTimeout(() => hide(message), message.failed || message.undo ? 10_000 : 4_000);
+}
+
+function hide(message: Message): void {
+  setMessages((all) => all.filter((other) => other !== message));
+}
+
+export function Toasts(): JSX.Element {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      <For each={messages()}>
+        {(message) => (
+          <div class="toast" classList={{ failed: message.failed }}>
+            <span class="grow">{message.text}</span>
+            <Show when={message.undo}>
+              {(undo) => <button type="button" class="button quiet" onClick={() => { hide(message); void undo()(); }}>Undo</button>}
+            </Show>
+            <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => hide(message)}><Icon name="close" size={16} /></button>
+          </div>
+        )}
+      </For>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+import { accessible, expect, fits, mailedToken, signIn, test } from "./support";
+
+test("the first visitor is led from an empty server to the first report", async ({ page }, { project }) => {
+  const email = `first-${project.name}@example.org`;
+  await page.goto("/auth/signup");
+  await accessible(page);
+  await page.getByLabel("Your name").fill("Ada Lovelace");
+  await page.getByLabel("Your e-mail address").fill(email);
+  await page.getByLabel("I agree").check();
+  await page.getByRole("button", { name: /first account|Sign up/ }).click();
+  await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
+  await expect(page.getByText("This server sends no mail yet")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+
+  await page.goto(`/auth/confirm?token=${await mailedToken(email)}`);
+  await expect(page.getByRole("heading", { name: "First steps" })).toBeVisible();
+  expect(page.url()).not.toContain("token");
+  await page.getByLabel("Name").fill(`Widget Lab ${project.name}`);
+  await accessible(page);
+  await page.getByRole("button", { name: "Create the project" }).click();
+  await page.getByRole("button", { name: "Create a key" }).click();
+  await expect(page.getByText(/^svc_run_\w{30}$/)).toBeVisible();
+  await expect(page.getByText(`tidemark run --project widget-lab-${project.name}`).first()).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Go to the project" }).click();
+  await expect(page).toHaveURL(`/console/projects/widget-lab-${project.name}/plots`);
+});
+
+test("a link works once, and a used one says what to do", async ({ page }, { project }) => {
+  const email = `once-${project.name}@example.org`;
+  await signIn(page, "Once", email);
+  await page.context().clearCookies();
+  await page.goto(`/auth/confirm?token=${await mailedToken(email)}`);
+  await expect(page.getByRole("alert")).toContainText("The link is not valid");
+  await page.getByRole("link", { name: "Send me another link" }).click();
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+});
+
+test("whoever is not signed in is asked to, and then brought back", async ({ page }, { project }) => {
+  const email = `back-${project.name}@example.org`;
+  await signIn(page, "Back", email);
+  await page.context().clearCookies();
+  await page.goto("/console/organizations?search=x");
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+  await accessible(page);
+  await page.getByLabel("Your e-mail address").fill(email);
+  await page.getByRole("button", { name: "Send me a link" }).click();
+  await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
+  await page.getByLabel("Or paste the token").fill(await mailedToken(email));
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await expect(page).toHaveURL("/console/organizations?search=x");
+});
+
+test("signing out ends the session on the server", async ({ page }, { project }) => {
+  await signIn(page, "Leaving", `leaving-${project.name}@example.org`);
+  await page.goto("/console/onboard");
+  await page.getByRole("button", { name: "Account of Leaving" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+  const session = await page.context().request.get("/v0/auth/session");
+  expect(await session.json()).toEqual({ user: null });
+});

@@ -1,0 +1,80 @@
+// What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
+// rules of accessibility.
+
+import AxeBuilder from "@axe-core/playwright";
+import { expect, test as base, type APIRequestContext, type Page } from "@playwright/test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const DATA = process.env.TIDEMARK_CONSOLE_DATA ?? "";
+
+/** A test whose page must not complain: no error, no warning, no broken rule of the content policy. */
+export const test = base.extend<{ complaints: string[] }>({
+  complaints: [
+    async ({ page }, use) => {
+      const complaints: string[] = [];
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("console", (message) => {
+        // A request that is answered 4xx is reported here; whether that is right is for the test to say.
+        if (["error", "warning"].includes(message.type()) && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
+      });
+      await use(complaints);
+      expect(complaints).toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+export { expect };
+
+/** The token in the newest mail to an address. */
+export async function mailedToken(address: string): Promise<string> {
+  const email = address.toLowerCase();
+  const outbox = join(DATA, "outbox");
+  let token: string | undefined;
+  await expect
+    .poll(() => {
+      for (const name of readdirSync(outbox).sort().reverse()) {
+        if (!name.endsWith(".eml")) continue;
+        const mail = readFileSync(join(outbox, name), "utf8").replaceAll("=\r\n", "");
+        if (!mail.includes(`To: ${email}`) && !mail.includes(`<${email}>`)) continue;
+        token = /eyJ[\w.-]+/.exec(mail)?.[0];
+        return token;
+      }
+      return undefined;
+    })
+    .toBeTruthy();
+  return token ?? "";
+}
+
+const HEADERS = { "x-tidemark-console": "1" };
+
+/** Signs somebody in, with an account that is made if need be. The page's requests carry the session from then on. */
+export async function signIn(page: Page, name: string, email: string): Promise<void> {
+  const { request } = page.context();
+  const body = { name, email, i_agree: true };
+  expect((await request.post("/v0/auth/signup", { data: body })).status()).toBe(202);
+  const token = await mailedToken(email);
+  const session = await request.post("/v0/auth/session", { data: { token }, headers: HEADERS });
+  expect(session.status()).toBe(200);
+}
+
+/** Makes something by the API as whoever is signed in, and answers it. */
+export async function make<T>(request: APIRequestContext, path: string, body: object): Promise<T> {
+  const answer = await request.post(path, { data: body, headers: HEADERS });
+  expect(answer.ok(), await answer.text()).toBe(true);
+  return (await answer.json()) as T;
+}
+
+/** Holds the page against the rules of accessibility. */
+export async function accessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+  expect(found).toEqual([]);
+}
+
+/** Nothing may be wider than the screen. */
+export async function fits(page: Page): Promise<void> {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(wide).toBeLessThanOrEqual(0);
+}

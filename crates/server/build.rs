@@ -1,0 +1,60 @@
+//! Packs the web console into the server: a table of the files in `console/dist`, which `npm run build` has compressed.
+//!
+//! It runs no other program. Where the console was not built the table is empty, and `src/console.rs` says so.
+
+use std::{
+    env,
+    error::Error,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../console/dist");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let folder = folder.canonicalize()?;
+    let mut files = Vec::new();
+    collect(&folder, &mut files)?;
+    files.sort();
+    let mut table = String::from("&[\n");
+    for file in files {
+        let path = file.strip_prefix(&folder)?.with_extension("");
+        let kind = media_type(&path)
+            .ok_or_else(|| format!("add the media type of {} to build.rs", path.display()))?;
+        let path = format!("/{}", path.display());
+        writeln!(
+            table,
+            "    File {{ path: {path:?}, media_type: {kind:?}, brotli: include_bytes!({file:?}) }},"
+        )?;
+    }
+    table.push_str("]\n");
+    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("console.rs"), table)?;
+    Ok(())
+}
+
+/// Every compressed file below a folder.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "br") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn media_type(path: &Path) -> Option<&'static str> {
+    Some(match path.extension()?.to_str()? {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => return None,
+    })
+}
