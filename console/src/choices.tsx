@@ -35,10 +35,10 @@ const GETS: Gets = {
   measure: (project, measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, ...(signal && { signal }) }),
 };
 
-/** What a picker of one kind searches with. The value of a choice is its slug. */
-export function useChoices(kind: Kind): (words: string, signal: AbortSignal) => Promise<Choice[]> {
+/** What a picker of one kind searches with. The value of a choice is its slug, which reads better in an address, or its UUID. */
+export function useChoices(kind: Kind, by: "slug" | "uuid" = "slug"): (words: string, signal: AbortSignal) => Promise<Choice[]> {
   const project = useProject();
-  return async (words, signal) => (await LISTS[kind](project.slug(), words, signal)).rows.map(({ slug, name }) => ({ value: slug, label: name }));
+  return async (words, signal) => (await LISTS[kind](project.slug(), words, signal)).rows.map((row) => ({ value: row[by], label: row.name }));
 }
 
 /** A picker whose choice is a parameter of the address. */

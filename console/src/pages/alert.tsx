@@ -72,17 +72,15 @@ export function List(): JSX.Element {
             noun="alert"
             archived
             params={["status"]}
-            load={({ status: _, sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { ...query, ...filter(shown), sort: sort === "created" ? "created" : "modified" }, signal })}
+            load={({ status: _, sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
             href={(alert) => project.path("alerts", alert.uuid)}
             columns={[
-              { title: "Benchmark", cell: (alert) => nameOf(alert) },
-              { title: "Measure", wide: true, cell: (alert) => <span class="break">{alert.threshold.measure.name}</span> },
-              { title: "Where", wide: true, cell: (alert) => <span class="break">{alert.threshold.branch.name}<span class="muted"> · {alert.threshold.testbed.name}</span></span> },
+              { title: "Alert", cell: (alert) => <>{nameOf(alert)}<span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },
+              ...(shown === "all" ? [{ title: "Status", wide: true, cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }] : []),
               { title: "Value", wide: true, end: true, cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} /> },
               { title: "Change", end: true, cell: (alert) => <Moved alert={alert} /> },
-              ...(shown === "all" ? [{ title: "Status", cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }] : []),
-              { title: "Changed", sort: "modified", falling: true, wide: true, end: true, cell: (alert) => <span class="muted"><Time at={alert.modified} /></span> },
-              { title: "Raised", sort: "created", wide: true, end: true, cell: (alert) => <span class="muted"><Time at={alert.created} /></span> },
+              { title: "Raised", sort: "created", falling: true, wide: true, end: true, cell: (alert) => <span class="muted"><Time at={alert.created} /></span> },
+              ...(shown === "active" ? [] : [{ title: "Changed", sort: "modified", falling: true, wide: true, end: true, cell: (alert: JsonAlert) => <span class="muted"><Time at={alert.modified} /></span> }]),
             ]}
             rowActions={(alert, rows) => (
               <Show when={project.may("edit")}>
@@ -302,11 +300,20 @@ function History(props: { alert: JsonAlert }): JSX.Element {
     const room = (time(to) - time(from)) * 0.02;
     return [time(from) - room, time(to) + room];
   });
-  const [zoom, setZoom] = createSignal<{ range: Range | undefined }>();
+  const [whole, setWhole] = createSignal(false);
   const shown = () => ({ lower_boundary: measureHas("lower_limit"), upper_boundary: measureHas("upper_limit") });
   const measureHas = (name: "lower_limit" | "upper_limit") => typeof props.alert.boundary[name] === "number";
   return (
     <section class="stack tight" aria-label="History">
+      <div class="row between">
+        <h2>History</h2>
+        <Show when={around()}>
+          <div class="segments" role="group" aria-label="How much of it">
+            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>Around the alert</button>
+            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>All of it</button>
+          </div>
+        </Show>
+      </div>
       <Show when={perf.error()}>{(error) => <Failure error={error()} retry={perf.refresh} />}</Show>
       <div class="history-plot">
         <Show when={lines()}>
@@ -316,8 +323,7 @@ function History(props: { alert: JsonAlert }): JSX.Element {
               lines={lines()}
               shown={shown()}
               height={300}
-              zoom={zoom() ? zoom()?.range : around()}
-              onZoom={(range) => setZoom({ range })}
+              range={whole() ? undefined : around()}
               readout={(_, at) => <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>}
             />
           )}

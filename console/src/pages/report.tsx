@@ -4,11 +4,12 @@ import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type JsonAlert, type JsonReport, type JsonReportMeasure, type JsonReportResult } from "../api";
 import { DateRange, FilterPicker } from "../choices";
-import { count, duration, moment, plural } from "../format";
+import { count, elapsed, moment, plural } from "../format";
 import { perfPath } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
+import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
 import { Badge, Button, Copy, Delta, Empty, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
@@ -162,7 +163,7 @@ function Summary(props: { report: JsonReport }): JSX.Element {
       <div><dt>Testbed</dt><dd><A class="break" href={project.path("testbeds", props.report.testbed.slug)}>{props.report.testbed.name}</A></dd></div>
       <Show when={props.report.testbed.spec}>{(spec) => <div><dt>Spec</dt><dd>{spec().name}</dd></div>}</Show>
       <div><dt>Began</dt><dd><Time at={props.report.start_time} /></dd></div>
-      <div><dt>Took</dt><dd>{duration(Math.max(seconds(), 0))}</dd></div>
+      <div><dt>Took</dt><dd>{elapsed(Math.max(seconds(), 0))}</dd></div>
       <div><dt>Read by</dt><dd><code>{props.report.adapter}</code></dd></div>
       <Show when={props.report.user}>{(user) => <div><dt>Sent by</dt><dd>{user().name}</dd></div>}</Show>
       <div><dt>UUID</dt><dd><code class="muted">{props.report.uuid.slice(0, 8)}</code><Copy text={props.report.uuid} label="Copy the UUID" /></dd></div>
@@ -208,6 +209,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
         </div>
         <span class="grow" />
         <label class="search">
+          <Icon name="search" size={16} />
           <span class="visually-hidden">Search the results</span>
           <input type="search" value={text("search")} placeholder="Search" onInput={(event) => set("search", event.currentTarget.value)} />
         </label>
@@ -223,7 +225,7 @@ function Results(props: { report: JsonReport }): JSX.Element {
         <label>
           <span class="visually-hidden">Group</span>
           <select onChange={(event) => set("group", event.currentTarget.value)}>
-            <For each={[["none", "Not grouped"], ["measure", "By measure"], ["benchmark", "By group of benchmarks"]] as const}>
+            <For each={[["none", "Not grouped"], ["measure", "By measure"], ["benchmark", "By group"]] as const}>
               {([value, label]) => <option value={value} selected={value === grouping()}>{label}</option>}
             </For>
           </select>
