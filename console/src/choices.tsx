@@ -2,21 +2,21 @@
 
 import { useSearchParams } from "@solidjs/router";
 import type { JSX } from "solid-js";
-import { call, list } from "./api";
+import { call, list, type Page } from "./api";
 import { load } from "./load";
 import { useProject } from "./project";
-import { Picker, type Choice } from "./ui/Picker";
+import { Picker } from "./ui/Picker";
 
 export type Kind = "branch" | "testbed" | "benchmark" | "measure";
 
-interface Named {
+export interface Named {
   uuid: string;
   slug: string;
   name: string;
 }
 
-type Lists = Readonly<Record<Kind, (project: string, search: string, signal: AbortSignal) => Promise<{ rows: readonly Named[] }>>>;
-type Gets = Readonly<Record<Kind, (project: string, id: string, signal?: AbortSignal) => Promise<Named>>>;
+type Lists = Readonly<Record<Kind, (project: string, search: string, signal: AbortSignal) => Promise<Page<Named>>>>;
+type Gets = Readonly<Record<Kind, (project: string, id: string, signal: AbortSignal) => Promise<Named>>>;
 
 /** How many are offered at once; typing finds the others. */
 const OFFERED = 50;
@@ -29,43 +29,43 @@ const LISTS: Lists = {
 };
 
 const GETS: Gets = {
-  branch: (project, branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, ...(signal && { signal }) }),
-  testbed: (project, testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: { project, testbed }, ...(signal && { signal }) }),
-  benchmark: (project, benchmark, signal) => call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path: { project, benchmark }, ...(signal && { signal }) }),
-  measure: (project, measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, ...(signal && { signal }) }),
+  branch: (project, branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: { project, branch }, signal }),
+  testbed: (project, testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: { project, testbed }, signal }),
+  benchmark: (project, benchmark, signal) => call("get", "/v0/projects/{project}/benchmarks/{benchmark}", { path: { project, benchmark }, signal }),
+  measure: (project, measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: { project, measure }, signal }),
 };
 
-/** What a picker of one kind searches with. The value of a choice is its slug, which reads better in an address, or its UUID. */
-export function useChoices(kind: Kind, by: "slug" | "uuid" = "slug"): (words: string, signal: AbortSignal) => Promise<Choice[]> {
+/** What a picker of one kind searches with. */
+export function useChoices(kind: Kind): (words: string, signal: AbortSignal) => Promise<Page<Named>> {
   const project = useProject();
-  return async (words, signal) => (await LISTS[kind](project.slug(), words, signal)).rows.map((row) => ({ value: row[by], label: row.name }));
+  return (words, signal) => LISTS[kind](project.slug(), words, signal);
 }
 
-/** A picker whose choice is a parameter of the address. */
+/** A picker whose choice is a parameter of the address, as a slug. */
 export function FilterPicker(props: { kind: Kind }): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
-  const value = () => {
-    const given = params[props.kind];
-    return typeof given === "string" && given ? given : undefined;
+  const given = () => {
+    const value = params[props.kind];
+    return typeof value === "string" && value ? value : undefined;
   };
   const named = load(
-    () => (value() ? { project: project.slug(), id: value() ?? "" } : undefined),
+    () => (given() ? { project: project.slug(), id: given() ?? "" } : undefined),
     ({ project, id }, signal) => GETS[props.kind](project, id, signal),
   );
-  const chosen = (): Choice | undefined => {
-    const id = value();
+  const value = (): Named | undefined => {
+    const id = given();
     if (!id) return undefined;
     const found = named();
-    return { value: id, label: found && [found.slug, found.uuid, found.name].includes(id) ? found.name : id };
+    return found && [found.slug, found.uuid, found.name].includes(id) ? found : { uuid: id, slug: id, name: id };
   };
   return (
     <Picker
       label={props.kind.charAt(0).toUpperCase() + props.kind.slice(1)}
       quiet
       placeholder={`Any ${props.kind}`}
-      chosen={chosen()}
-      onChoose={(choice) => setParams({ page: undefined, [props.kind]: choice?.value }, { replace: true, scroll: false })}
+      value={value()}
+      onPick={(choice) => setParams({ page: undefined, [props.kind]: choice?.slug }, { replace: true, scroll: false })}
       search={useChoices(props.kind)}
     />
   );

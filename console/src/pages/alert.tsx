@@ -3,7 +3,7 @@
 import { A, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type AlertStatus, type JsonAlert, type JsonPerfMetric, type UpdateAlertStatus } from "../api";
-import { useChoices, type Kind } from "../choices";
+import { useChoices, type Kind, type Named } from "../choices";
 import { count, moment, plural, value } from "../format";
 import { historyLine, inTime, parametersOf } from "../history";
 import { perfPath } from "../links";
@@ -15,7 +15,7 @@ import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
 import { Button, Delta, Empty, Failure, LinkButton, Notice, Skeleton, Time, Value } from "../ui/parts";
-import { Picker, type Choice } from "../ui/Picker";
+import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
@@ -141,7 +141,7 @@ const KINDS: readonly { kind: Kind; label: string }[] = [
 /** Dismisses every active alert that fits a few conditions, with one request. */
 function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
-  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Choice>>>({});
+  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
   const active = load(() => props.open && { project: project.slug(), at: Date.now() }, ({ project }, signal) => everyActive(project, signal));
   const fitting = createMemo(() => {
     const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
@@ -150,11 +150,11 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
       benchmark: ({ benchmark }) => benchmark.slug,
       measure: ({ threshold }) => threshold.measure.slug,
     };
-    return active()?.filter((alert) => KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.value));
+    return active()?.filter((alert) => KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug));
   });
   const confirm = async () => {
     const before = fitting() ?? [];
-    const slugs = Object.fromEntries(KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.value]] : [])));
+    const slugs = Object.fromEntries(KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])));
     const { updated } = await call("patch", "/v0/projects/{project}/alerts", { path: { project: project.slug() }, body: { status: "dismissed", ...slugs } });
     props.onDone();
     toast(`${plural(updated, "alert")} dismissed.`, async () => {
@@ -174,7 +174,7 @@ function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () 
       <p class="muted">Every active alert that fits what you choose is dismissed; without a choice, all of them.</p>
       <For each={KINDS}>
         {({ kind, label }) => (
-          <Picker label={label} placeholder={`Any ${kind}`} chosen={chosen()[kind]} onChoose={(choice) => setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))} search={useChoices(kind)} />
+          <Picker label={label} placeholder={`Any ${kind}`} value={chosen()[kind]} onPick={(choice) => setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))} search={useChoices(kind)} />
         )}
       </For>
       <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>

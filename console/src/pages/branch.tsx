@@ -3,7 +3,7 @@
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, Show, type JSX } from "solid-js";
 import { call, list, type JsonBranch, type JsonHead, type JsonReport, type JsonStartPoint, type JsonUpdateBranch } from "../api";
-import { useChoices } from "../choices";
+import { useChoices, type Named } from "../choices";
 import { count, plural } from "../format";
 import { load } from "../load";
 import { useProject } from "../project";
@@ -12,7 +12,7 @@ import { CheckField, Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
-import { Picker, type Choice } from "../ui/Picker";
+import { Picker } from "../ui/Picker";
 import { Fact } from "../ui/Record";
 import { Table } from "../ui/Table";
 import { Thing, type ThingHere } from "../ui/Thing";
@@ -73,7 +73,7 @@ function StartPoint(props: { point: JsonStartPoint }): JSX.Element {
 export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
-  const [from, setFrom] = createSignal<Choice>();
+  const [from, setFrom] = createSignal<Named>();
   return (
     <Page title="Add a branch" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("branches"), label: "Branches" }]} narrow>
       <Form
@@ -81,7 +81,7 @@ export function Add(): JSX.Element {
         onCancel={() => navigate(project.path("branches"))}
         onSubmit={async ({ name = "", slug, hash, clone_thresholds }) => {
           const start = from();
-          const start_point = start ? { branch: start.value, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : null;
+          const start_point = start ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : null;
           const made = await call("post", "/v0/projects/{project}/branches", { path: { project: project.slug() }, body: { name, slug: slug ?? null, start_point } });
           toast("The branch was added.");
           navigate(project.path("branches", made.slug));
@@ -95,10 +95,10 @@ export function Add(): JSX.Element {
   );
 }
 
-function StartFields(props: { from: Choice | undefined; onFrom: (from: Choice | undefined) => void }): JSX.Element {
+function StartFields(props: { from: Named | undefined; onFrom: (from: Named | undefined) => void }): JSX.Element {
   return (
     <>
-      <Picker label="Start from" placeholder="No branch: its history begins empty" hint="Its history continues that of another branch, so that the first run has something to be compared with." chosen={props.from} onChoose={props.onFrom} search={useChoices("branch")} />
+      <Picker label="Start from" placeholder="No branch: its history begins empty" hint="Its history continues that of another branch, so that the first run has something to be compared with." value={props.from} onPick={props.onFrom} search={useChoices("branch")} />
       <Show when={props.from}>
         <TextField name="hash" label="At the commit" maxLength={40} hint="The whole hash; the newest version when left empty." />
         <CheckField name="clone_thresholds" checked label="Take its thresholds along" />
@@ -144,7 +144,7 @@ export function View(): JSX.Element {
 
 /** Gives a branch a new head that starts elsewhere. */
 function Restart(props: { open: boolean; onClose: () => void; branch: JsonBranch; here: ThingHere<JsonBranch, JsonUpdateBranch> }): JSX.Element {
-  const [from, setFrom] = createSignal<Choice>();
+  const [from, setFrom] = createSignal<Named>();
   return (
     <Dialog open={props.open} title="A new start point" onClose={() => props.onClose()}>
       <p class="muted">The branch gets a new head: what was reported so far stays, but new values are no longer compared with it, and its active alerts are silenced.</p>
@@ -153,7 +153,7 @@ function Restart(props: { open: boolean; onClose: () => void; branch: JsonBranch
         onCancel={() => props.onClose()}
         onSubmit={async ({ hash, clone_thresholds }) => {
           const start = from();
-          await props.here.change({ start_point: { reset: true, ...(start ? { branch: start.value, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : {}) } });
+          await props.here.change({ start_point: { reset: true, ...(start ? { branch: start.slug, hash: hash ?? null, clone_thresholds: clone_thresholds === "on" } : {}) } });
           props.onClose();
           toast("The branch has a new head.");
         }}

@@ -3,7 +3,7 @@
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, sentence, type JsonMeasure, type JsonModel, type JsonThreshold } from "../api";
-import { FilterPicker, useChoices, type Kind } from "../choices";
+import { FilterPicker, useChoices, type Kind, type Named } from "../choices";
 import { duration } from "../format";
 import { load } from "../load";
 import { boundaryText, describe, TESTS } from "../model";
@@ -13,7 +13,7 @@ import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
-import { Picker, type Choice } from "../ui/Picker";
+import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { Table } from "../ui/Table";
@@ -68,18 +68,18 @@ const WATCHED: readonly { kind: Exclude<Kind, "benchmark">; label: string; hint:
 export function Add(): JSX.Element {
   const project = useProject();
   const navigate = useNavigate();
-  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Choice>>>({});
+  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
   const [edited, setEdited] = createSignal<Model>();
   const [values, setValues] = createSignal<{ least: number; most: number }>();
   const measure = load(
-    () => (chosen().measure ? { project: project.slug(), measure: chosen().measure?.value ?? "" } : undefined),
+    () => (chosen().measure ? { project: project.slug(), measure: chosen().measure?.uuid ?? "" } : undefined),
     (path, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path, signal }),
   );
   const direction = () => (measure() ? worse(measure() as JsonMeasure) : "up");
   const model = () => edited() ?? defaultModel("t_test", direction());
   const watched = createMemo(() => {
     const { branch, testbed, measure } = chosen();
-    return branch && testbed && measure ? { branch: branch.value, testbed: testbed.value, measure: measure.value } : undefined;
+    return branch && testbed && measure ? { branch: branch.uuid, testbed: testbed.uuid, measure: measure.uuid } : undefined;
   });
   const save = async () => {
     const at = watched();
@@ -99,7 +99,7 @@ export function Add(): JSX.Element {
           <>
             <For each={WATCHED}>
               {({ kind, label, hint }) => (
-                <Picker label={label} hint={hint} required chosen={chosen()[kind]} onChoose={(choice) => setChosen((old) => (choice ? { ...old, [kind]: choice } : old))} search={useChoices(kind, "uuid")} />
+                <Picker label={label} hint={hint} required value={chosen()[kind]} onPick={(choice) => setChosen((old) => (choice ? { ...old, [kind]: choice } : old))} search={useChoices(kind)} />
               )}
             </For>
             <ModelForm model={model()} onChange={setEdited} worse={direction()} values={values()} />

@@ -1,130 +1,113 @@
-// One of many: a field that searches while one types, with the keyboard as with the pointer.
+// One of many, found by typing: a branch, a testbed, a measure. In a form it is a field like the others.
 
-import { createSignal, createUniqueId, For, onCleanup, Show, type JSX } from "solid-js";
-import { sentence } from "../api";
+import { createEffect, createSignal, createUniqueId, For, on, Show, type JSX } from "solid-js";
+import { sentence, type Page } from "../api";
+import { load } from "../load";
 import { Icon } from "./Icon";
-import "./picker.css";
 
+/** What can be picked: everything in a project has both. */
 export interface Choice {
-  value: string;
-  label: string;
+  uuid: string;
+  name: string;
 }
 
-export function Picker(props: {
+/** How long the next key may take before it is searched, in milliseconds. */
+const PAUSE = 120;
+
+export function Picker<T extends Choice>(props: {
   label: string;
-  /** Whether the label is for those who listen only. */
-  quiet?: boolean;
+  /** The name in a form, where it gives the UUID. */
+  name?: string;
+  value: T | undefined;
+  onPick: (choice: T | undefined) => void;
+  search: (words: string, signal: AbortSignal) => Promise<Page<T>>;
+  required?: boolean;
   placeholder?: string;
   hint?: JSX.Element;
-  chosen: Choice | undefined;
-  onChoose: (choice: Choice | undefined) => void;
-  search: (words: string, signal: AbortSignal) => Promise<readonly Choice[]>;
-  required?: boolean;
-  autofocus?: boolean;
+  /** Whether the label is for those who listen only, as above a list. */
+  quiet?: boolean;
 }): JSX.Element {
   const id = createUniqueId();
-  const [words, setWords] = createSignal<string>();
   const [open, setOpen] = createSignal(false);
-  const [found, setFound] = createSignal<readonly Choice[]>();
-  const [failure, setFailure] = createSignal<string>();
-  const [active, setActive] = createSignal(0);
-  let abort: AbortController | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const [words, setWords] = createSignal("");
+  const [asked, setAsked] = createSignal("");
+  const [place, setPlace] = createSignal(0);
+  const found = load(() => open() && { words: asked() }, ({ words }, signal) => props.search(words, signal));
+  const choices = () => found()?.rows ?? [];
   let field: HTMLInputElement | undefined;
-  const stop = () => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const close = () => {
     clearTimeout(timer);
-    abort?.abort();
-  };
-  onCleanup(stop);
-
-  const search = async () => {
-    stop();
-    const own = (abort = new AbortController());
-    try {
-      const choices = await props.search(words() ?? "", own.signal);
-      if (own.signal.aborted) return;
-      setFailure(undefined);
-      setFound(choices);
-      setActive(Math.max(words() === undefined ? choices.findIndex(({ value }) => value === props.chosen?.value) : 0, 0));
-    } catch (error) {
-      if (!own.signal.aborted) setFailure(sentence(error));
-    }
-  };
-  const show = () => {
-    if (open()) return;
-    setOpen(true);
-    void search();
-  };
-  const hide = () => {
-    stop();
     setOpen(false);
-    setWords(undefined);
-    // What was typed and not chosen is dropped.
-    if (field) field.value = props.chosen?.label ?? "";
+    setWords("");
+    setAsked("");
+    setPlace(0);
+  };
+  const pick = (choice: T | undefined) => {
+    close();
+    props.onPick(choice);
   };
   const type = (text: string) => {
-    setWords(text);
     setOpen(true);
+    setPlace(0);
+    setWords(text);
     clearTimeout(timer);
-    timer = setTimeout(() => void search(), 150);
-  };
-  const choose = (choice: Choice | undefined) => {
-    props.onChoose(choice);
-    hide();
+    timer = setTimeout(() => setAsked(text), PAUSE);
   };
   const onKey = (event: KeyboardEvent) => {
-    const count = found()?.length ?? 0;
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (!open()) show();
-      else if (count) setActive((active() + (event.key === "ArrowDown" ? 1 : count - 1)) % count);
-      document.getElementById(`${id}-${active()}`)?.scrollIntoView({ block: "nearest" });
-    } else if (event.key === "Enter" && open() && count) choose(found()?.[active()]);
-    else if (event.key === "Escape" && open()) hide();
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      if (open()) setPlace((place) => Math.min(Math.max(place + step, 0), Math.max(choices().length - 1, 0)));
+      setOpen(true);
+    } else if (event.key === "Enter" && open()) {
+      const choice = choices()[place()];
+      if (choice) pick(choice);
+    } else if (event.key === "Escape" && open()) close();
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-
+  createEffect(on(place, (place) => document.getElementById(`${id}-${place}`)?.scrollIntoView({ block: "nearest" }), { defer: true }));
   return (
     <div class="field picker" classList={{ quiet: props.quiet ?? false }}>
       <label for={id} classList={{ "visually-hidden": props.quiet ?? false }}>{props.label}</label>
+      <Show when={props.name}>{(name) => <input type="hidden" name={name()} value={props.value?.uuid ?? ""} />}</Show>
       <div class="picker-box">
         <input
           ref={field}
           id={id}
           role="combobox"
+          type="text"
+          autocomplete="off"
+          required={props.required ?? false}
+          placeholder={open() && props.value ? props.value.name : (props.placeholder ?? "Search")}
+          value={open() ? words() : (props.value?.name ?? "")}
           aria-expanded={open()}
           aria-controls={`${id}-list`}
           aria-autocomplete="list"
-          aria-activedescendant={open() && found()?.length ? `${id}-${active()}` : undefined}
+          aria-activedescendant={open() && choices().length ? `${id}-${place()}` : undefined}
           aria-describedby={props.hint ? `${id}-hint` : undefined}
-          autocomplete="off"
-          autofocus={props.autofocus}
-          required={props.required}
-          placeholder={props.placeholder ?? "Search"}
-          value={words() ?? props.chosen?.label ?? ""}
-          onFocus={(event) => event.currentTarget.select()}
-          onClick={show}
+          onFocus={() => setOpen(true)}
+          onClick={() => setOpen(true)}
+          onBlur={close}
           onInput={(event) => type(event.currentTarget.value)}
           onKeyDown={onKey}
-          onBlur={hide}
         />
-        <Show when={props.chosen && !props.required} fallback={<span class="picker-mark"><Icon name="down" size={16} /></span>}>
-          <button type="button" class="icon-button picker-clear" aria-label={`Clear: ${props.label}`} onClick={() => choose(undefined)}><Icon name="close" size={16} /></button>
+        <Show when={props.value && !props.required} fallback={<span class="picker-mark"><Icon name="down" size={16} /></span>}>
+          <button type="button" class="icon-button picker-clear" aria-label={`Any: ${props.label}`} onClick={() => { pick(undefined); field?.focus(); close(); }}><Icon name="close" size={16} /></button>
         </Show>
-        {/* The pointer must not take the focus, or the list would go before the click arrives. */}
-        <ul class="picker-list" id={`${id}-list`} role="listbox" aria-label={props.label} hidden={!open()} onPointerDown={(event) => event.preventDefault()} onMouseDown={(event) => event.preventDefault()}>
-          <For each={found()}>
-            {(choice, place) => (
-              <li id={`${id}-${place()}`} role="option" class="break" aria-selected={place() === active()} onPointerMove={() => setActive(place())} onClick={() => choose(choice)}>
-                {choice.label}
-              </li>
-            )}
-          </For>
-          <Show when={failure() ?? (found()?.length === 0 ? "Nothing matches." : undefined)}>
-            {(text) => <li class="muted" role="option" aria-selected="false" aria-disabled="true">{text()}</li>}
-          </Show>
-        </ul>
+        <Show when={open()}>
+          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label}>
+            <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}</div>}>
+              {(choice, number) => (
+                // Before the field loses the focus, which closes the list.
+                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => event.preventDefault()} onClick={() => pick(choice)}>
+                  {choice.name}
+                </div>
+              )}
+            </For>
+          </div>
+        </Show>
       </div>
       <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
     </div>

@@ -44,7 +44,7 @@ export function Thing<T extends Named, C extends Change>(props: {
   id: string;
   nameLength: number;
   load: (id: string, signal: AbortSignal) => Promise<T>;
-  patch: (id: string, body: Change | C) => Promise<T>;
+  patch: (id: string, body: C) => Promise<T>;
   remove: (id: string) => Promise<unknown>;
   /** Why it may not be possible to delete it. */
   deletion: string;
@@ -61,7 +61,7 @@ export function Thing<T extends Named, C extends Change>(props: {
     const own = { href: project.path(), label: project().name };
     return project.isPublic ? [own] : [own, { href: project.path(props.segment), label: props.title }];
   };
-  const change = async (body: Change | C) => {
+  const change = async (body: C) => {
     const { archived, ...others } = body;
     const changed = await thing.optimistic(
       (old) => ({ ...old, ...others, archived: typeof archived !== "boolean" ? old.archived : archived ? new Date().toISOString() : null }),
@@ -71,7 +71,7 @@ export function Thing<T extends Named, C extends Change>(props: {
     if (changed.slug !== props.id) navigate(project.path(props.segment, changed.slug), { replace: true, scroll: false });
   };
   const archive = (archived: boolean): Promise<void> =>
-    change({ archived }).then(
+    change({ archived } as C).then(
       () => toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} is in use again.`, () => archive(!archived)),
       toastFailure,
     );
@@ -109,9 +109,9 @@ export function Thing<T extends Named, C extends Change>(props: {
           }
         >
           <Facts>
-            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={project.may("edit")} save={(name) => change({ name })} />
+            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={project.may("edit")} save={(name) => change({ name } as C)} />
             {props.facts?.(shown, here)}
-            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug })} />
+            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug } as C)} />
             <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
             <Fact label="Created"><Time at={shown().created} /></Fact>
             <Show when={shown().archived}>{(archived) => <Fact label="Archived"><Time at={archived()} /></Fact>}</Show>
