@@ -186,3 +186,11 @@ export function shortHash(hash: string): string {
 function minus(text: string): string {
   return text.replace(/^-/, "−").replace(/e-/, "e−").replace("e+", "e");
 }
+
+/** How long something took, given in seconds: `45 s`, `10 min 10 s`, `2 h 5 min`. */
+export function elapsed(seconds: number): string {
+  if (seconds < 60) return `${significant(seconds, 3)} s`;
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), Math.round(seconds % 60)];
+  if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+}

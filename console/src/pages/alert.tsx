@@ -1,6 +1,408 @@
-// alert: being built.
+// Alerts: the list of them, dismissed with one click; and one with the history around it.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { A, useParams, useSearchParams } from "@solidjs/router";
+import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { call, list, type AlertStatus, type JsonAlert, type JsonPerfMetric, type UpdateAlertStatus } from "../api";
+import { useChoices, type Kind, type Named } from "../choices";
+import { count, moment, plural, value } from "../format";
+import { historyLine, inTime, parametersOf } from "../history";
+import { perfPath } from "../links";
+import { load, type Loaded } from "../load";
+import { describe } from "../model";
+import { Plot, type Range } from "../plot/Plot";
+import { useProject, type ProjectHere } from "../project";
+import { Confirm } from "../ui/Dialog";
+import { List as Rows } from "../ui/List";
+import { Page, type Crumb } from "../ui/Page";
+import { Button, Delta, Empty, Failure, LinkButton, Notice, Skeleton, Time, Value } from "../ui/parts";
+import { Picker } from "../ui/Picker";
+import { Raw } from "../ui/Raw";
+import { Fact, Record as Facts } from "../ui/Record";
+import { toast, toastFailure } from "../ui/Toast";
+import { limitsText, StatusBadge } from "../ui/Verdict";
+import { Version } from "../ui/Version";
+import { worse } from "../worse";
+import "./lists.css";
 
-export const List = Unbuilt;
-export const View = Unbuilt;
+type Shown = AlertStatus | "all";
+const STATUSES: readonly { value: Shown; label: string }[] = [
+  { value: "active", label: "Active" },
+  { value: "dismissed", label: "Dismissed" },
+  { value: "silenced", label: "Silenced" },
+  { value: "all", label: "All" },
+];
+
+export function List(): JSX.Element {
+  const project = useProject();
+  const [params] = useSearchParams();
+  const [dismissing, setDismissing] = createSignal(false);
+  const [changes, setChanges] = createSignal(0);
+  const status = (): Shown => STATUSES.find(({ value }) => value === params.status)?.value ?? "active";
+  const filter = (status: Shown) => (status === "all" ? {} : { status });
+  const totals = load(
+    () => ({ project: project.slug(), changes: changes(), archived: params.archived === "true" }),
+    async ({ project, archived }, signal) => {
+      const total = async ({ value }: { value: Shown }) => (await list("/v0/projects/{project}/alerts", { path: { project }, query: { ...filter(value), archived, per_page: 0 }, signal })).total;
+      return await Promise.all(STATUSES.map(total));
+    },
+  );
+  const settled = () => {
+    setChanges((number) => number + 1);
+    void project.alerts.refresh();
+  };
+  return (
+    <Page
+      title="Alerts"
+      crumbs={[{ href: project.path(), label: project().name }]}
+      actions={<Show when={project.may("edit") && project.alerts()}><Button onClick={() => setDismissing(true)}>Dismiss several…</Button></Show>}
+    >
+      <nav class="tabs" aria-label="Status">
+        <For each={STATUSES}>
+          {({ value, label }, place) => (
+            <a href={`?${new URLSearchParams({ ...(value === "active" ? {} : { status: value }), ...(params.archived === "true" ? { archived: "true" } : {}) })}`} aria-current={status() === value ? "page" : undefined}>
+              {label} <span class="muted small number">{count(totals()?.[place()] ?? 0)}</span>
+            </a>
+          )}
+        </For>
+      </nav>
+      {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
+      <Show when={status()} keyed>
+        {(shown) => (
+          <Rows<JsonAlert>
+            noun="alert"
+            archived
+            params={["status"]}
+            load={({ status: _, sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
+            href={(alert) => project.path("alerts", alert.uuid)}
+            columns={[
+              { title: "Alert", cell: (alert) => <>{nameOf(alert)}<span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },
+              ...(shown === "all" ? [{ title: "Status", wide: true, cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }] : []),
+              { title: "Value", wide: true, end: true, cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} /> },
+              { title: "Change", end: true, cell: (alert) => <Moved alert={alert} /> },
+              { title: "Raised", sort: "created", falling: true, wide: true, end: true, cell: (alert) => <span class="muted"><Time at={alert.created} /></span> },
+              ...(shown === "active" ? [] : [{ title: "Changed", sort: "modified", falling: true, wide: true, end: true, cell: (alert: JsonAlert) => <span class="muted"><Time at={alert.modified} /></span> }]),
+            ]}
+            rowActions={(alert, rows) => (
+              <Show when={project.may("edit")}>
+                <Button onClick={() => settle(project, rows, alert, alert.status === "active" ? "dismissed" : "active", shown === "all", settled)}>
+                  {alert.status === "active" ? "Dismiss" : "Reactivate"}
+                </Button>
+              </Show>
+            )}
+            empty={<Nothing status={shown} />}
+          />
+        )}
+      </Show>
+      <DismissSeveral open={dismissing()} onClose={() => setDismissing(false)} onDone={settled} />
+    </Page>
+  );
+}
+
+function Nothing(props: { status: Shown }): JSX.Element {
+  const project = useProject();
+  const ACTIONS = <LinkButton href={project.path("thresholds")}>See the thresholds</LinkButton>;
+  return (
+    <Show when={props.status === "active" || props.status === "all"} fallback={<Empty title={`No ${props.status} alerts`}>{props.status === "dismissed" ? "Alerts that somebody has looked at and put aside are found here." : "Alerts of a branch whose start point has changed since are found here."}</Empty>}>
+      <Empty title={props.status === "active" ? "All is well" : "No alerts yet"} action={ACTIONS}>An alert is raised when a value crosses the limit of a threshold. There is none now.</Empty>
+    </Show>
+  );
+}
+
+/** Changes one alert of a list at once; it leaves the list unless every status is shown. */
+async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; total: number }>, alert: JsonAlert, status: UpdateAlertStatus, stays: boolean, settled: () => void): Promise<void> {
+  const request = (status: AlertStatus) => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: alert.uuid }, body: { status: status === "active" ? "active" : "dismissed" } });
+  try {
+    await rows.optimistic(
+      ({ rows, total }) =>
+        stays
+          ? { rows: rows.map((row) => (row.uuid === alert.uuid ? { ...row, status } : row)), total }
+          : { rows: rows.filter((row) => row.uuid !== alert.uuid), total: total - 1 },
+      () => request(status),
+    );
+    settled();
+    void rows.refresh();
+    toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", async () => {
+      await request(alert.status).catch(toastFailure);
+      settled();
+      void rows.refresh();
+    });
+  } catch (error) {
+    toastFailure(error);
+  }
+}
+
+const KINDS: readonly { kind: Kind; label: string }[] = [
+  { kind: "branch", label: "Branch" },
+  { kind: "testbed", label: "Testbed" },
+  { kind: "benchmark", label: "Benchmark" },
+  { kind: "measure", label: "Measure" },
+];
+
+/** Dismisses every active alert that fits a few conditions, with one request. */
+function DismissSeveral(props: { open: boolean; onClose: () => void; onDone: () => void }): JSX.Element {
+  const project = useProject();
+  const [chosen, setChosen] = createSignal<Partial<Record<Kind, Named>>>({});
+  const active = load(() => props.open && { project: project.slug(), at: Date.now() }, ({ project }, signal) => everyActive(project, signal));
+  const fitting = createMemo(() => {
+    const of: Readonly<Record<Kind, (alert: JsonAlert) => string>> = {
+      branch: ({ threshold }) => threshold.branch.slug,
+      testbed: ({ threshold }) => threshold.testbed.slug,
+      benchmark: ({ benchmark }) => benchmark.slug,
+      measure: ({ threshold }) => threshold.measure.slug,
+    };
+    return active()?.filter((alert) => KINDS.every(({ kind }) => !chosen()[kind] || of[kind](alert) === chosen()[kind]?.slug));
+  });
+  const confirm = async () => {
+    const before = fitting() ?? [];
+    const slugs = Object.fromEntries(KINDS.flatMap(({ kind }) => (chosen()[kind] ? [[kind, chosen()[kind]?.slug]] : [])));
+    const { updated } = await call("patch", "/v0/projects/{project}/alerts", { path: { project: project.slug() }, body: { status: "dismissed", ...slugs } });
+    props.onDone();
+    toast(`${plural(updated, "alert")} dismissed.`, async () => {
+      // One by one: a request for all of them would also bring back what was dismissed before.
+      for (const { uuid } of before) {
+        await call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: uuid }, body: { status: "active" } }).catch(toastFailure);
+      }
+      props.onDone();
+    });
+  };
+  const close = () => {
+    setChosen({});
+    props.onClose();
+  };
+  return (
+    <Confirm open={props.open} title="Dismiss several alerts" action={fitting() ? `Dismiss ${plural(fitting()?.length ?? 0, "alert")}` : "Dismiss"} onConfirm={confirm} onClose={close}>
+      <p class="muted">Every active alert that fits what you choose is dismissed; without a choice, all of them.</p>
+      <For each={KINDS}>
+        {({ kind, label }) => (
+          <Picker label={label} placeholder={`Any ${kind}`} value={chosen()[kind]} onPick={(choice) => setChosen(({ [kind]: _, ...others }) => (choice ? { ...others, [kind]: choice } : others))} search={useChoices(kind)} />
+        )}
+      </For>
+      <Show when={active.error()}>{(error) => <Failure error={error()} retry={active.refresh} />}</Show>
+      <p class="number" role="status">{fitting() ? `${plural(fitting()?.length ?? 0, "alert")} of ${count(active()?.length ?? 0)} fit.` : "Counting…"}</p>
+    </Confirm>
+  );
+}
+
+async function everyActive(project: string, signal: AbortSignal): Promise<JsonAlert[]> {
+  const all: JsonAlert[] = [];
+  for (let page = 1; ; page++) {
+    const { rows, total } = await list("/v0/projects/{project}/alerts", { path: { project }, query: { status: "active", page, per_page: 255 }, signal });
+    all.push(...rows);
+    if (!rows.length || all.length >= total) return all;
+  }
+}
+
+function Moved(props: { alert: JsonAlert }): JSX.Element {
+  const direction = () => worse(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
+  return (
+    <Show when={typeof props.alert.boundary.baseline === "number"} fallback={<span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>}>
+      <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />
+    </Show>
+  );
+}
+
+function nameOf({ benchmark, variant }: JsonAlert): string {
+  const parameters = parametersOf(variant);
+  return parameters ? `${benchmark.name} (${parameters})` : benchmark.name;
+}
+
+/** So many points before the alert are shown at first, and so many after it. */
+const AROUND = { before: 40, after: 20 };
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const params = useParams<{ alert: string }>();
+  const path = () => ({ project: project.slug(), alert: params.alert });
+  const alert = load(path, (path, signal) => call("get", "/v0/projects/{project}/alerts/{alert}", { path, signal }));
+  const set = async (status: UpdateAlertStatus): Promise<void> => {
+    try {
+      const before = alert()?.status;
+      const changed = await alert.optimistic((old) => ({ ...old, status }), () => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: path(), body: { status } }));
+      alert.set(changed);
+      void project.alerts.refresh();
+      toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", before === "silenced" ? undefined : () => set(status === "dismissed" ? "active" : "dismissed"));
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  return (
+    <Show when={alert()} fallback={<Waiting error={alert.error()} retry={alert.refresh} />}>
+      {(shown) => (
+        <Page
+          title={nameOf(shown())}
+          aside={<StatusBadge status={shown().status} />}
+          crumbs={useCrumbs()}
+          actions={
+            <>
+              <LinkButton icon="chart" href={perfOf(project, shown())}>Plot</LinkButton>
+              <Raw value={shown()} />
+              <Show when={project.may("edit")}>
+                <Show when={shown().status === "active"} fallback={<Button onClick={() => set("active")}>Reactivate</Button>}>
+                  <Button kind="primary" icon="check" onClick={() => set("dismissed")}>Dismiss</Button>
+                </Show>
+              </Show>
+            </>
+          }
+        >
+          <p class="lead"><Sentence alert={shown()} /></p>
+          <History alert={shown()} />
+          <Context alert={shown()} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+/** What happened, in one sentence. */
+function Sentence(props: { alert: JsonAlert }): JSX.Element {
+  const { threshold, metric, boundary, limit, created } = props.alert;
+  const measure = threshold.measure;
+  const edge = limit === "upper" ? boundary.upper_limit : boundary.lower_limit;
+  return (
+    <>
+      {measure.name} on <strong>{threshold.branch.name}</strong> was <strong class="number">{value(metric.value, measure.units)}</strong>
+      <Show when={typeof boundary.baseline === "number"}>, <Moved alert={props.alert} /> against the baseline of <span class="number">{value(boundary.baseline ?? 0, measure.units)}</span></Show>
+      <Show when={typeof edge === "number"}> and {limit === "upper" ? "above" : "below"} the limit of <span class="number">{value(edge ?? 0, measure.units)}</span></Show>, <Time at={created} />.
+    </>
+  );
+}
+
+function perfOf(project: ProjectHere, { threshold: { branch, testbed, measure }, benchmark }: JsonAlert): string {
+  return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, spec: testbed.spec?.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { lower_boundary: "true", upper_boundary: "true" });
+}
+
+function History(props: { alert: JsonAlert }): JSX.Element {
+  const project = useProject();
+  const measure = () => props.alert.threshold.measure;
+  const perf = load(
+    () => {
+      const { threshold, benchmark, metric } = props.alert;
+      return { project: project.slug(), branch: threshold.branch.uuid, head: threshold.branch.head.uuid, testbed: threshold.testbed.uuid, spec: threshold.testbed.spec?.uuid, benchmark: benchmark.uuid, measure: threshold.measure.uuid, metric: metric.uuid };
+    },
+    async ({ project, branch, head, testbed, spec, benchmark, measure, metric }, signal) => {
+      const query = { branches: branch, heads: head, testbeds: testbed, ...(spec ? { specs: spec } : {}), benchmarks: benchmark, measures: measure };
+      const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
+      // Of a benchmark with parameters there is one series for each set of them.
+      const series = results.find(({ metrics }) => metrics.some((point) => point.metric.uuid === metric));
+      return inTime(series?.metrics ?? []);
+    },
+  );
+  const place = () => perf()?.findIndex(({ metric }) => metric.uuid === props.alert.metric.uuid) ?? -1;
+  const lines = createMemo(() => {
+    const metrics = perf();
+    return metrics && [historyLine({ id: props.alert.metric.uuid, label: nameOf(props.alert), units: measure().units }, metrics, ({ alert }) => alert?.uuid === props.alert.uuid)];
+  });
+  const time = (at: number) => new Date(perf()?.at(at)?.start_time ?? 0).getTime();
+  const around = createMemo((): Range | undefined => {
+    const length = perf()?.length ?? 0;
+    if (place() < 0 || length <= AROUND.before + AROUND.after) return undefined;
+    const [from, to] = [Math.max(place() - AROUND.before, 0), Math.min(place() + AROUND.after, length - 1)];
+    const room = (time(to) - time(from)) * 0.02;
+    return [time(from) - room, time(to) + room];
+  });
+  const [whole, setWhole] = createSignal(false);
+  const shown = () => ({ lower_boundary: measureHas("lower_limit"), upper_boundary: measureHas("upper_limit") });
+  const measureHas = (name: "lower_limit" | "upper_limit") => typeof props.alert.boundary[name] === "number";
+  return (
+    <section class="stack tight" aria-label="History">
+      <div class="row between">
+        <h2>History</h2>
+        <Show when={around()}>
+          <div class="segments" role="group" aria-label="How much of it">
+            <button type="button" aria-pressed={!whole()} onClick={() => setWhole(false)}>Around the alert</button>
+            <button type="button" aria-pressed={whole()} onClick={() => setWhole(true)}>All of it</button>
+          </div>
+        </Show>
+      </div>
+      <Show when={perf.error()}>{(error) => <Failure error={error()} retry={perf.refresh} />}</Show>
+      <div class="history-plot">
+        <Show when={lines()}>
+          {(lines) => (
+            <Plot
+              label={`${measure().name} of ${nameOf(props.alert)} around the alert`}
+              lines={lines()}
+              shown={shown()}
+              height={300}
+              range={whole() ? undefined : around()}
+              readout={(_, at) => <Show when={perf()?.[at]}>{(point) => <Readout point={point()} alert={props.alert} />}</Show>}
+            />
+          )}
+        </Show>
+      </div>
+      <div class="since"><Since alert={props.alert} metrics={perf()} place={place()} /></div>
+    </section>
+  );
+}
+
+function Readout(props: { point: JsonPerfMetric; alert: JsonAlert }): JSX.Element {
+  const project = useProject();
+  const units = () => props.alert.threshold.measure.units;
+  return (
+    <>
+      <strong class="number">{value(props.point.metric.value, units())}</strong>
+      <Show when={typeof props.point.boundary?.baseline === "number"}><span class="small"><Delta from={props.point.boundary?.baseline ?? 0} to={props.point.metric.value} /> against the baseline</span></Show>
+      <Show when={props.point.boundary}>{(boundary) => <span class="small muted">Fine: {limitsText(boundary(), units())}</span>}</Show>
+      <span class="small muted">{moment(props.point.start_time)}</span>
+      <span class="small"><Version version={props.point.version} /> · <A href={project.path("reports", props.point.report)}>report</A></span>
+    </>
+  );
+}
+
+/** What became of it: whether the newest values still cross the limit. */
+function Since(props: { alert: JsonAlert; metrics: readonly JsonPerfMetric[] | undefined; place: number }): JSX.Element {
+  const later = () => (props.place < 0 ? [] : (props.metrics ?? []).slice(props.place + 1));
+  const crosses = ({ metric }: JsonPerfMetric) => {
+    const { lower_limit: lower, upper_limit: upper } = props.alert.boundary;
+    return props.alert.limit === "upper" ? typeof upper === "number" && metric.value > upper : typeof lower === "number" && metric.value < lower;
+  };
+  const back = () => later().findIndex((metric) => !crosses(metric));
+  const last = () => later().at(-1);
+  return (
+    <Show when={props.metrics}>
+      <Show when={last()} fallback={<Notice tone="neutral">It is the newest value of this series.</Notice>}>
+        {(last) => (
+          <Show
+            when={crosses(last())}
+            fallback={<Notice tone="good">The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, is within the limit of then; the first that was came {plural(back() + 1, "run")} later.</Notice>}
+          >
+            <Notice tone="warn">The newest value, {value(last().metric.value, props.alert.threshold.measure.units)}, still crosses the limit of then, {plural(later().length, "run")} later.</Notice>
+          </Show>
+        )}
+      </Show>
+    </Show>
+  );
+}
+
+function Context(props: { alert: JsonAlert }): JSX.Element {
+  const project = useProject();
+  const threshold = () => props.alert.threshold;
+  return (
+    <Facts>
+      <Fact label="Report"><A href={project.path("reports", props.alert.report)}>of <Time at={props.alert.created} /></A><Show when={props.alert.iteration}> <span class="muted">iteration {props.alert.iteration}</span></Show></Fact>
+      <Fact label="Branch"><A href={`${project.path("branches", threshold().branch.slug)}?head=${threshold().branch.head.uuid}`}>{threshold().branch.name}</A> <Version version={threshold().branch.head.version} /></Fact>
+      <Fact label="Testbed"><A href={project.path("testbeds", threshold().testbed.slug)}>{threshold().testbed.name}</A><Show when={threshold().testbed.spec}>{(spec) => <span class="muted"> · {spec().name}</span>}</Show></Fact>
+      <Fact label="Benchmark"><A href={project.path("benchmarks", props.alert.benchmark.slug)}>{props.alert.benchmark.name}</A></Fact>
+      <Fact label="Measure"><A href={project.path("measures", threshold().measure.slug)}>{threshold().measure.name}</A></Fact>
+      <Fact label="Value"><A href={project.path("metrics", props.alert.metric.uuid)}><Value value={props.alert.metric.value} units={threshold().measure.units} /></A></Fact>
+      <Fact label="Limits">{limitsText(props.alert.boundary, threshold().measure.units)}</Fact>
+      <Fact label="Threshold">
+        <A href={`${project.path("thresholds", threshold().uuid)}${threshold().model ? `?model=${threshold().model?.uuid}` : ""}`}><Show when={threshold().model} fallback="without a model">{(model) => describe(model())}</Show></A>
+      </Fact>
+      <Fact label="Changed"><Time at={props.alert.modified} /></Fact>
+    </Facts>
+  );
+}
+
+function Waiting(props: { error: unknown; retry: () => unknown }): JSX.Element {
+  return (
+    <Page title="Alert" crumbs={useCrumbs()}>
+      <Show when={props.error} fallback={<Skeleton lines={12} />}>{(error) => <Failure error={error()} retry={props.retry} />}</Show>
+    </Page>
+  );
+}
+
+function useCrumbs(): Crumb[] {
+  const project = useProject();
+  const own = { href: project.path(), label: project().name };
+  return project.isPublic ? [own] : [own, { href: project.path("alerts"), label: "Alerts" }];
+}

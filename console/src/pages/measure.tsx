@@ -1,7 +1,101 @@
-// measure: being built.
+// Measures: what is measured, and in which units.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { useNavigate, useParams } from "@solidjs/router";
+import { Show, type JSX } from "solid-js";
+import { call, list, type JsonMeasure, type JsonUpdateMeasure } from "../api";
+import { value } from "../format";
+import { useProject } from "../project";
+import { Form, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Empty, LinkButton, Time } from "../ui/parts";
+import { EditableFact, Fact } from "../ui/Record";
+import { Thing } from "../ui/Thing";
+import { toast } from "../ui/Toast";
+import { worse } from "../worse";
+import "./lists.css";
+import { Thresholds } from "./related";
 
-export const List = Unbuilt;
-export const Add = Unbuilt;
-export const View = Unbuilt;
+export function List(): JSX.Element {
+  const project = useProject();
+  const add = () => (
+    <Show when={project.may("create")}><LinkButton href={project.path("measures", "add")} icon="plus" primary>Add a measure</LinkButton></Show>
+  );
+  return (
+    <Page title="Measures" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+      <Rows<JsonMeasure>
+        noun="measure"
+        search
+        archived
+        load={(query, signal) => list("/v0/projects/{project}/measures", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        href={(measure) => project.path("measures", measure.slug)}
+        columns={[
+          { title: "Name", sort: "name", cell: (measure) => measure.name },
+          { title: "Units", cell: (measure) => <span class="break">{measure.units}</span> },
+          { title: "Worse", wide: true, cell: (measure) => <span class="muted">{direction(measure)}</span> },
+          { title: "Created", wide: true, end: true, cell: (measure) => <span class="muted"><Time at={measure.created} /></span> },
+        ]}
+        empty={
+          <Empty title="No measures yet" action={add()}>
+            A measure is what a number says: latency, throughput, bytes. The first report that has one makes it.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function direction(measure: Pick<JsonMeasure, "slug" | "units">): string {
+  return { up: "more is worse", down: "less is worse", either: "not known" }[worse(measure) ?? "either"];
+}
+
+export function Add(): JSX.Element {
+  const project = useProject();
+  const navigate = useNavigate();
+  return (
+    <Page title="Add a measure" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("measures"), label: "Measures" }]} narrow>
+      <Form
+        action="Add the measure"
+        onCancel={() => navigate(project.path("measures"))}
+        onSubmit={async ({ name = "", slug, units = "" }) => {
+          const made = await call("post", "/v0/projects/{project}/measures", { path: { project: project.slug() }, body: { name, slug: slug ?? null, units } });
+          toast("The measure was added.");
+          navigate(project.path("measures", made.slug));
+        }}
+      >
+        <TextField name="name" label="Name" required maxLength={64} autofocus />
+        <TextField name="units" label="Units" required maxLength={64} hint={<>Of times, bytes and rates the console knows how to scale them: <code>nanoseconds</code>, <code>bytes</code>, <code>requests / second</code>.</>} />
+        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+      </Form>
+    </Page>
+  );
+}
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const params = useParams<{ measure: string }>();
+  const path = (measure: string) => ({ project: project.slug(), measure });
+  return (
+    <Thing<JsonMeasure, JsonUpdateMeasure>
+      noun="measure"
+      segment="measures"
+      title="Measures"
+      id={params.measure}
+      nameLength={64}
+      load={(measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: path(measure), signal })}
+      patch={(measure, body) => call("patch", "/v0/projects/{project}/measures/{measure}", { path: path(measure), body })}
+      remove={(measure) => call("delete", "/v0/projects/{project}/measures/{measure}", { path: path(measure) })}
+      deletion="A measure that reports still use cannot be deleted; archive it instead."
+      actions={(shown) => <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?measures=${shown().uuid}`}>Plot</LinkButton>}
+      facts={(shown, here) => (
+        <>
+          <EditableFact label="Units" value={shown().units} maxLength={64} editable={project.may("edit")} save={(units) => here.change({ units })} />
+          <Fact label="Read as">{value(1234567, shown().units)} <span class="muted">for 1,234,567</span></Fact>
+          <Fact label="Worse">{direction(shown())}</Fact>
+        </>
+      )}
+    >
+      {(shown) => <Thresholds measure={shown().slug} />}
+    </Thing>
+  );
+}

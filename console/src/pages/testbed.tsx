@@ -1,7 +1,94 @@
-// testbed: being built.
+// Testbeds: the machines that benchmarks run on.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { useNavigate, useParams } from "@solidjs/router";
+import { Show, type JSX } from "solid-js";
+import { call, list, type JsonSpec, type JsonTestbed, type JsonUpdateTestbed } from "../api";
+import { value } from "../format";
+import { useProject } from "../project";
+import { Form, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Empty, LinkButton, Time } from "../ui/parts";
+import { Fact } from "../ui/Record";
+import { Thing } from "../ui/Thing";
+import { toast } from "../ui/Toast";
+import "./lists.css";
+import { Reports, Thresholds } from "./related";
 
-export const List = Unbuilt;
-export const Add = Unbuilt;
-export const View = Unbuilt;
+export function List(): JSX.Element {
+  const project = useProject();
+  const add = () => (
+    <Show when={project.may("create")}><LinkButton href={project.path("testbeds", "add")} icon="plus" primary>Add a testbed</LinkButton></Show>
+  );
+  return (
+    <Page title="Testbeds" crumbs={[{ href: project.path(), label: project().name }]} actions={add()}>
+      <Rows<JsonTestbed>
+        noun="testbed"
+        search
+        archived
+        load={(query, signal) => list("/v0/projects/{project}/testbeds", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        href={(testbed) => project.path("testbeds", testbed.slug)}
+        columns={[
+          { title: "Name", sort: "name", cell: (testbed) => testbed.name },
+          { title: "Spec", wide: true, cell: (testbed) => <span class="muted">{testbed.spec?.name ?? "–"}</span> },
+          { title: "Created", wide: true, end: true, cell: (testbed) => <span class="muted"><Time at={testbed.created} /></span> },
+        ]}
+        empty={
+          <Empty title="No testbeds yet" action={add()}>
+            A testbed is a machine that benchmarks run on; values of different ones are never compared. The first report that names one makes it: <code>tidemark run --testbed ci-linux</code>.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+export function Add(): JSX.Element {
+  const project = useProject();
+  const navigate = useNavigate();
+  return (
+    <Page title="Add a testbed" crumbs={[{ href: project.path(), label: project().name }, { href: project.path("testbeds"), label: "Testbeds" }]} narrow>
+      <Form
+        action="Add the testbed"
+        onCancel={() => navigate(project.path("testbeds"))}
+        onSubmit={async ({ name = "", slug }) => {
+          const made = await call("post", "/v0/projects/{project}/testbeds", { path: { project: project.slug() }, body: { name, slug: slug ?? null } });
+          toast("The testbed was added.");
+          navigate(project.path("testbeds", made.slug));
+        }}
+      >
+        <TextField name="name" label="Name" required maxLength={64} autofocus hint="What tells the machine from others, such as ci-linux-x64." />
+        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+      </Form>
+    </Page>
+  );
+}
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const params = useParams<{ testbed: string }>();
+  const path = (testbed: string) => ({ project: project.slug(), testbed });
+  return (
+    <Thing<JsonTestbed, JsonUpdateTestbed>
+      noun="testbed"
+      segment="testbeds"
+      title="Testbeds"
+      id={params.testbed}
+      nameLength={64}
+      load={(testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), signal })}
+      patch={(testbed, body) => call("patch", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), body })}
+      remove={(testbed) => call("delete", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed) })}
+      deletion="A testbed that has reports or thresholds cannot be deleted; archive it instead."
+      actions={(shown) => <LinkButton icon="chart" href={`${project.isPublic ? project.path() : project.path("perf")}?testbeds=${shown().uuid}`}>Plot</LinkButton>}
+      facts={(shown) => <Fact label="Spec"><Show when={shown().spec} fallback={<span class="muted">none: it is known by its name only</span>}>{(spec) => specText(spec())}</Show></Fact>}
+    >
+      {(shown) => <><Thresholds testbed={shown().slug} /><Reports testbed={shown().slug} /></>}
+    </Thing>
+  );
+}
+
+/** `bare-metal: linux on x86_64, 8 CPUs, 16 GB of memory, 100 GB of disk, no network`. */
+function specText({ name, os, architecture, cpu, memory, disk, network, sandbox }: JsonSpec): string {
+  const parts = [`${os} on ${architecture}`, `${cpu} CPU${cpu === 1 ? "" : "s"}`, `${value(memory, "bytes")} of memory`, `${value(disk, "bytes")} of disk`, network ? "with network" : "no network", sandbox && `in ${sandbox}`];
+  return `${name}: ${parts.filter(Boolean).join(", ")}`;
+}

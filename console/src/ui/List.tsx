@@ -25,6 +25,8 @@ export interface Column<Row> {
   cell: (row: Row) => JSX.Element;
   /** What the API calls the order by this column, if there is one. */
   sort?: string;
+  /** Whether its natural order is from the greatest or newest. */
+  falling?: boolean;
   /** Numbers and times stand at the right. */
   end?: boolean;
   /** Left out on narrow screens. */
@@ -52,6 +54,8 @@ export function List<Row extends object>(props: {
   /** Whether rows can be archived, or a word for it such as `revoked`. */
   archived?: boolean | "revoked";
   filters?: readonly Filter[];
+  /** Other parameters of the address that the request takes along; what changes them is drawn elsewhere. */
+  params?: readonly string[];
   /** What to show when there is nothing at all. */
   empty: JSX.Element;
   /** Buttons at the end of each row. */
@@ -65,6 +69,7 @@ export function List<Row extends object>(props: {
     return typeof value === "string" ? value : undefined;
   };
   const old = () => props.archived === "revoked" ? "revoked" : "archived";
+  const filterNames = () => [...(props.filters ?? []).map((filter) => filter.name), ...(props.params ?? [])];
   const query = () => {
     const wanted: ListQuery = {
       page: Math.max(Number(text("page") ?? 1) || 1, 1),
@@ -75,7 +80,7 @@ export function List<Row extends object>(props: {
     const direction = text("direction");
     if (direction === "asc" || direction === "desc") wanted.direction = direction;
     if (props.archived && text(old()) === "true") wanted[old()] = true;
-    for (const filter of props.filters ?? []) if (text(filter.name)) wanted[filter.name] = text(filter.name);
+    for (const name of filterNames()) if (text(name)) wanted[name] = text(name);
     return wanted;
   };
   const rows = load(query, (wanted, signal) => props.load(wanted, signal));
@@ -92,17 +97,18 @@ export function List<Row extends object>(props: {
   };
   bindKeys([{ keys: "/", label: `Search`, run: () => field?.focus() }]);
 
-  const isFiltered = () => Boolean(query().search ?? query()[old()]) || (props.filters ?? []).some((filter) => query()[filter.name]);
+  const isFiltered = () => Boolean(query().search ?? query()[old()]) || filterNames().some((name) => query()[name]);
   const last = () => Math.max(Math.ceil((rows()?.total ?? 0) / query().per_page), 1);
   const turn = (page: number) => setParams({ page: page === 1 ? undefined : String(page) });
-  const sortBy = (name: string) => {
-    const down = (query().sort ?? props.columns.find((column) => column.sort)?.sort) === name && query().direction !== "desc";
-    change({ sort: name, direction: down ? "desc" : undefined });
+  const sorted = () => props.columns.find(({ sort }) => sort && sort === query().sort) ?? props.columns.find(({ sort }) => sort);
+  const natural = (column: Column<Row> | undefined) => (column?.falling ? "desc" : "asc");
+  const sortBy = (column: Column<Row>) => {
+    const flipped = sorted() === column && (query().direction ?? natural(column)) === natural(column);
+    change({ sort: column.sort, direction: flipped ? (column.falling ? "asc" : "desc") : undefined });
   };
   const order = (column: Column<Row>) => {
-    const current = query().sort ?? props.columns.find(({ sort }) => sort)?.sort;
-    if (!column.sort || current !== column.sort) return undefined;
-    return query().direction === "desc" ? "descending" : "ascending";
+    if (!column.sort || sorted() !== column) return undefined;
+    return (query().direction ?? natural(column)) === "desc" ? "descending" : "ascending";
   };
 
   return (
@@ -145,7 +151,7 @@ export function List<Row extends object>(props: {
             when={shown().rows.length}
             fallback={
               <Show when={isFiltered()} fallback={props.empty}>
-                <Empty title="Nothing matches" action={<button type="button" class="button" onClick={() => { setTyped(""); change({ search: undefined, [old()]: undefined, ...Object.fromEntries((props.filters ?? []).map((filter) => [filter.name, undefined])) }); }}>Show all</button>}>
+                <Empty title="Nothing matches" action={<button type="button" class="button" onClick={() => { setTyped(""); change({ search: undefined, [old()]: undefined, ...Object.fromEntries(filterNames().map((name) => [name, undefined])) }); }}>Show all</button>}>
                   No {props.noun} fits the search and the filters.
                 </Empty>
               </Show>
@@ -159,7 +165,7 @@ export function List<Row extends object>(props: {
                       {(column) => (
                         <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }} aria-sort={order(column)}>
                           <Show when={column.sort} fallback={column.title}>
-                            {(sort) => <button type="button" class="sort" onClick={() => sortBy(sort())}>{column.title}<Icon name="down" size={14} /></button>}
+                            <button type="button" class="sort" onClick={() => sortBy(column)}>{column.title}<Icon name="down" size={14} /></button>
                           </Show>
                         </th>
                       )}

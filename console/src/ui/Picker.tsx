@@ -1,14 +1,18 @@
 // One of many, found by typing: a branch, a testbed, a measure. In a form it is a field like the others.
 
-import { createSignal, createUniqueId, For, Show, type JSX } from "solid-js";
-import type { Page } from "../api";
+import { createEffect, createSignal, createUniqueId, For, on, Show, type JSX } from "solid-js";
+import { sentence, type Page } from "../api";
 import { load } from "../load";
+import { Icon } from "./Icon";
 
 /** What can be picked: everything in a project has both. */
 export interface Choice {
   uuid: string;
   name: string;
 }
+
+/** How long the next key may take before it is searched, in milliseconds. */
+const PAUSE = 120;
 
 export function Picker<T extends Choice>(props: {
   label: string;
@@ -19,67 +23,93 @@ export function Picker<T extends Choice>(props: {
   search: (words: string, signal: AbortSignal) => Promise<Page<T>>;
   required?: boolean;
   placeholder?: string;
+  hint?: JSX.Element;
+  /** Whether the label is for those who listen only, as above a list. */
+  quiet?: boolean;
 }): JSX.Element {
   const id = createUniqueId();
   const [open, setOpen] = createSignal(false);
   const [words, setWords] = createSignal("");
+  const [asked, setAsked] = createSignal("");
   const [place, setPlace] = createSignal(0);
-  const found = load(() => open() && { words: words() }, ({ words }, signal) => props.search(words, signal));
+  const found = load(() => open() && { words: asked() }, ({ words }, signal) => props.search(words, signal));
   const choices = () => found()?.rows ?? [];
-  const pick = (choice: T | undefined) => {
+  let field: HTMLInputElement | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const close = () => {
+    clearTimeout(timer);
     setOpen(false);
     setWords("");
+    setAsked("");
+    setPlace(0);
+  };
+  const pick = (choice: T | undefined) => {
+    close();
     props.onPick(choice);
+  };
+  const type = (text: string) => {
+    setOpen(true);
+    setPlace(0);
+    setWords(text);
+    clearTimeout(timer);
+    timer = setTimeout(() => setAsked(text), PAUSE);
   };
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
+      if (open()) setPlace((place) => Math.min(Math.max(place + step, 0), Math.max(choices().length - 1, 0)));
       setOpen(true);
-      setPlace((place) => Math.min(Math.max(place + step, 0), Math.max(choices().length - 1, 0)));
     } else if (event.key === "Enter" && open()) {
       const choice = choices()[place()];
       if (choice) pick(choice);
-    } else if (event.key === "Escape" && open()) {
-      setOpen(false);
-      setWords("");
-    } else return;
+    } else if (event.key === "Escape" && open()) close();
+    else return;
     event.preventDefault();
     event.stopPropagation();
   };
+  createEffect(on(place, (place) => document.getElementById(`${id}-${place}`)?.scrollIntoView({ block: "nearest" }), { defer: true }));
   return (
-    <div class="field picker">
-      <label for={id}>{props.label}</label>
+    <div class="field picker" classList={{ quiet: props.quiet ?? false }}>
+      <label for={id} classList={{ "visually-hidden": props.quiet ?? false }}>{props.label}</label>
       <Show when={props.name}>{(name) => <input type="hidden" name={name()} value={props.value?.uuid ?? ""} />}</Show>
-      <input
-        id={id}
-        role="combobox"
-        type="text"
-        autocomplete="off"
-        required={props.required ?? false}
-        placeholder={props.placeholder ?? "Search"}
-        value={open() ? words() : (props.value?.name ?? "")}
-        aria-expanded={open()}
-        aria-controls={`${id}-list`}
-        aria-autocomplete="list"
-        aria-activedescendant={open() && choices().length ? `${id}-${place()}` : undefined}
-        onFocus={() => setOpen(true)}
-        onClick={() => setOpen(true)}
-        onBlur={() => { setOpen(false); setWords(""); }}
-        onInput={(event) => { setOpen(true); setPlace(0); setWords(event.currentTarget.value); }}
-        onKeyDown={onKey}
-      />
-      <Show when={open()}>
-        <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label}>
-          <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found() ? "Nothing is called that." : "…"}</div>}>
-            {(choice, number) => (
-              // Before the field loses the focus, which closes the list.
-              <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => { event.preventDefault(); pick(choice); }}>
-                {choice.name}
-              </div>
-            )}
-          </For>
-        </div>
-      </Show>
+      <div class="picker-box">
+        <input
+          ref={field}
+          id={id}
+          role="combobox"
+          type="text"
+          autocomplete="off"
+          required={props.required ?? false}
+          placeholder={open() && props.value ? props.value.name : (props.placeholder ?? "Search")}
+          value={open() ? words() : (props.value?.name ?? "")}
+          aria-expanded={open()}
+          aria-controls={`${id}-list`}
+          aria-autocomplete="list"
+          aria-activedescendant={open() && choices().length ? `${id}-${place()}` : undefined}
+          aria-describedby={props.hint ? `${id}-hint` : undefined}
+          onFocus={() => setOpen(true)}
+          onClick={() => setOpen(true)}
+          onBlur={close}
+          onInput={(event) => type(event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
+        <Show when={props.value && !props.required} fallback={<span class="picker-mark"><Icon name="down" size={16} /></span>}>
+          <button type="button" class="icon-button picker-clear" aria-label={`Any: ${props.label}`} onClick={() => { pick(undefined); field?.focus(); close(); }}><Icon name="close" size={16} /></button>
+        </Show>
+        <Show when={open()}>
+          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label}>
+            <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}</div>}>
+              {(choice, number) => (
+                // Before the field loses the focus, which closes the list.
+                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => event.preventDefault()} onClick={() => pick(choice)}>
+                  {choice.name}
+                </div>
+              )}
+            </For>
+          </div>
+        </Show>
+      </div>
+      <Show when={props.hint}><span class="small muted" id={`${id}-hint`}>{props.hint}</span></Show>
     </div>
   );
 }

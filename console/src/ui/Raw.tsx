@@ -1,0 +1,17 @@
+// What the API says of the thing on the page, for those who write programs.
+
+import { createSignal, type JSX } from "solid-js";
+import { Dialog } from "./Dialog";
+import { Button, Code } from "./parts";
+
+export function Raw(props: { value: unknown }): JSX.Element {
+  const [open, setOpen] = createSignal(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>JSON</Button>
+      <Dialog open={open()} title="As the API has it" onClose={() => setOpen(false)} wide>
+        <div class="raw"><Code text={JSON.stringify(props.value, null, 2)} label="JSON" /></div>
+      </Dialog>
+    </>
+  );
+}

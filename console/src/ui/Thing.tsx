@@ -1,0 +1,128 @@
+// The page of something that has a name and can be archived: a branch, a testbed, a measure. It is renamed in place,
+// archived with an undo, and deleted after a question.
+
+import { useNavigate } from "@solidjs/router";
+import { createSignal, Show, type JSX } from "solid-js";
+import { load } from "../load";
+import { useProject } from "../project";
+import { Confirm } from "./Dialog";
+import { Page, type Crumb } from "./Page";
+import { Badge, Button, Failure, Skeleton, Time } from "./parts";
+import { Raw } from "./Raw";
+import { EditableFact, Fact, Record as Facts } from "./Record";
+import { toast, toastFailure } from "./Toast";
+
+interface Named {
+  uuid: string;
+  name: string;
+  slug: string;
+  created: string;
+  modified: string;
+  archived?: string | null;
+}
+
+/** What can be changed of every one of them. */
+interface Change {
+  name?: string | null;
+  slug?: string | null;
+  archived?: boolean | null;
+}
+
+export interface ThingHere<T, C> {
+  /** Shows a change at once and sends it. */
+  change: (body: C) => Promise<void>;
+  refresh: () => Promise<void>;
+  set: (next: T) => void;
+}
+
+export function Thing<T extends Named, C extends Change>(props: {
+  noun: string;
+  /** Where its list is, below the project, and what it is called. */
+  segment: string;
+  title: string;
+  /** What the address says. */
+  id: string;
+  nameLength: number;
+  load: (id: string, signal: AbortSignal) => Promise<T>;
+  patch: (id: string, body: C) => Promise<T>;
+  remove: (id: string) => Promise<unknown>;
+  /** Why it may not be possible to delete it. */
+  deletion: string;
+  /** What else there is to know, among its facts and below them. */
+  facts?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
+  actions?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
+  children?: (shown: () => T) => JSX.Element;
+}): JSX.Element {
+  const project = useProject();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = createSignal(false);
+  const thing = load(() => ({ project: project.slug(), id: props.id }), ({ id }, signal) => props.load(id, signal));
+  const crumbs = (): Crumb[] => {
+    const own = { href: project.path(), label: project().name };
+    return project.isPublic ? [own] : [own, { href: project.path(props.segment), label: props.title }];
+  };
+  const change = async (body: C) => {
+    const { archived, ...others } = body;
+    const changed = await thing.optimistic(
+      (old) => ({ ...old, ...others, archived: typeof archived !== "boolean" ? old.archived : archived ? new Date().toISOString() : null }),
+      () => props.patch(props.id, body),
+    );
+    thing.set(changed);
+    if (changed.slug !== props.id) navigate(project.path(props.segment, changed.slug), { replace: true, scroll: false });
+  };
+  const archive = (archived: boolean): Promise<void> =>
+    change({ archived } as C).then(
+      () => toast(archived ? `The ${props.noun} was archived.` : `The ${props.noun} is in use again.`, () => archive(!archived)),
+      toastFailure,
+    );
+  const remove = async () => {
+    await props.remove(props.id);
+    toast(`The ${props.noun} was deleted.`);
+    navigate(project.path(props.segment));
+  };
+  const here: ThingHere<T, C> = { change, refresh: thing.refresh, set: thing.set };
+  return (
+    <Show
+      when={thing()}
+      fallback={
+        <Page title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)} crumbs={crumbs()}>
+          <Show when={thing.error()} fallback={<Skeleton lines={8} />}>{(error) => <Failure error={error()} retry={thing.refresh} />}</Show>
+        </Page>
+      }
+    >
+      {(shown) => (
+        <Page
+          title={shown().name}
+          aside={<Show when={shown().archived}><Badge tone="warn">archived</Badge></Show>}
+          crumbs={crumbs()}
+          actions={
+            <>
+              {props.actions?.(shown, here)}
+              <Raw value={shown()} />
+              <Show when={project.may("edit")}>
+                <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
+              </Show>
+              <Show when={project.may("delete")}>
+                <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
+              </Show>
+            </>
+          }
+        >
+          <Facts>
+            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={project.may("edit")} save={(name) => change({ name } as C)} />
+            {props.facts?.(shown, here)}
+            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug } as C)} />
+            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+            <Fact label="Created"><Time at={shown().created} /></Fact>
+            <Show when={shown().archived}>{(archived) => <Fact label="Archived"><Time at={archived()} /></Fact>}</Show>
+          </Facts>
+          {props.children?.(shown)}
+          <Confirm open={deleting()} title={`Delete the ${props.noun}?`} action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
+            <p><strong class="break">{shown().name}</strong> will be gone for good.</p>
+            <p class="muted">{props.deletion}</p>
+          </Confirm>
+        </Page>
+      )}
+    </Show>
+  );
+}

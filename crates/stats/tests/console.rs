@@ -1,0 +1,32 @@
+//! The console computes limits in the browser, to preview a threshold. Its tests hold it against a table of samples and
+//! limits; this one holds the table against us.
+
+use tidemark_stats::{Limits, Model, Prepared};
+
+/// Test, lower and upper boundary, values from the newest on, baseline, lower and upper limit.
+const TABLE: &str = include_str!("../../../console/src/stats/server.tsv");
+
+#[test]
+fn the_console_is_held_against_our_numbers() {
+    let number = |text: &str| (!text.is_empty()).then(|| text.parse::<f64>().unwrap());
+    for row in TABLE.lines() {
+        let columns: [&str; 7] = row.split('\t').collect::<Vec<_>>().try_into().expect("seven columns");
+        let [test, lower, upper, values, limits @ ..] = columns;
+        let model = Model {
+            lower_boundary: number(lower),
+            upper_boundary: number(upper),
+            ..Model::new(test.parse().unwrap())
+        };
+        let sample: Vec<f64> = values.split(',').filter_map(number).collect();
+        let ours = Prepared::new(&model)
+            .limits(&sample)
+            .map_or([None; 3], |Limits { baseline, lower, upper }| [baseline, lower, upper]);
+        for (ours, theirs) in ours.into_iter().zip(limits.into_iter().map(number)) {
+            let same = match (ours, theirs) {
+                (Some(ours), Some(theirs)) => (ours - theirs).abs() <= 1e-12 * theirs.abs(),
+                _ => ours == theirs,
+            };
+            assert!(same, "{ours:?} instead of {theirs:?} in {row}");
+        }
+    }
+}
