@@ -1,0 +1,43 @@
+// How the axes of a plot are labeled: times in the reader's zone, versions by number, values in one unit for all.
+
+import { scaleOf, significant, type Scale } from "../format";
+
+const HOUR = 3600e3;
+const DAY = 24 * HOUR;
+
+const format = (options: Intl.DateTimeFormatOptions) => {
+  const formatter = new Intl.DateTimeFormat("en-GB", options);
+  return (time: number) => formatter.format(time);
+};
+const year = format({ year: "numeric" });
+const month = format({ month: "short" });
+const dayOfMonth = format({ day: "numeric", month: "short" });
+const clock = format({ hour: "2-digit", minute: "2-digit" });
+const exactClock = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** What stands below ticks of time that are so far apart; a second line says what has changed since the tick before. */
+export function timeLabels(ticks: readonly number[], step: number): string[] {
+  const [small, large] =
+    step >= 360 * DAY ? [year, () => ""]
+    : step >= 27 * DAY ? [month, year]
+    : step >= DAY ? [dayOfMonth, year]
+    : [step >= 60e3 ? clock : exactClock, dayOfMonth];
+  let before = "";
+  return ticks.map((tick) => {
+    const more = large(tick);
+    const isNew = more !== before;
+    before = more;
+    return isNew && more ? `${small(tick)}\n${more}` : small(tick);
+  });
+}
+
+/** What stands beside ticks of values: numbers in one scale, without needless digits. */
+export function valueLabels(ticks: readonly number[], scale: Scale): string[] {
+  return ticks.map((tick) => significant(tick / scale.factor));
+}
+
+/** The scale in which the values of an axis are written: that of its smaller values, but not of a stray zero. */
+export function axisScale(low: number, high: number, units: string): Scale {
+  const small = Math.abs(low) > 0 && Math.abs(low) >= Math.abs(high) / 1000 ? low : high / 10 || low;
+  return scaleOf(small, units);
+}

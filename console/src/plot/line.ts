@@ -1,0 +1,179 @@
+// What a plot draws: lines of numbers in typed arrays. Pure: no DOM.
+
+/** A limit that was crossed at one of a line's points. */
+export interface Mark {
+  /** The place of the point in the line. */
+  at: number;
+  limit: "lower" | "upper";
+  /** Whether somebody still has to look at it. */
+  active: boolean;
+}
+
+/** One line. Where a number is missing stands NaN. */
+export interface Line {
+  /** What it is known by while lines come and go. */
+  id: string;
+  label: string;
+  units: string;
+  /** Milliseconds since 1970 or numbers of versions, ascending. */
+  x: Float64Array;
+  y: Float64Array;
+  lower?: Float64Array | undefined;
+  upper?: Float64Array | undefined;
+  lowerLimit?: Float64Array | undefined;
+  upperLimit?: Float64Array | undefined;
+  marks?: readonly Mark[] | undefined;
+  /** Its color among the ten; its place when not given. */
+  color?: number;
+  /** Whether it belongs to the axis at the right. */
+  right?: boolean;
+}
+
+/** What is drawn beside the values, named as in the API. */
+export interface Shown {
+  lower_value?: boolean;
+  upper_value?: boolean;
+  lower_boundary?: boolean;
+  upper_boundary?: boolean;
+}
+
+export type XAxis = "date_time" | "version";
+export type YAxis = "auto" | "linear" | "log";
+
+/** From where to where. */
+export type Range = readonly [from: number, to: number];
+
+/** A point: a line by its place, and a place in it. */
+export interface Point {
+  line: number;
+  at: number;
+}
+
+/** A line of plain numbers; missing ones are null. The points may come in any order. */
+export function line(of: Omit<Line, "x" | "y"> & { points: readonly (readonly [x: number, y: number | null])[] }): Line {
+  const { points, ...rest } = of;
+  const sorted = [...points].sort(([a], [b]) => a - b);
+  return { ...rest, x: Float64Array.from(sorted, ([x]) => x), y: Float64Array.from(sorted, ([, y]) => y ?? NaN) };
+}
+
+/** The first place whose number is not below a value. */
+export function lowerBound(numbers: Float64Array, value: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] as number) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first place whose number is above a value. */
+export function upperBound(numbers: Float64Array, value: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] as number) <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The smallest and the greatest x of all lines. */
+export function extentX(lines: readonly Line[]): Range | undefined {
+  let [low, high] = [Infinity, -Infinity];
+  for (const { x } of lines) {
+    if (!x.length) continue;
+    low = Math.min(low, x[0] as number);
+    high = Math.max(high, x[x.length - 1] as number);
+  }
+  return low <= high ? [low, high] : undefined;
+}
+
+/** What one axis has to hold: the values between two x, and whatever is drawn with them. */
+export interface Extent {
+  low: number;
+  high: number;
+  /** The smallest that a logarithmic axis could show. */
+  positive: number;
+}
+
+export function extentY(lines: readonly Line[], shown: Shown, [from, to]: Range): Extent | undefined {
+  const extent: Extent = { low: Infinity, high: -Infinity, positive: Infinity };
+  for (const line of lines) {
+    const [first, last] = [lowerBound(line.x, from), upperBound(line.x, to)];
+    widen(extent, line.y, first, last);
+    if (shown.lower_value) widen(extent, line.lower, first, last);
+    if (shown.upper_value) widen(extent, line.upper, first, last);
+    if (shown.lower_boundary) widen(extent, line.lowerLimit, first, last);
+    if (shown.upper_boundary) widen(extent, line.upperLimit, first, last);
+  }
+  return extent.low <= extent.high ? extent : undefined;
+}
+
+function widen(extent: Extent, numbers: Float64Array | undefined, first: number, end: number): void {
+  if (!numbers) return;
+  let { low, high, positive } = extent;
+  for (let at = first; at < end; at++) {
+    const value = numbers[at] as number;
+    // NaN is in no order; an infinite value would leave no room for the others.
+    if (value < low && value > -Infinity) low = value;
+    if (value > high && value < Infinity) high = value;
+    if (value > 0 && value < positive) positive = value;
+  }
+  extent.low = low;
+  extent.high = high;
+  extent.positive = positive;
+}
+
+/** The greatest ratio that is drawn in even steps when nobody said how; the server's pictures have the same. */
+const FAR = 10;
+
+/** Whether an axis is logarithmic: as asked, but never when something is not positive. */
+export function isLog(axis: YAxis, extent: Extent): boolean {
+  if (extent.low <= 0 || axis === "linear") return false;
+  return axis === "log" || extent.high / extent.low >= FAR;
+}
+
+/** From where to where an axis goes, with a little room at both ends. */
+export function padded({ low, high }: Extent, log: boolean): Range {
+  if (log) {
+    const room = Math.max(Math.log10(high / low) * 0.06, 0.02);
+    return [low / 10 ** room, high * 10 ** room];
+  }
+  const room = high > low ? (high - low) * 0.08 : Math.abs(high) * 0.05 || 1;
+  // A line that stays above zero does not show what is below it.
+  return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
+}
+
+const STEPS = [1, 2, 5, 10] as const;
+
+/** Even places between two numbers, at most so many, at round multiples of a unit. */
+export function ticks([from, to]: Range, most: number, unit = 1): number[] {
+  const rough = (to - from) / unit / Math.max(most, 1);
+  if (!(rough > 0) || !Number.isFinite(rough)) return [];
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = (STEPS.find((step) => step * power >= rough) ?? 10) * power;
+  const found: number[] = [];
+  const end = to / unit / step;
+  // Counted in whole steps, or the ends of decimal fractions would add up.
+  for (let place = Math.ceil(from / unit / step - 1e-9); place <= end + 1e-9; place++) found.push(place * step * unit);
+  return found;
+}
+
+/** Places on a logarithmic axis: powers of ten, with 2 and 5 between them when there is room. */
+export function logTicks([from, to]: Range, most: number, unit = 1): number[] {
+  const decades = Math.log10(to / from);
+  if (decades < 1) return ticks([from, to], most, unit).filter((tick) => tick > 0);
+  const between = decades * 3 <= most ? [1, 2, 5] : [1];
+  const every = between.length > 1 ? 1 : Math.max(Math.ceil(decades / Math.max(most, 1)), 1);
+  const found: number[] = [];
+  const first = Math.floor(Math.log10(from / unit));
+  const last = Math.ceil(Math.log10(to / unit));
+  for (let power = first; power <= last; power += every) {
+    for (const digit of between) {
+      const tick = digit * 10 ** power * unit;
+      if (tick >= from && tick <= to) found.push(tick);
+    }
+  }
+  return found;
+}
