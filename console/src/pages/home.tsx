@@ -10,6 +10,7 @@ import { useProject, type ProjectHere } from "../project";
 import { rememberProject } from "../start";
 import { recent, mainBranch, REPORTS, type Recent, type Series } from "../stats/recent";
 import { badness } from "../stats/worse";
+import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
 import { Badge, Delta, Empty, Failure, LinkButton, Skeleton, Sparkline, Time, Value } from "../ui/parts";
 import { Pins } from "./home_plots";
@@ -239,7 +240,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
 }
 
 type Order = "smallest" | "noise" | "name";
-const PAGE = 15;
+const PAGE = 10;
 
 /** Each series with its noise and the smallest change that it would show. */
 function Sharpness(props: { recent: Recent }): JSX.Element {
@@ -277,7 +278,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
         </div>
       </details>
       <div class="list-tools">
-        <label class="search"><span class="visually-hidden">Search series</span><input type="search" placeholder="Search" value={params.series_search ?? ""} onInput={(event) => change({ series_search: event.currentTarget.value || undefined })} /></label>
+        <label class="search"><Icon name="search" size={16} /><span class="visually-hidden">Search series</span><input type="search" placeholder="Search" value={params.series_search ?? ""} onInput={(event) => change({ series_search: event.currentTarget.value || undefined })} /></label>
         <Show when={testbeds().length > 1}>
           <select class="short" aria-label="Testbed" onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}>
             <option value="">All testbeds</option>
@@ -339,7 +340,7 @@ function Seen(props: { part: number | undefined }): JSX.Element {
     <Show when={props.part !== undefined} fallback={<span class="muted" title="Fewer than six reports">too few reports</span>}>
       <span class="seen">
         <meter class={level(props.part ?? 0)} min="0" max="0.5" value={Math.min(props.part ?? 0, 0.5)} aria-hidden="true" />
-        {(props.part ?? 0) === 0 ? "any" : share(props.part ?? 0)}
+        <span class="seen-number">{(props.part ?? 0) === 0 ? "any" : share(props.part ?? 0)}</span>
       </span>
     </Show>
   );
