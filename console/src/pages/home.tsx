@@ -301,7 +301,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
               <th scope="col">{head("name", "Series")}</th>
               <th scope="col" class="wide">Last reports</th>
               <th scope="col" class="end wide">Level</th>
-              <th scope="col" class="end">{head("noise", "Noise")}</th>
+              <th scope="col" class="end wide">{head("noise", "Noise")}</th>
               <th scope="col" class="end">{head("smallest", "Smallest change seen")}</th>
             </tr>
           </thead>
@@ -315,7 +315,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
                   </td>
                   <td class="wide"><Sparkline values={series.points.map(({ value }) => value)} label={`Last ${plural(series.points.length, "value")}`} width={120} /></td>
                   <td class="end wide"><Value value={series.health.level} units={series.measure.units} /></td>
-                  <td class="end number nowrap">{series.health.noise === undefined ? <span class="muted">–</span> : series.health.noise === 0 ? "none" : share(series.health.noise)}</td>
+                  <td class="end wide number nowrap">{series.health.noise === undefined ? <span class="muted">–</span> : series.health.noise === 0 ? "none" : share(series.health.noise)}</td>
                   <td class="end number nowrap"><Seen part={series.health.smallest} /></td>
                 </tr>
               )}
