@@ -20,6 +20,11 @@ function base(slug: string): string {
   return `/console/users/${encodeURIComponent(slug)}`;
 }
 
+/** Whose they are: an administrator sees those of others, too. */
+function owned(slug: string, noun: string): string {
+  return slug === user()?.slug ? `Your ${noun}` : `${noun.charAt(0).toUpperCase()}${noun.slice(1)} of ${slug}`;
+}
+
 /** How long a key lives, in seconds; empty for as long as the server allows. */
 const LIVES = [
   { value: String(30 * 86_400), label: "30 days" },
@@ -41,7 +46,7 @@ function Expiry(props: { at: string }): JSX.Element {
 export function Keys(): JSX.Element {
   const params = useParams<{ user: string }>();
   return (
-    <Page title="Your keys" actions={<LinkButton href={`${base(params.user)}/keys/add`} icon="plus" primary>Create a key</LinkButton>}>
+    <Page title={owned(params.user, "keys")} actions={<LinkButton href={`${base(params.user)}/keys/add`} icon="plus" primary>Create a key</LinkButton>}>
       <p class="muted">With a key, a program does what you may do. For a build server, a key of the project can do less, and outlives your leaving.</p>
       <Rows<JsonUserKey>
         noun="key"
@@ -66,7 +71,7 @@ export function AddKey(): JSX.Element {
   const navigate = useNavigate();
   const [made, setMade] = createSignal<string>();
   return (
-    <Page title="Create a key" crumbs={[{ href: `${base(params.user)}/keys`, label: "Your keys" }]} narrow>
+    <Page title="Create a key" crumbs={[{ href: `${base(params.user)}/keys`, label: owned(params.user, "keys") }]} narrow>
       <Show
         when={made()}
         fallback={
@@ -102,7 +107,7 @@ export function Key(): JSX.Element {
   const [revoking, setRevoking] = createSignal(false);
   const path = () => ({ user: params.user, key: params.key });
   const key = load(path, (path, signal) => call("get", "/v0/users/{user}/keys/{key}", { path, signal }));
-  const crumbs = () => [{ href: `${base(params.user)}/keys`, label: "Your keys" }];
+  const crumbs = () => [{ href: `${base(params.user)}/keys`, label: owned(params.user, "keys") }];
   const revoke = async () => {
     await call("delete", "/v0/users/{user}/keys/{key}", { path: path() });
     toast("The key was revoked.");
@@ -179,7 +184,7 @@ export function Settings(): JSX.Element {
   };
   const leave = () => endSession().then(() => navigate("/auth/login"), toastFailure);
   return (
-    <Page title="Your settings" actions={<Show when={isMe()}><Button icon="out" onClick={leave}>Sign out</Button></Show>}>
+    <Page title={owned(params.user, "settings")} actions={<Show when={isMe()}><Button icon="out" onClick={leave}>Sign out</Button></Show>}>
       <Show when={account.error()}>{(error) => <Failure error={error()} retry={account.refresh} />}</Show>
       <Show when={account()} fallback={<Show when={!account.error()}><Skeleton lines={6} /></Show>}>
         {(shown) => (

@@ -35,7 +35,7 @@ test("the noise of a series is not widened by a step, and the step is found", ()
   close(smallest, 0.036, 0.015);
   assert.equal(change?.at, 25);
   close(change?.share, 0.1, 0.015);
-  close(level, 110, 1);
+  close(level, 110, 1.5);
 });
 
 test("noise, spikes and exact values are no changes", () => {
