@@ -22,7 +22,7 @@ test("the home says what changed, what is alerting and how sharp each series see
   await expect(page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ })).toBeVisible();
   const health = page.getByRole("region", { name: "Health of each series" });
   await expect(health.getByRole("row")).toHaveCount(3);
-  await expect(page.getByRole("region", { name: "Latest reports" }).getByRole("row").nth(1)).toBeVisible();
+  await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row").nth(1)).toBeVisible();
   await expect(page.getByRole("heading", { name: "No plot is pinned" })).toBeVisible();
   await accessible(page);
   await fits(page);
@@ -58,7 +58,7 @@ test("pinned plots are drawn, renamed, moved and unpinned", async ({ page }, inf
   await expect(pins.first()).toHaveAccessibleName("Second");
   await page.getByRole("button", { name: "Plot: First" }).click();
   await page.getByRole("menuitem", { name: "Title and window" }).click();
-  await page.getByLabel("Title").fill("Parsers");
+  await page.getByRole("textbox", { name: "Title" }).fill("Parsers");
   await page.getByRole("button", { name: "Save" }).click();
   await page.reload();
   await expect(pins.nth(1)).toHaveAccessibleName("Parsers");
@@ -77,7 +77,7 @@ test("everybody reads the home of a public project", async ({ page }, info) => {
   await reports(page.context().request, project, "main", 7);
   await page.context().clearCookies();
   await page.goto(`/perf/${project}/plots`);
-  await expect(page.getByRole("region", { name: "Latest reports" }).getByRole("row")).toHaveCount(8);
+  await expect(page.getByRole("region", { name: "List of latest reports" }).getByRole("row")).toHaveCount(8);
   await expect(page.getByRole("link", { name: "Compare" })).toBeHidden();
   await accessible(page);
   await fits(page);

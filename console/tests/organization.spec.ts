@@ -58,8 +58,8 @@ test("somebody is invited, and the invitation is revoked", async ({ page }, info
   await invited.getByRole("button", { name: "Revoke" }).click();
   await expect(invited).toBeHidden();
 
-  await page.getByRole("link", { name: "Grace Hopper" }).click();
-  await expect(page.getByRole("heading", { name: "Grace Hopper" })).toBeVisible();
+  await page.getByRole("region", { name: "List of members" }).getByRole("link", { name: "Grace Hopper" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Grace Hopper" })).toBeVisible();
   await page.getByLabel("Role").selectOption("member");
   await expect(page.getByRole("status").filter({ hasText: /leader/ })).toBeVisible();
   await expect(page.getByLabel("Role")).toHaveValue("leader");

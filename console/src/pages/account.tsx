@@ -56,7 +56,7 @@ export function Keys(): JSX.Element {
         href={(key) => `${base(params.user)}/keys/${key.uuid}`}
         columns={[
           { title: "Name", sort: "name", cell: (key) => key.name },
-          { title: "", cell: (key) => state(key) },
+          { title: "State", cell: (key) => state(key) },
           { title: "Created", wide: true, end: true, cell: (key) => <span class="muted"><Time at={key.creation} /></span> },
           { title: "Expires", wide: true, end: true, cell: (key) => <span class="muted"><Expiry at={key.expiration} /></span> },
         ]}
@@ -153,7 +153,7 @@ export function Tokens(): JSX.Element {
         load={(query, signal) => list("/v0/users/{user}/tokens", { path: { user: params.user }, query: { ...query, sort: "name" }, signal })}
         columns={[
           { title: "Name", sort: "name", cell: (token) => token.name },
-          { title: "", cell: (token) => state(token) },
+          { title: "State", cell: (token) => state(token) },
           { title: "Created", wide: true, end: true, cell: (token) => <span class="muted"><Time at={token.creation} /></span> },
           { title: "Expires", wide: true, end: true, cell: (token) => <span class="muted"><Expiry at={token.expiration} /></span> },
         ]}

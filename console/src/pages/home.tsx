@@ -353,7 +353,7 @@ function level(part: number): string {
 function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
   const project = useProject();
   return (
-    <div class="table-wrap" tabindex="0" role="region" aria-label="Latest reports">
+    <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest reports">
       <table class="rows">
         <thead><tr><th scope="col">Report</th><th scope="col" class="wide">Testbed</th><th scope="col" class="end wide">Benchmarks</th><th scope="col" class="end">Alerts</th></tr></thead>
         <tbody>

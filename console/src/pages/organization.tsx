@@ -31,7 +31,7 @@ export function List(): JSX.Element {
         href={(organization) => `${BASE}/${organization.slug}/projects`}
         columns={[
           { title: "Name", sort: "name", cell: (organization) => organization.name },
-          { title: "", cell: (organization) => <Show when={!organization.claimed}><Badge tone="warn">unclaimed</Badge></Show> },
+          { title: "State", cell: (organization) => <Show when={!organization.claimed}><Badge tone="warn">unclaimed</Badge></Show> },
           { title: "Created", wide: true, end: true, cell: (organization) => <span class="muted"><Time at={organization.created} /></span> },
         ]}
         empty={

@@ -77,7 +77,7 @@ export function Users(): JSX.Element {
         columns={[
           { title: "Name", sort: "name", cell: (user) => user.name },
           { title: "E-mail", wide: true, cell: (user) => <span class="break">{user.email}</span> },
-          { title: "", cell: (user) => <span class="row"><Show when={user.admin}><Badge tone="brand">administrator</Badge></Show><Show when={user.locked}><Badge tone="alert">locked</Badge></Show></span> },
+          { title: "State", cell: (user) => <span class="row"><Show when={user.admin}><Badge tone="brand">administrator</Badge></Show><Show when={user.locked}><Badge tone="alert">locked</Badge></Show></span> },
           { title: "Created", wide: true, end: true, cell: (user) => <Show when={user.created}>{(at) => <span class="muted"><Time at={at()} /></span>}</Show> },
         ]}
         empty={<Empty title="Nobody has an account">They sign up by themselves, or are invited to an organization.</Empty>}
