@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compare, geometricMean, holm, rankSum, verdicts } from "./compare";
 import { health } from "./series";
-import { quantile, twoSided } from "./student";
+import { student as quantile } from "./quantile";
+import { twoSided } from "./student";
 import { badness, worseOf } from "./worse";
 
 const close = (actual: number | undefined, expected: number, within = 1e-9) =>

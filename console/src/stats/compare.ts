@@ -2,7 +2,8 @@
 //
 // The same as `tidemark compare` does; the reasons are in docs/statistics.md.
 
-import { quantile, twoSided } from "./student";
+import { student as quantile } from "./quantile";
+import { twoSided } from "./student";
 import type { Worse } from "./worse";
 
 /** One value of a side, with the bounds that its tool reported. */

@@ -1,22 +1,9 @@
-// Student's t distribution: its quantiles and its tails, good to about ten digits.
+// The tails of Student's t distribution, good to about ten digits; its quantiles are in quantile.ts.
 
 /** How likely t is to lie at least as far from zero, to either side. */
 export function twoSided(t: number, freedom: number): number {
   if (!Number.isFinite(t)) return 0;
   return incompleteBeta(freedom / 2, 0.5, freedom / (freedom + t * t));
-}
-
-/** The value that t stays below with probability p, above one half. */
-export function quantile(p: number, freedom: number): number {
-  const wanted = 2 * (1 - p);
-  let [low, high] = [0, 1];
-  while (twoSided(high, freedom) > wanted) high *= 2;
-  for (let turn = 0; turn < 80; turn++) {
-    const middle = (low + high) / 2;
-    if (twoSided(middle, freedom) > wanted) low = middle;
-    else high = middle;
-  }
-  return (low + high) / 2;
 }
 
 /** The regularized incomplete beta function, by its continued fraction (DLMF 8.17.22). */
