@@ -68,8 +68,12 @@ test("the first visit shows the newest report, and the address says so", async (
   await page.reload();
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   expect(page.url()).toBe(address);
+});
 
-  // By the keyboard: a point is said, and what is known about it is shown.
+test("points are walked along by the keyboard, and listed in tables", async ({ page }, { project }) => {
+  const slug = await lab(page, `Walk-${project.name}`, 8);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   await plot(page).focus();
   await page.keyboard.press("End");
   await page.keyboard.press("ArrowLeft");

@@ -128,7 +128,7 @@ export function Plot(props: PlotProps): JSX.Element {
       height: host.clientHeight,
       ms: 1,
       legend: { show: false },
-      padding: [10, hasRight() ? 0 : 12, 0, 0],
+      padding: [10, hasRight() ? 4 : 22, 0, 0],
       scales: { x: { time: isTime, auto: false, min: view()[0], max: view()[1] }, left: scale(0), right: scale(1) },
       axes: [
         {

@@ -16,6 +16,8 @@ export interface Found extends Series {
 /** How many permutations one request asks for, and how many requests are under way. */
 const PART = 6;
 const AT_ONCE = 3;
+/** How long the lines of before stay while others come, in milliseconds. */
+const PATIENCE = 1000;
 
 let worker: Worker | undefined;
 let asked = 0;
@@ -40,15 +42,16 @@ async function ask(address: string): Promise<Series[]> {
   throw new ApiError(message ?? `The server answered ${reply.status}.`, reply.status, error_code, request_id);
 }
 
-/** The queries that together ask for everything, a part of the benchmarks in each. */
-export function parts(query: PerfQuery): PerfQuery[] {
-  const { branches, testbeds, benchmarks, measures } = query;
-  const each = Math.max(branches.length * testbeds.length * measures.length, 1);
-  // What is beyond the limit is not asked for.
-  const most = Math.max(Math.floor(MOST_LINES / each), 1);
-  const size = Math.max(Math.floor(PART / each), 1);
+/** How many lines there are for each benchmark. */
+function each({ branches, testbeds, measures }: PerfQuery): number {
+  return Math.max(branches.length * testbeds.length * measures.length, 1);
+}
+
+/** The queries that together ask for some benchmarks, a part of them in each. */
+function parts(query: PerfQuery, benchmarks: readonly string[]): PerfQuery[] {
+  const size = Math.max(Math.floor(PART / each(query)), 1);
   const made: PerfQuery[] = [];
-  for (let from = 0; from < Math.min(benchmarks.length, most); from += size) made.push({ ...query, benchmarks: benchmarks.slice(from, Math.min(from + size, most)) });
+  for (let from = 0; from < benchmarks.length; from += size) made.push({ ...query, benchmarks: benchmarks.slice(from, from + size) });
   return made;
 }
 
@@ -67,34 +70,51 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
   const [error, setError] = createSignal<unknown>();
   const [progress, setProgress] = createSignal(0);
   let current = 0;
+  // What is known of each benchmark, as long as only the choice of benchmarks changes.
+  let known = new Map<string, Series[]>();
+  let knownOf = "";
 
   async function run(slug: string, wanted: PerfQuery): Promise<void> {
     const own = ++current;
-    const queue = parts(wanted);
+    const of = JSON.stringify([slug, dimensions({ ...wanted, benchmarks: [] })]);
+    if (of !== knownOf) known = new Map();
+    knownOf = of;
+    const kept = known;
+    // What is beyond the limit is not asked for.
+    const benchmarks = wanted.benchmarks.slice(0, Math.max(Math.floor(MOST_LINES / each(wanted)), 1));
+    const queue = parts(wanted, benchmarks.filter((benchmark) => !kept.has(benchmark)));
     const all = queue.length;
-    let found: Found[] = [];
+    const isFirst = series().length === 0;
+    const begun = performance.now();
     let done = 0;
-    setProgress(0);
-    setError(undefined);
+    const show = () => {
+      const found = benchmarks.flatMap((benchmark) => kept.get(benchmark) ?? []).map((series) => placed(series, wanted));
+      setSeries(found.sort((a, b) => a.permutation - b.permutation || (a.id < b.id ? -1 : 1)));
+    };
     const work = async () => {
       for (let part = queue.shift(); part && own === current; part = queue.shift()) {
         const got = await ask(url("/v0/projects/{project}/perf", { path: { project: slug }, query: dimensions(part) }));
+        for (const benchmark of part.benchmarks) kept.set(benchmark, got.filter((series) => series.benchmark.uuid === benchmark));
         if (own !== current) return;
-        found = [...found, ...got.map((series) => known(series, wanted))].sort((a, b) => a.permutation - b.permutation || (a.id < b.id ? -1 : 1));
         done++;
-        setSeries(found);
+        // A change that is quick is seen as a whole; one that takes its time, step by step.
+        if (isFirst || performance.now() - begun > PATIENCE) show();
         setProgress(done / all);
       }
     };
+    setError(undefined);
+    if (all) setProgress(0);
     try {
       await Promise.all(Array.from({ length: Math.min(AT_ONCE, all) }, work));
-      if (own === current && !found.length) setSeries([]);
+      if (own !== current) return;
+      show();
     } catch (failure) {
       if (own !== current) return;
+      // The other requests of this run are of no use any more.
       current++;
       setError(failure);
     }
-    if (own === current) setProgress(1);
+    setProgress(1);
   }
 
   let key: string | undefined;
@@ -119,12 +139,13 @@ export function fetchSeries(project: Accessor<string>, query: Accessor<PerfQuery
   fetched.progress = progress;
   fetched.refresh = () => {
     const wanted = query();
+    knownOf = "";
     if (wanted) void run(project(), wanted);
   };
   return fetched;
 }
 
-function known(series: Series, { branches, heads, testbeds, specs, benchmarks, measures }: PerfQuery): Found {
+function placed(series: Series, { branches, heads, testbeds, specs, benchmarks, measures }: PerfQuery): Found {
   // The same branch can be asked for with two heads.
   const pair = (names: readonly string[], more: readonly string[], name: string, other: string | undefined) => {
     const exact = names.findIndex((each, place) => each === name && more[place] === other);

@@ -31,12 +31,12 @@ export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly s
 }
 
 type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;
-const known: Readonly<Record<XAxis, WeakMap<Found, Geometry>>> = { date_time: new WeakMap(), version: new WeakMap() };
+const known: Readonly<Record<XAxis, WeakMap<Float64Array, Geometry>>> = { date_time: new WeakMap(), version: new WeakMap() };
 
 /** The numbers of a line; once for each series, however many come after it. */
 function geometry(series: Found, axis: XAxis): Geometry {
-  const made = known[axis].get(series) ?? numbers(series, axis);
-  known[axis].set(series, made);
+  const made = known[axis].get(series.value) ?? numbers(series, axis);
+  known[axis].set(series.value, made);
   return made;
 }
 
@@ -69,6 +69,7 @@ export interface Labels {
 
 /** What series are called beside each other. */
 export function labels(all: readonly Found[]): Labels {
+  if (!all.length) return { shared: [], each: [] };
   const parts: ((series: Found) => string)[] = [
     ({ benchmark, variant }) => (variant ? `${benchmark.name} ${parameters(variant.parameters)}` : benchmark.name),
     ({ measure }) => measure.name,
