@@ -28,6 +28,8 @@ interface Point {
 
 /** One series, from the oldest version to the newest. */
 interface Series {
+  /** What came before is there to be compared with, and not shown. */
+  from: number;
   id: string;
   name: string;
   units: string;
@@ -45,6 +47,8 @@ interface Tally {
 const MOST = 255;
 const FEW = 4;
 const CHUNK = 20;
+/** Before what is judged, so many days are looked at, too: they are what the first values are held against. */
+const BEFORE = 180;
 /** So long the page may be busy before it lets others have their turn, in milliseconds. */
 const BUSY = 12;
 
@@ -68,11 +72,12 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
       setLeft(benchmarks.rows.length);
       const uuids = benchmarks.rows.map(({ uuid }) => uuid);
       for (let from = 0, end = FEW; from < uuids.length; from = end, end += CHUNK) {
-        const query = { branches: branch, testbeds: testbed, measures: measure, benchmarks: uuids.slice(from, end).join(","), ...(days ? { start_time: Date.now() - days * 864e5 } : {}) };
+        const query = { branches: branch, testbeds: testbed, measures: measure, benchmarks: uuids.slice(from, end).join(","), ...(days ? { start_time: Date.now() - (days + BEFORE) * 864e5 } : {}) };
         const { results } = await call("get", "/v0/projects/{project}/perf", { path: { project }, query, signal });
         const found = results.map(({ benchmark, variant, measure, metrics }): Series => {
           const parameters = parametersOf(variant);
-          return { id: `${benchmark.uuid} ${variant?.uuid ?? ""}`, name: parameters ? `${benchmark.name} (${parameters})` : benchmark.name, units: measure.units, points: metrics.map(point) };
+          const from = days ? Date.now() - days * 864e5 : -Infinity;
+          return { from, id: `${benchmark.uuid} ${variant?.uuid ?? ""}`, name: parameters ? `${benchmark.name} (${parameters})` : benchmark.name, units: measure.units, points: metrics.map(point) };
         });
         setSeries((old) => [...old, ...found]);
         setLeft(Math.max(uuids.length - end, 0));
@@ -107,7 +112,7 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
     }
     return all;
   });
-  const runs = () => Math.max(...series().map(({ points }) => points.length), 0);
+  const runs = createMemo(() => Math.max(...series().map(({ points, from }) => points.filter(({ time }) => time >= from).length), 0));
   const [all, setAll] = createSignal(false);
 
   return (
@@ -166,8 +171,8 @@ function point({ start_time, metric, alert }: JsonPerfMetric): Point {
   return { time: new Date(start_time).getTime(), value: metric.value, raised: alert?.limit };
 }
 
-function raisedIn({ points }: Series): number {
-  return points.reduce((sum, { raised }) => sum + (raised ? 1 : 0), 0);
+function raisedIn({ points, from }: Series): number {
+  return points.reduce((sum, { raised, time }) => sum + (raised && time >= from ? 1 : 0), 0);
 }
 
 /** How often that is. */
@@ -201,9 +206,10 @@ function useTallies(series: () => readonly Series[], model: () => Model): () => 
   return tallies;
 }
 
-function tally({ points }: Series, verdicts: readonly Verdict[]): Tally {
+function tally({ points, from }: Series, verdicts: readonly Verdict[]): Tally {
   const sum: Tally = { would: 0, kept: 0, raised: 0 };
-  points.forEach(({ raised }, place) => {
+  points.forEach(({ raised, time }, place) => {
+    if (time < from) return;
     const would = verdicts[place]?.side !== undefined;
     if (would) sum.would++;
     if (raised) sum.raised++;
@@ -215,7 +221,7 @@ function tally({ points }: Series, verdicts: readonly Verdict[]): Tally {
 function SeriesPlot(props: { series: Series; model: Model }): JSX.Element {
   const judged = createMemo(() => {
     const verdicts = replay(props.series.points, props.model);
-    return props.series.points.map((point, place) => ({ ...point, verdict: verdicts[place] as Verdict })).sort((a, b) => a.time - b.time);
+    return props.series.points.map((point, place) => ({ ...point, verdict: verdicts[place] as Verdict })).filter(({ time }) => time >= props.series.from).sort((a, b) => a.time - b.time);
   });
   const lines = createMemo((): Line[] => {
     const points = judged();

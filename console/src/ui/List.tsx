@@ -103,11 +103,11 @@ export function List<Row extends object>(props: {
   const sorted = () => props.columns.find(({ sort }) => sort && sort === query().sort) ?? props.columns.find(({ sort }) => sort);
   const natural = (column: Column<Row> | undefined) => (column?.falling ? "desc" : "asc");
   const sortBy = (column: Column<Row>) => {
-    const flipped = sorted() === column && (query().direction ?? natural(column)) === natural(column);
+    const flipped = sorted()?.sort === column.sort && (query().direction ?? natural(column)) === natural(column);
     change({ sort: column.sort, direction: flipped ? (column.falling ? "asc" : "desc") : undefined });
   };
   const order = (column: Column<Row>) => {
-    if (!column.sort || sorted() !== column) return undefined;
+    if (!column.sort || sorted()?.sort !== column.sort) return undefined;
     return (query().direction ?? natural(column)) === "desc" ? "descending" : "ascending";
   };
 

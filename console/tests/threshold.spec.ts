@@ -1,0 +1,81 @@
+import { history, lab } from "./lab";
+import { accessible, expect, fits, make, test } from "./support";
+
+test("a threshold is tried on the history, made, changed and deleted", async ({ page }, { project }) => {
+  const slug = await lab(page, `Thresholds-${project.name}`);
+  await history(page.context().request, slug);
+  await page.goto(`/console/projects/${slug}/thresholds`);
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Add a threshold" }).click();
+  for (const [label, name] of [["Branch", "main"], ["Testbed", "laptop"], ["Measure", "Throughput"]] as const) {
+    await page.getByRole("combobox", { name: label }).click();
+    await page.getByRole("option", { name }).click();
+  }
+  // A throughput gets worse downward.
+  await expect(page.getByRole("spinbutton", { name: "Lower boundary" })).toHaveValue("0.99");
+  await expect(page.getByRole("spinbutton", { name: "Upper boundary" })).toBeDisabled();
+  await expect(page.getByRole("button", { name: "text::scan" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByLabel("Test", { exact: true }).selectOption("percentage");
+  await page.getByRole("spinbutton", { name: "Lower boundary" }).fill("-1");
+  await page.getByRole("button", { name: "Add the threshold" }).click();
+  await expect(page.getByRole("heading", { name: "Add a threshold" })).toBeVisible();
+  await page.getByRole("spinbutton", { name: "Lower boundary" }).fill("0.2");
+  await page.getByRole("button", { name: "Add the threshold" }).click();
+  await expect(page.getByRole("heading", { name: "Throughput · main · laptop" })).toBeVisible();
+  await expect(page.getByText("20 %", { exact: true })).toBeVisible();
+
+  await page.getByRole("link", { name: "Change the model" }).click();
+  await page.getByRole("slider", { name: "Move the lower boundary" }).press("ArrowRight");
+  await page.getByRole("button", { name: "Save the model" }).click();
+  await expect(page.getByText("in force")).toBeVisible();
+  await expect(page.getByRole("region", { name: "Models" }).getByRole("row")).toHaveCount(3);
+  await page.getByRole("link", { name: "Percentage, lower 20 %, at least 1, newest 64" }).click();
+  await expect(page.getByText("This model is no longer in force")).toBeVisible();
+  await page.getByRole("link", { name: "Show the threshold as it is now" }).click();
+  await page.getByRole("button", { name: "Remove the model" }).click();
+  await expect(page.getByText("no model")).toBeVisible();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByText("no model")).toBeHidden();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByRole("heading", { name: "Thresholds" })).toBeVisible();
+  await expect(page.getByRole("row")).toHaveCount(2);
+});
+
+test("the preview counts what the server raised, and follows the parameters", async ({ page }, { project }) => {
+  const slug = await lab(page, `Preview-${project.name}`);
+  await history(page.context().request, slug);
+  const [threshold] = (await (await page.context().request.get(`/v0/projects/${slug}/thresholds`)).json()) as { uuid: string }[];
+  await page.goto(`/console/projects/${slug}/thresholds/${threshold?.uuid}/edit`);
+  const tally = page.getByRole("region", { name: "Preview" }).getByRole("status");
+  await expect(tally).toContainText("1 of 1");
+  await accessible(page);
+  await fits(page);
+  // Twice the mean is no alarm when ten times is allowed.
+  await page.getByLabel("Test", { exact: true }).selectOption("percentage");
+  await page.getByRole("spinbutton", { name: "Upper boundary" }).fill("9");
+  await expect(tally).toContainText("0 of 1");
+  await page.getByRole("spinbutton", { name: "Upper boundary" }).fill("0.001");
+  await expect(tally).toContainText("1 of 1");
+  await page.getByRole("button", { name: "text::scan" }).click();
+  await expect(page.getByRole("group", { name: /The history of text::scan/ })).toBeVisible();
+});
+
+test("a project without thresholds, and without history, says what to do", async ({ page }, { project }) => {
+  const slug = await lab(page, `Unwatched-${project.name}`);
+  const { request } = page.context();
+  await page.goto(`/console/projects/${slug}/thresholds`);
+  await expect(page.getByRole("heading", { name: "No thresholds yet" })).toBeVisible();
+  await make(request, `/v0/projects/${slug}/branches`, { name: "main" });
+  await make(request, `/v0/projects/${slug}/testbeds`, { name: "laptop" });
+  await make(request, `/v0/projects/${slug}/measures`, { name: "Latency", units: "nanoseconds (ns)" });
+  const made = await make<{ uuid: string }>(request, `/v0/projects/${slug}/thresholds`, { branch: "main", testbed: "laptop", measure: "latency", test: "t_test" });
+  await page.goto(`/console/projects/${slug}/thresholds/${made.uuid}`);
+  await expect(page.getByRole("heading", { name: "No history yet" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
