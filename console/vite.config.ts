@@ -2,6 +2,7 @@ import { defineConfig } from "vite";
 import solid from "vite-plugin-solid";
 
 export default defineConfig({
+  logLevel: "warn",
   plugins: [solid()],
   build: {
     // What goes into the binary is `dist`, which scripts/compress.js makes of this.
@@ -10,6 +11,7 @@ export default defineConfig({
     // The content policy of the server allows nothing inline, not even in a link.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: { checks: { bundlerTimings: false, pluginTimings: false } },
   },
   server: {
     port: 6611,

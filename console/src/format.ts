@@ -138,17 +138,16 @@ export function ratio(part: number): string {
 }
 
 const AGO: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ["year", 365 * 86400],
-  ["month", 30 * 86400],
   ["week", 7 * 86400],
   ["day", 86400],
   ["hour", 3600],
   ["minute", 60],
 ];
 
-/** How long ago, or how soon: `3 days ago`, `in 2 hours`, `just now`. */
-export function relative(time: string | number | Date, now: number): string {
+/** How long ago, or how soon: `3 days ago`, `in 2 hours`, `just now`; beyond a month, the day. */
+export function relative(time: string | number | Date, now: number, zone?: string): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
+  if (Math.abs(seconds) >= 30 * 86400) return day(time, zone);
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
   for (const [unit, length] of AGO) {
     if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit);
@@ -174,7 +173,7 @@ export function day(time: string | number | Date, zone?: string): string {
 /** A length of time given in seconds: `4 weeks`, `90 days`, `12 hours`. */
 export function duration(seconds: number): string {
   for (const [unit, length] of AGO) {
-    if (unit !== "month" && unit !== "year" && seconds >= length && seconds % length === 0) return plural(seconds / length, unit);
+    if (seconds >= length && seconds % length === 0) return plural(seconds / length, unit);
   }
   return plural(seconds, "second");
 }

@@ -2,10 +2,11 @@
 // `useProject()` and work in both places.
 
 import { useParams, type RouteSectionProps } from "@solidjs/router";
-import { createContext, createSignal, Show, useContext, type JSX } from "solid-js";
+import { createContext, createEffect, createSignal, Show, useContext, type JSX } from "solid-js";
 import { ApiError, call, list, type JsonProject } from "./api";
 import { load, type Loaded } from "./load";
 import { user } from "./session";
+import { rememberProject } from "./start";
 import { Page } from "./ui/Page";
 import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
 import { Shell, type SectionGroup } from "./ui/Shell";
@@ -51,6 +52,7 @@ export function PublicProject(props: RouteSectionProps): JSX.Element {
 
 function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "/perf" }): JSX.Element {
   const params = useParams<{ project: string }>();
+  const isPublic = props.base === "/perf";
   // Whoever signs in or out may see something else.
   const project = load(
     () => user() !== undefined && { project: params.project, as: user()?.uuid },
@@ -60,9 +62,12 @@ function ProjectFrame(props: RouteSectionProps & { base: "/console/projects" | "
     () => project() && { project: params.project },
     async (path, signal) => (await list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 0 }, signal })).total,
   );
+  createEffect(() => {
+    const known = project();
+    if (known && !isPublic) rememberProject(known.slug);
+  });
   const [rights, setRights] = createSignal<Partial<{ [P in Permission]: boolean }>>({});
   const asked = new Set<string>();
-  const isPublic = props.base === "/perf";
   const here = (() => project()) as ProjectHere;
   here.slug = () => params.project;
   here.path = (...segments) => [props.base, params.project, ...segments].map((part, place) => (place ? encodeURIComponent(part) : part)).join("/");
@@ -120,7 +125,10 @@ function sections(here: ProjectHere): SectionGroup[] {
       ],
     },
   ];
-  if (here.isPublic) return group;
+  if (here.isPublic) {
+    const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
+    return user() ? [...group, { sections: [own] }] : group;
+  }
   return [
     {
       sections: [

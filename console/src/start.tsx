@@ -27,24 +27,27 @@ export function Root(): JSX.Element {
   );
 }
 
-/** `/console`: the project of last time, the only one, the only organization, or the first steps. */
+/** `/console`: the project of last time, the first steps, the only project, or a choice. */
 export function Start(): JSX.Element {
   const target = load(
-    () => user() && {},
-    async (_, signal) => {
+    () => user() && { own: user()?.slug ?? "" },
+    async ({ own }, signal) => {
+      const projects = (organization: string) =>
+        list("/v0/organizations/{organization}/projects", { path: { organization }, query: { per_page: 2 }, signal });
       const last = localStorage.getItem(LAST);
       if (last) {
         const known = await call("get", "/v0/projects/{project}", { path: { project: last }, signal }).catch(() => undefined);
         if (known) return `/console/projects/${known.slug}/plots`;
         localStorage.removeItem(LAST);
       }
+      // An administrator sees all organizations; whoever is new has one of their own, and nothing in it.
+      const mine = await projects(own).catch(() => undefined);
+      if (mine?.total === 0) return "/console/onboard/project";
       const { rows: organizations } = await list("/v0/organizations", { query: { per_page: 2 }, signal });
       const [only] = organizations;
       if (organizations.length !== 1 || !only) return "/console/organizations";
-      const path = { organization: only.slug };
-      const { rows: projects } = await list("/v0/organizations/{organization}/projects", { path, query: { per_page: 2 }, signal });
-      if (projects.length === 0) return "/console/onboard/project";
-      return projects.length === 1 ? `/console/projects/${projects[0]?.slug ?? ""}/plots` : `/console/organizations/${only.slug}/projects`;
+      const { rows } = await projects(only.slug);
+      return rows.length === 1 ? `/console/projects/${rows[0]?.slug ?? ""}/plots` : `/console/organizations/${only.slug}/projects`;
     },
   );
   return (

@@ -41,7 +41,7 @@ pub(crate) fn check() -> Result {
     Ok(())
 }
 
-/// Walk the pages of a fresh server in a browser.
+/// Walk the pages of a fresh server with the demo project in a browser.
 pub(crate) fn browse() -> Result {
     let chromium = chromium()?;
     // As the conformance run does it, and for the same reason.
@@ -50,6 +50,10 @@ pub(crate) fn browse() -> Result {
     let log = tools::target()?.join("console.log");
     let address = format!("127.0.0.1:{}", tools::free_port()?);
     let config = tools::root()?.join("xtask/conformance/tidemark.toml");
+    say("Filling a server with a year of made-up benchmarks.");
+    tools::run(
+        Command::new(tools::target()?.join("debug/tidemark")).args(["demo", "--data-dir"]).arg(&data),
+    )?;
     let _server = server::start(&config, &data, &address, &log)?;
     say("Walking the pages of the console in Chromium.");
     tools::run_within(

@@ -26,7 +26,7 @@ export function List(): JSX.Element {
         noun="benchmark"
         search
         archived
-        load={(query, signal) => list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) => list("/v0/projects/{project}/benchmarks", { path: { project: project.slug() }, query, signal })}
         href={(benchmark) => project.path("benchmarks", benchmark.slug)}
         columns={[
           { title: "Name", sort: "name", cell: (benchmark) => benchmark.name },

@@ -50,7 +50,10 @@ function NewProject(): JSX.Element {
     <Show when={organizations()} fallback={<Show when={organizations.error()} fallback={<Skeleton lines={6} />}>{(error) => <Failure error={error()} retry={organizations.refresh} />}</Show>}>
       {(organizations) => (
         <>
-          <p>A project holds the benchmarks of one piece of software, and their history.</p>
+          <p>
+            A project holds the benchmarks of one piece of software, and their history. Or look around first:{" "}
+            <A href="/console/organizations">your organizations</A>, <A href="/perf">public projects</A>.
+          </p>
           <Form
             action="Create the project"
             onSubmit={async ({ name = "", url, visibility, organization = "" }) => {

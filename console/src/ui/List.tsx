@@ -10,14 +10,14 @@ import { load, type Loaded } from "../load";
 import { Icon } from "./Icon";
 import { Empty, Failure, IconButton, Skeleton } from "./parts";
 
-/** What a list asks the server for, named as in the API. Filters of its own come along as they are in the address. */
+/** What a list asks the server for, named as in the API. Its order and its filters come along as they are in the address. */
 export interface ListQuery {
   page: number;
   per_page: number;
   search?: string;
-  sort?: string;
   direction?: "asc" | "desc";
   archived?: boolean;
+  [filter: string]: unknown;
 }
 
 export interface Column<Row> {
@@ -46,7 +46,7 @@ export function List<Row extends object>(props: {
   noun: string;
   columns: readonly Column<Row>[];
   href?: (row: Row) => string;
-  load: (query: ListQuery & Record<string, unknown>, signal: AbortSignal) => Promise<Rows<Row>>;
+  load: (query: ListQuery, signal: AbortSignal) => Promise<Rows<Row>>;
   /** Whether it can be searched. */
   search?: boolean;
   /** Whether rows can be archived, or a word for it such as `revoked`. */
@@ -66,7 +66,7 @@ export function List<Row extends object>(props: {
   };
   const old = () => props.archived === "revoked" ? "revoked" : "archived";
   const query = () => {
-    const wanted: ListQuery & Record<string, unknown> = {
+    const wanted: ListQuery = {
       page: Math.max(Number(text("page") ?? 1) || 1, 1),
       per_page: Math.min(Math.max(Number(text("per_page") ?? PER_PAGE) || PER_PAGE, 1), 255),
     };

@@ -63,7 +63,7 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
         <Show when={props.groups?.length}>
           <span class="phone"><IconButton icon="menu" label="Menu" onClick={() => setDrawer(true)} /></span>
         </Show>
-        <A href={user() ? "/console" : "/"} class="brand"><img src="/icon.svg" alt="" width="24" height="24" /><span>Tidemark</span></A>
+        <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start"><img src="/icon.svg" alt="" width="24" height="24" /><span>Tidemark</span></A>
         <ProjectSwitcher project={props.project} />
         <span class="grow" />
         <IconButton icon="search" label="Find a page or a project" onClick={() => setFinding(true)} />

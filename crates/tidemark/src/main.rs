@@ -16,7 +16,7 @@ use std::{env, ffi::OsStr, process::ExitCode};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use self::cmd::{openapi, parse, restore, run, serve};
+use self::cmd::{demo, openapi, parse, restore, run, serve};
 
 /// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
 #[derive(Parser)]
@@ -36,6 +36,8 @@ enum Cmd {
     Context(context::Show),
     /// Run the server
     Serve(serve::Serve),
+    /// Fill a data folder with a project that has a year behind it, to look around in
+    Demo(demo::Demo),
     /// Bring back a backup of the SQLite database
     Restore(restore::Restore),
     /// Print the description of the HTTP API
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Cmd::Parse(parse) => parse.run(),
         Cmd::Context(show) => show.run(),
         Cmd::Serve(serve) => serve.run(),
+        Cmd::Demo(demo) => demo.run(),
         Cmd::Restore(restore) => restore.run(),
         Cmd::Openapi => openapi::print(),
     };

@@ -192,8 +192,7 @@ fn greet(config: &Config, address: SocketAddr) {
     let url = url.as_ref().trim_end_matches('/');
     eprintln!(
         "\n  Tidemark {version}\n\n  Listening on  {address}\n  Data in       {data}\n  Database      {database}\n\n  \
-         Sign up by POST {url}/v0/auth/signup, confirm by POST {url}/v0/auth/confirm (README.md shows how);\n  \
-         the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
+         Open {url} in a browser; the first account becomes the administrator.\n  {link}\n  Stop with Ctrl-C.\n"
     );
 }
 

@@ -7,6 +7,7 @@ mod client;
 mod context;
 mod crash;
 mod database;
+mod demo;
 mod full_disk;
 mod parse;
 mod process;

@@ -1,0 +1,228 @@
+//! `tidemark demo`: fills a data folder with a project that has a year behind it, to look around in.
+//!
+//! The reports take the way of every report: they are read, judged and stored by the server's own code, with the time at
+//! which they would have been sent. What was measured is made up in `history.rs`.
+
+mod history;
+
+use std::{path::PathBuf, sync::Arc, time::Instant};
+
+use serde_json::json;
+use tidemark_api::{
+    AlertStatus, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Timestamp, Visibility,
+};
+use tidemark_server::{
+    clock::{Clock, SeededEntropy},
+    config::Flags,
+    http::error::{Error, Result as Done},
+    ingest::{self, Home, Submission},
+    quota::Quota,
+};
+use tidemark_store::{
+    Db, Fresh, ProjectId, Tx, alert, benchmark, branch, measure, organization, plot, project, testbed,
+};
+use tokio::runtime;
+
+use self::history::{History, PLOTS, Pinned};
+use crate::{
+    cmd::restore,
+    failure::{Failure, Result, print},
+    settings,
+};
+
+/// How many reports share a transaction.
+const BATCH: usize = 32;
+
+/// Alerts of reports older than this many days have been looked at.
+const SETTLED_DAYS: i64 = 30;
+
+const DAY: i64 = 86_400;
+
+/// The arguments of `tidemark demo`.
+#[derive(clap::Args)]
+pub(crate) struct Demo {
+    /// Read settings from this file
+    #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
+    config: Option<PathBuf>,
+    /// The data folder of the server, which must not be running [default: the data folder of the platform]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Use this PostgreSQL database instead of SQLite: postgres://user:password@host/name
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// The organization that gets the project, by UUID or slug; a new one that nobody owns when not given
+    #[arg(long)]
+    organization: Option<ResourceId>,
+    /// The slug of the new project
+    #[arg(long, default_value = "demo")]
+    project: Slug,
+    /// The same seed gives the same history
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Demo {
+    pub(crate) fn run(self) -> Result {
+        let flags = Flags { bind: None, data_dir: self.data_dir.clone(), database: self.database.clone() };
+        let config = settings::load(self.config.clone(), &flags)?;
+        config.create_folders()?;
+        // Of PostgreSQL, a running server may share the database.
+        let _claim = match config.database.url {
+            Some(_) => None,
+            None => Some(restore::claim(&config.database.file)?),
+        };
+        let started = Instant::now();
+        let fill = async {
+            let db = Db::open(&config.location()).await.map_err(Error::from)?;
+            let filled = self.fill(&db).await;
+            db.close().await;
+            filled
+        };
+        let runtime = runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|error| Failure::new(format!("The threads cannot be started ({error}).")))?;
+        let (project, reports) = runtime.block_on(fill).map_err(|error| self.explain(error))?;
+        let url = config.console.url.as_ref().trim_end_matches('/');
+        print(&format!(
+            "{reports} reports of {} are in the project {} after {:.1} s.\nStart the server and open {url}/perf/{}/plots\n",
+            project.name,
+            project.slug,
+            started.elapsed().as_secs_f64(),
+            project.slug
+        ))
+    }
+
+    /// Makes the project and everything in it.
+    async fn fill(&self, db: &Db) -> Done<(Project, usize)> {
+        let entropy = Arc::new(SeededEntropy::new(self.seed));
+        let now = Clock::System.now();
+        let fresh = move |at: Timestamp| Fresh::new(at, Arc::clone(&entropy) as Arc<_>);
+        let history = History::new(self.seed, now);
+        let (home, project) = {
+            let (fresh, organization, slug) =
+                (fresh(history.begin()), self.organization.clone(), self.project.clone());
+            db.write(move |tx| found(tx, &fresh, organization.as_ref(), &slug)).await?
+        };
+        let reports: Vec<NewReport> =
+            history.reports().collect::<serde_json::Result<_>>().map_err(internal)?;
+        let (count, settled) = (reports.len(), now.plus_seconds(-SETTLED_DAYS * DAY));
+        let mut reports = reports.into_iter();
+        loop {
+            let batch: Vec<NewReport> = reports.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let fresh = fresh.clone();
+            db.write(move |tx| batch.into_iter().try_for_each(|new| record(tx, &fresh, home, new, settled)))
+                .await?;
+        }
+        let fresh = fresh(now);
+        db.write(move |tx| PLOTS.iter().rev().try_for_each(|pinned| pin(tx, &fresh, home.project, pinned)))
+            .await?;
+        Ok((project, count))
+    }
+
+    fn explain(&self, error: Error) -> Failure {
+        let reason = match error {
+            Error::Conflict(_) => {
+                format!("There is a project {} already; choose another slug with --project.", self.project)
+            }
+            Error::NotFound(reason) | Error::Invalid(reason) => reason,
+            Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
+                format!("The database cannot be filled ({source}).")
+            }
+            _ => "The database cannot be filled.".to_owned(),
+        };
+        Failure::new(reason)
+    }
+}
+
+/// Founds the project, in an organization of its own if none is named.
+fn found(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    organization: Option<&ResourceId>,
+    slug: &Slug,
+) -> Done<(Home, Project)> {
+    match project::find_any(tx, &ResourceId::Slug(slug.clone())) {
+        Ok(_) => return Err(Error::Conflict(String::new())),
+        Err(tidemark_store::Error::NotFound(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let name: ResourceName = "Tidepool".parse().map_err(internal)?;
+    let found = match organization {
+        Some(organization) => organization::find(tx, organization)?,
+        None => organization::create(tx, fresh, None, &name, None)?,
+    };
+    let url = "https://example.org/tidepool".parse().map_err(internal)?;
+    let new = project::New {
+        organization: found.id,
+        uuid: None,
+        name: &name,
+        slug: Some(slug),
+        url: Some(&url),
+        visibility: Visibility::Public,
+    };
+    let made = project::create(tx, fresh, &new)?;
+    let claimed = found.organization.claimed.is_some();
+    Ok((Home { project: made.id, organization: found.id, claimed }, made.project))
+}
+
+/// Records a report at the time it was made; old alerts have been seen by somebody.
+fn record(
+    tx: &mut Tx<'_>,
+    fresh: &impl Fn(Timestamp) -> Fresh,
+    home: Home,
+    new: NewReport,
+    settled: Timestamp,
+) -> Done<()> {
+    let ended = new.end_time;
+    let report = ingest::record(tx, &fresh(ended), Quota::NONE, home, &Submission::read(new, None, false)?)?;
+    if ended < settled {
+        let which = alert::Which { report: Some(report), ..alert::Which::default() };
+        alert::update(tx, home.project, &which, Some(AlertStatus::Dismissed), ended.plus_seconds(2 * DAY))?;
+    }
+    Ok(())
+}
+
+/// Pins a plot in front of the others.
+fn pin(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, pinned: &Pinned) -> Done<()> {
+    let id = |name: &&str| -> Done<NameId> { name.parse().map_err(internal) };
+    let missing = || Error::Invalid("A pinned plot names something that no report has.".to_owned());
+    let mut dimensions = plot::Dimensions {
+        branches: Vec::new(),
+        testbeds: Vec::new(),
+        benchmarks: Vec::new(),
+        measures: Vec::new(),
+    };
+    for name in pinned.branches {
+        let found = branch::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.branches.push(branch::view(tx, found)?.uuid);
+    }
+    for name in pinned.testbeds {
+        let found = testbed::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.testbeds.push(testbed::view(tx, found)?.uuid);
+    }
+    for name in pinned.benchmarks {
+        let found = benchmark::resolve(tx, project, &id(name)?)?.ok_or_else(missing)?;
+        dimensions.benchmarks.push(benchmark::view(tx, found)?.uuid);
+    }
+    let found = measure::resolve(tx, project, &id(&pinned.measure)?)?.ok_or_else(missing)?;
+    dimensions.measures.push(measure::view(tx, found)?.uuid);
+    let settings = plot::Settings {
+        title: Some(pinned.title.parse().map_err(internal)?),
+        lower_value: false,
+        upper_value: false,
+        lower_boundary: false,
+        upper_boundary: pinned.boundary,
+        x_axis: tidemark_api::XAxis::DateTime,
+        y_axis: tidemark_api::YAxis::Auto,
+        window: serde_json::from_value(json!(pinned.days * DAY)).map_err(internal)?,
+    };
+    plot::create(tx, fresh, project, 0, &settings, &dimensions)?;
+    Ok(())
+}
+
+fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Internal(error.into())
+}
