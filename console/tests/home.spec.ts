@@ -17,7 +17,7 @@ test("the home says what changed, what is alerting and how sharp each series see
 
   const changes = page.getByRole("region", { name: "What changed lately" });
   await expect(changes.getByRole("link", { name: /parse::large/ })).toBeVisible();
-  await expect(changes.getByText(/^\+25/)).toBeVisible();
+  await expect(changes.getByText(/^\+2[456]/)).toBeVisible();
   await expect(changes.getByRole("link", { name: /parse::small/ })).toBeHidden();
   await expect(page.getByRole("region", { name: "Active alerts" }).getByRole("link", { name: /parse::large/ })).toBeVisible();
   const health = page.getByRole("region", { name: "Health of each series" });

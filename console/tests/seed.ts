@@ -1,9 +1,7 @@
-// What tests of several pages need: somebody with a project, reports in it, and an administrator.
+// What tests of several pages need: somebody with a project, and reports in it.
 
 import type { APIRequestContext, Page } from "@playwright/test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { make, mailedToken, signIn } from "./support";
+import { make, signIn } from "./support";
 
 /** A project of its own for one test; answers its slug and that of its organization. */
 export async function lab(page: Page, name: string): Promise<{ project: string; organization: string }> {
@@ -32,20 +30,4 @@ export async function reports(request: APIRequestContext, project: string, branc
       thresholds: { models: { latency: { test: "percentage", upper_boundary: 0.1, min_sample_size: 2 } } },
     });
   }
-}
-
-/** Signs the administrator in: whoever got the first mail of this server. */
-export async function signInAdmin(page: Page): Promise<void> {
-  const outbox = join(process.env.TIDEMARK_CONSOLE_DATA ?? "", "outbox");
-  let [first] = [undefined as string | undefined];
-  try {
-    first = readdirSync(outbox).filter((name) => name.endsWith(".eml")).sort()[0];
-  } catch {
-    // Nobody has signed up yet.
-  }
-  const email = first && /^To: .*?([\w.+-]+@[\w.-]+)/m.exec(readFileSync(join(outbox, first), "utf8"))?.[1];
-  if (!email) return signIn(page, "Ada Lovelace", "ada@example.org");
-  const { request } = page.context();
-  await request.post("/v0/auth/login", { data: { email } });
-  await request.post("/v0/auth/session", { data: { token: await mailedToken(email) }, headers: { "x-tidemark-console": "1" } });
 }

@@ -1,8 +1,6 @@
-import { signInAdmin } from "./seed";
-import { accessible, expect, fits, signIn, test } from "./support";
+import { accessible, ADMIN, expect, fits, signIn, test } from "./support";
 
 test("whoever is no administrator is told so", async ({ page }, info) => {
-  await signIn(page, "First", "first-of-all@example.org");
   await signIn(page, "Nobody", `nobody-${info.project.name}@example.org`);
   await page.goto("/console/server");
   await expect(page.getByRole("alert").first()).toBeVisible();
@@ -10,7 +8,7 @@ test("whoever is no administrator is told so", async ({ page }, info) => {
 });
 
 test("an administrator sees the numbers, the configuration and what happened", async ({ page }) => {
-  await signInAdmin(page);
+  await signIn(page, "Ada Lovelace", ADMIN);
   await page.goto("/console/server");
   await expect(page.getByRole("heading", { name: "Administrators" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Metrics for Prometheus" })).toHaveAttribute("href", "/metrics");
@@ -32,7 +30,7 @@ test("an administrator locks and unlocks an account, and makes a backup", async 
   const other = await browser.newPage();
   await signIn(other, name, `lockable-${info.project.name}@example.org`);
   await other.close();
-  await signInAdmin(page);
+  await signIn(page, "Ada Lovelace", ADMIN);
   await page.goto("/console/server/users");
   await page.getByRole("searchbox").fill(name);
   await page.getByRole("link", { name }).click();
