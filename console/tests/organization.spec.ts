@@ -19,7 +19,7 @@ test("an organization is made, renamed, looked at and deleted", async ({ page },
   await page.getByRole("button", { name: "Change: Name" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill(`${name} renamed`);
   await page.keyboard.press("Enter");
-  await expect(page.getByText(`${name} renamed`).first()).toBeVisible();
+  await expect(page.getByRole("link", { name: `${name} renamed` })).toBeVisible();
   await accessible(page);
   await fits(page);
   await page.goto(`${base}/usage`);

@@ -1,6 +1,6 @@
 // The server itself, for its administrators: numbers, users, configuration, backup and audit.
 
-import { useNavigate, useParams } from "@solidjs/router";
+import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type JsonBackup, type JsonCohort, type JsonServerStats, type JsonUser } from "../api";
 import { count, moment } from "../format";
@@ -55,7 +55,7 @@ export function Stats(): JSX.Element {
             <Show when={(stats().admins as JsonUser[] | null | undefined)?.length}>
               <section class="stack tight" aria-labelledby="admins">
                 <h2 id="admins">Administrators</h2>
-                <ul><For each={stats().admins as JsonUser[]}>{(admin) => <li><a href={`/console/server/users/${admin.slug}`}>{admin.name}</a> <span class="muted break">{admin.email}</span></li>}</For></ul>
+                <ul><For each={stats().admins as JsonUser[]}>{(admin) => <li><A class="underlined" href={`/console/server/users/${admin.slug}`}>{admin.name}</A> <span class="muted break">{admin.email}</span></li>}</For></ul>
               </section>
             </Show>
             <p class="small muted">Nothing of this is sent anywhere.</p>
