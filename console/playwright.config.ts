@@ -1,5 +1,8 @@
 import { defineConfig } from "@playwright/test";
 
+const desktop = { viewport: { width: 1280, height: 800 } };
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
 // `cargo xtask test` starts the server; TIDEMARK_CONSOLE_URL says where it is, TIDEMARK_CONSOLE_DATA where its mail is.
 export default defineConfig({
   testDir: "tests",
@@ -8,7 +11,7 @@ export default defineConfig({
   // One server for all: the tests follow each other.
   workers: 1,
   forbidOnly: true,
-  timeout: 30_000,
+  timeout: 60_000,
   use: {
     baseURL: process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610",
     screenshot: "only-on-failure",
@@ -19,7 +22,8 @@ export default defineConfig({
     },
   },
   projects: [
-    { name: "desktop", use: { viewport: { width: 1280, height: 800 } } },
-    { name: "phone", use: { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true } },
+    { name: "first", testMatch: "first.spec.ts", use: desktop },
+    { name: "desktop", testIgnore: "first.spec.ts", dependencies: ["first"], use: desktop },
+    { name: "phone", testIgnore: "first.spec.ts", dependencies: ["first"], use: phone },
   ],
 });

@@ -59,7 +59,7 @@ pub(crate) fn run(
 fn ask(address: SocketAddr, request: &[u8], begin: Instant, end: Instant) -> Result<Vec<Duration>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    let (mut times, mut buffer) = (Vec::new(), [0; 8192]);
+    let (mut times, mut buffer) = (Vec::new(), vec![0; 8192]);
     loop {
         let asked = Instant::now();
         if asked >= end {
@@ -68,6 +68,9 @@ fn ask(address: SocketAddr, request: &[u8], begin: Instant, end: Instant) -> Res
         stream.write_all(request)?;
         let mut filled = 0;
         while !is_whole(&buffer[..filled])? {
+            if filled == buffer.len() {
+                buffer.resize(2 * filled, 0);
+            }
             let read = stream.read(&mut buffer[filled..])?;
             if read == 0 {
                 return Err("the server hung up".into());

@@ -24,6 +24,13 @@ export function bindKeys(own: readonly Binding[]): void {
 let first: { key: string; at: number } | undefined;
 
 function onKey(event: KeyboardEvent): void {
+  // The one key that also works while one types: Ctrl-K, or Command-K.
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+    const find = bindings().findLast((binding) => binding.keys === "Ctrl-k");
+    if (find) event.preventDefault();
+    find?.run();
+    return;
+  }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   // In a dialog the page behind it does not listen.
   if (document.querySelector("dialog[open]")) return;

@@ -1,32 +1,4 @@
-import { accessible, expect, fits, mailedToken, signIn, test } from "./support";
-
-test("the first visitor is led from an empty server to the first report", async ({ page }, { project }) => {
-  const email = `first-${project.name}@example.org`;
-  await page.goto("/auth/signup");
-  await accessible(page);
-  await page.getByLabel("Your name").fill("Ada Lovelace");
-  await page.getByLabel("Your e-mail address").fill(email);
-  await page.getByLabel("I agree").check();
-  await page.getByRole("button", { name: /first account|Sign up/ }).click();
-  await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
-  await expect(page.getByText("This server sends no mail yet")).toBeVisible();
-  await accessible(page);
-  await fits(page);
-
-  await page.goto(`/auth/confirm?token=${await mailedToken(email)}`);
-  await expect(page.getByRole("heading", { name: "First steps" })).toBeVisible();
-  expect(page.url()).not.toContain("token");
-  await page.getByLabel("Name").fill(`Widget Lab ${project.name}`);
-  await accessible(page);
-  await page.getByRole("button", { name: "Create the project" }).click();
-  await page.getByRole("button", { name: "Create a key" }).click();
-  await expect(page.getByText(/^svc_run_\w{30}$/)).toBeVisible();
-  await expect(page.getByText(`tidemark run --project widget-lab-${project.name}`).first()).toBeVisible();
-  await accessible(page);
-  await fits(page);
-  await page.getByRole("link", { name: "Go to the project" }).click();
-  await expect(page).toHaveURL(`/console/projects/widget-lab-${project.name}/plots`);
-});
+import { accessible, expect, mailedToken, signIn, test } from "./support";
 
 test("a link works once, and a used one says what to do", async ({ page }, { project }) => {
   const email = `once-${project.name}@example.org`;

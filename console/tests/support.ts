@@ -6,6 +6,9 @@ import { expect, test as base, type APIRequestContext, type Page } from "@playwr
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+/** Who administers the server: the first account, made by first.spec.ts. */
+export const ADMIN = "admin@example.org";
+
 const DATA = process.env.TIDEMARK_CONSOLE_DATA ?? "";
 
 /** A test whose page must not complain: no error, no warning, no broken rule of the content policy. */

@@ -14,22 +14,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../console/dist");
     println!("cargo::rerun-if-changed={}", folder.display());
     let folder = folder.canonicalize()?;
+    let mut found = Vec::new();
+    collect(&folder, &mut found)?;
     let mut files = Vec::new();
-    collect(&folder, &mut files)?;
+    for file in found {
+        let path = format!("/{}", file.strip_prefix(&folder)?.with_extension("").display());
+        files.push((path, file));
+    }
+    // By the path as text: that is how it is looked up.
     files.sort();
+    let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut table = String::from("&[\n");
-    for file in files {
-        let path = file.strip_prefix(&folder)?.with_extension("");
-        let kind = media_type(&path)
-            .ok_or_else(|| format!("add the media type of {} to build.rs", path.display()))?;
-        let path = format!("/{}", path.display());
+    for (number, (path, file)) in files.iter().enumerate() {
+        let kind =
+            media_type(Path::new(path)).ok_or_else(|| format!("add the media type of {path} to build.rs"))?;
+        // A copy, since the console may be built again while the compiler is on its way to it.
+        let copy = out.join(format!("console-{number}.br"));
+        fs::copy(file, &copy)?;
         writeln!(
             table,
-            "    File {{ path: {path:?}, media_type: {kind:?}, brotli: include_bytes!({file:?}) }},"
+            "    File {{ path: {path:?}, media_type: {kind:?}, brotli: include_bytes!({copy:?}) }},"
         )?;
     }
     table.push_str("]\n");
-    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("console.rs"), table)?;
+    fs::write(out.join("console.rs"), table)?;
     Ok(())
 }
 

@@ -21,6 +21,8 @@ pub(crate) enum Part {
     Report,
     /// Pictures.
     Picture,
+    /// The command line.
+    Cli,
 }
 
 /// Build the optimized server and measure it, or a part of it, on both engines.

@@ -1,5 +1,31 @@
-// directory: being built.
+// The index of the projects that everybody can see.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { Show, type JSX } from "solid-js";
+import { list, type JsonProject } from "../api";
+import { user } from "../session";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Badge, Empty, LinkButton, Time } from "../ui/parts";
 
-export const Directory = Unbuilt;
+export function Directory(): JSX.Element {
+  return (
+    <Page title="Public projects" actions={<Show when={user()}><LinkButton href="/console">Your projects</LinkButton></Show>}>
+      <Rows<JsonProject>
+        noun="project"
+        search
+        load={(query, signal) => list("/v0/projects", { query: { ...query, sort: "name" }, signal })}
+        href={(project) => `/perf/${project.slug}/plots`}
+        columns={[
+          { title: "Name", sort: "name", cell: (project) => <>{project.name} <Show when={project.visibility === "private"}><Badge>private</Badge></Show></> },
+          { title: "Website", wide: true, cell: (project) => <Show when={project.url}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
+          { title: "Created", wide: true, end: true, cell: (project) => <span class="muted"><Time at={project.created} /></span> },
+        ]}
+        empty={
+          <Empty title="No public project yet" action={<LinkButton href={user() ? "/console/onboard" : "/auth/signup"} primary>{user() ? "Create a project" : "Sign up"}</LinkButton>}>
+            A project that is public can be seen by everybody, without an account. It is shown here.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}

@@ -1,6 +1,377 @@
-// home: being built.
+// The home of a project: what changed lately, active alerts, pinned plots, how sharp each series sees, latest reports.
+// And one pinned plot by itself.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { A, useSearchParams } from "@solidjs/router";
+import { createEffect, createMemo, createSignal, For, Show, type JSX } from "solid-js";
+import { list, type JsonAlert, type JsonBranch, type JsonReport } from "../api";
+import { count, plural, ratio, shortHash } from "../format";
+import { load } from "../load";
+import { useProject, type ProjectHere } from "../project";
+import { rememberProject } from "../start";
+import { recent, mainBranch, REPORTS, type Recent, type Series } from "../stats/recent";
+import { badness } from "../stats/worse";
+import { Icon } from "../ui/Icon";
+import { Page } from "../ui/Page";
+import { Badge, Delta, Empty, Failure, LinkButton, Skeleton, Sparkline, Time, Value } from "../ui/parts";
+import { Pins } from "./home_plots";
+import "./home.css";
 
-export const Home = Unbuilt;
-export const View = Unbuilt;
+export { PlotView as View } from "./home_plots";
+
+const SHOWN = 6;
+/** What changed before this many days is no news. */
+const LATELY = 30;
+
+export function Home(): JSX.Element {
+  const project = useProject();
+  const [params, setParams] = useSearchParams<{ branch?: string }>();
+  createEffect(() => { if (!project.isPublic) rememberProject(project.slug()); });
+  const path = () => ({ project: project.slug() });
+  const reports = load(path, (path, signal) => list("/v0/projects/{project}/reports", { path, query: { per_page: 255 }, signal }));
+  const alerts = load(path, (path, signal) => list("/v0/projects/{project}/alerts", { path, query: { status: "active", per_page: 100 }, signal }));
+  const branches = createMemo(() => {
+    const found = new Map((reports()?.rows ?? []).map(({ branch }) => [branch.uuid, branch]));
+    return [...found.values()].sort((left, right) => left.name.localeCompare(right.name));
+  });
+  const branch = createMemo<JsonBranch | undefined>(() => branches().find(({ slug }) => slug === params.branch) ?? mainBranch(reports()?.rows ?? []));
+  const [progress, setProgress] = createSignal(0);
+  const looked = load(
+    () => {
+      const chosen = branch();
+      return chosen && { project: project.slug(), branch: chosen, newest: reports()?.rows[0]?.uuid };
+    },
+    ({ project, branch }, signal) => recent(project, branch, signal, setProgress),
+  );
+  const isEmpty = () => reports()?.total === 0;
+  return (
+    <Page
+      title={project().name}
+      aside={<Show when={project().visibility === "private"}><Badge>private</Badge></Show>}
+      actions={
+        <>
+          <Show when={project().url}>{(url) => <a class="button quiet" href={url()} rel="noreferrer">Website</a>}</Show>
+          <Show when={!isEmpty() && !project.isPublic}><LinkButton icon="compare" href={project.path("compare")}>Compare</LinkButton></Show>
+          <Show when={!isEmpty()}><LinkButton icon="chart" primary href={perfPath(project)}>Explore</LinkButton></Show>
+        </>
+      }
+    >
+      <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
+      <Show when={!isEmpty()} fallback={<NoReports />}>
+        <Numbers reports={reports()?.total} newest={reports()?.rows[0]} alerts={alerts()?.total} looked={looked()} />
+        <div class="home-columns">
+          <section class="card home-card" aria-labelledby="home-changes">
+            <header class="row between">
+              <h2 id="home-changes">What changed lately</h2>
+              <Show when={branches().length > 1}>
+                <label class="row small">
+                  <span class="muted">on</span>
+                  <select class="short" onChange={(event) => setParams({ branch: event.currentTarget.value }, { replace: true, scroll: false })} aria-label="Branch">
+                    <For each={branches()}>{(one) => <option value={one.slug} selected={one.uuid === branch()?.uuid}>{one.name}</option>}</For>
+                  </select>
+                </label>
+              </Show>
+            </header>
+            <Show when={looked.error()}>{(error) => <Failure error={error()} retry={looked.refresh} />}</Show>
+            <Show when={looked()} fallback={<Show when={!looked.error()}><Reading share={progress()} /></Show>}>
+              {(looked) => <Changes recent={looked()} />}
+            </Show>
+          </section>
+          <section class="card home-card" aria-labelledby="home-alerts">
+            <header class="row between">
+              <h2 id="home-alerts">Active alerts</h2>
+              <Show when={!project.isPublic && alerts()?.total}>{(total) => <A class="small" href={`${project.path("alerts")}?status=active`}>All {count(total())}</A>}</Show>
+            </header>
+            <Show when={alerts.error()}>{(error) => <Failure error={error()} retry={alerts.refresh} />}</Show>
+            <Show when={alerts()} fallback={<Skeleton lines={SHOWN} />}>{(alerts) => <Alerts alerts={alerts().rows} />}</Show>
+          </section>
+        </div>
+        <Pins />
+        <section class="stack" aria-labelledby="home-health">
+          <h2 id="home-health">How sharp each series sees</h2>
+          <Show when={looked()} fallback={<Skeleton lines={12} />}>{(looked) => <Sharpness recent={looked()} />}</Show>
+        </section>
+        <section class="stack tight" aria-labelledby="home-reports">
+          <header class="row between">
+            <h2 id="home-reports">Latest reports</h2>
+            <Show when={!project.isPublic}><A class="small" href={project.path("reports")}>All reports</A></Show>
+          </header>
+          <Show when={reports()} fallback={<Skeleton lines={8} />}>{(reports) => <Reports reports={reports().rows.slice(0, 8)} />}</Show>
+        </section>
+      </Show>
+    </Page>
+  );
+}
+
+/** The address of the perf page that shows a series. */
+function perfPath(project: ProjectHere, series?: Series): string {
+  const base = project.isPublic ? project.path() : project.path("perf");
+  if (!series) return base;
+  const query = new URLSearchParams({ branches: series.branch.uuid, testbeds: series.testbed.uuid, benchmarks: series.benchmark.uuid, measures: series.measure.uuid });
+  const first = series.points[0];
+  if (first) query.set("start_time", String(new Date(first.time).getTime()));
+  return `${base}?${query}`;
+}
+
+function NoReports(): JSX.Element {
+  const project = useProject();
+  return (
+    <Empty
+      title="No reports yet"
+      action={<Show when={!project.isPublic}><LinkButton href="/console/onboard/run" primary>Send the first one</LinkButton></Show>}
+    >
+      Once results arrive, this page says what changed, how noisy each benchmark is and what needs a look. Run your benchmarks with <code>tidemark run</code>.
+    </Empty>
+  );
+}
+
+/** The project in four numbers. */
+function Numbers(props: { reports: number | undefined; newest: JsonReport | undefined; alerts: number | undefined; looked: Recent | undefined }): JSX.Element {
+  const typical = () => {
+    const all = (props.looked?.series ?? []).flatMap(({ health }) => health.smallest ?? []).sort((left, right) => left - right);
+    return all[all.length >> 1];
+  };
+  return (
+    <dl class="numbers">
+      <div><dt>Reports</dt><dd class="number">{props.reports === undefined ? "…" : count(props.reports)}</dd><dd class="small muted"><Show when={props.newest} fallback={"\u00a0"}>{(newest) => <>newest <Time at={newest().start_time} /></>}</Show></dd></div>
+      <div><dt>Active alerts</dt><dd class="number" classList={{ alarming: (props.alerts ?? 0) > 0 }}>{props.alerts === undefined ? "…" : count(props.alerts)}</dd><dd class="small muted">{props.alerts === undefined ? "\u00a0" : props.alerts ? "wait for a verdict" : "nothing to do"}</dd></div>
+      <div><dt>Series</dt><dd class="number">{props.looked ? count(props.looked.all) : "…"}</dd><dd class="small muted ellipsis">{props.looked ? `on ${plural(props.looked.testbeds.length, "testbed")}` : "\u00a0"}</dd></div>
+      <div><dt>Smallest change seen</dt><dd class="number">{typical() === undefined ? (props.looked ? "–" : "…") : share(typical() ?? 0)}</dd><dd class="small muted">{props.looked ? "by half of the series" : "\u00a0"}</dd></div>
+    </dl>
+  );
+}
+
+/** A share without a sign: `3.2 %`. */
+function share(part: number): string {
+  return part === 0 ? "0 %" : ratio(part).replace(/^[+−]/, "");
+}
+
+function Reading(props: { share: number }): JSX.Element {
+  return (
+    <>
+      <p class="small muted" role="status">Looking at the last {REPORTS} reports of each testbed… {Math.round(props.share * 100)} %</p>
+      <Skeleton lines={SHOWN} />
+    </>
+  );
+}
+
+function Changes(props: { recent: Recent }): JSX.Element {
+  const project = useProject();
+  const [all, setAll] = createSignal(false);
+  const since = Date.now() - LATELY * 86_400_000;
+  const changed = createMemo(() =>
+    props.recent.series
+      .filter(({ health, points }) => health.change && new Date(points[health.change.at]?.time ?? 0).getTime() >= since)
+      .sort((left, right) => badness(right.health.change?.share ?? 0, right.worse) - badness(left.health.change?.share ?? 0, left.worse)),
+  );
+  const shown = () => (all() ? changed() : changed().slice(0, SHOWN));
+  return (
+    <Show when={changed().length} fallback={<Quiet title="Nothing moved">No series has changed its level in the last {LATELY} days, as far as its noise lets one see.</Quiet>}>
+      <ul class="home-list">
+        <For each={shown()}>
+          {(series) => {
+            const change = series.health.change as NonNullable<typeof series.health.change>;
+            const point = series.points[change.at];
+            return (
+              <li>
+                <A class="grow" href={perfPath(project, series)}>
+                  <span class="break strong">{series.benchmark.name}</span>
+                  <span class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</span>
+                </A>
+                <span class="home-spark"><Sparkline values={series.points.map(({ value }) => value)} label={`${series.benchmark.name} in its last ${series.points.length} reports`} /></span>
+                <span class="home-delta">
+                  <Delta from={change.before} to={change.after} {...(series.worse ? { worse: series.worse } : {})} />
+                  <span class="small muted nowrap"><Show when={point?.version.hash}>{(hash) => <span class="mono">{shortHash(hash())}</span>}</Show> <Time at={point?.time ?? 0} /></span>
+                </span>
+              </li>
+            );
+          }}
+        </For>
+      </ul>
+      <Show when={changed().length > SHOWN}>
+        <button type="button" class="button quiet" onClick={() => setAll(!all())}>{all() ? "Fewer" : `All ${count(changed().length)}`}</button>
+      </Show>
+    </Show>
+  );
+}
+
+function Quiet(props: { title: string; children: JSX.Element }): JSX.Element {
+  return <div class="home-quiet"><p class="strong">{props.title}</p><p class="muted small">{props.children}</p></div>;
+}
+
+function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
+  const project = useProject();
+  const excess = ({ metric, boundary, limit }: JsonAlert) => {
+    const baseline = boundary.baseline ?? (limit === "upper" ? boundary.upper_limit : boundary.lower_limit) ?? metric.value;
+    return badness(baseline ? metric.value / baseline - 1 : 0, limit === "upper" ? "up" : "down");
+  };
+  // One row a series: the same change raises an alert in each report until somebody has looked.
+  const worst = createMemo(() => {
+    const series = new Map<string, { alert: JsonAlert; count: number }>();
+    for (const alert of props.alerts) {
+      const { benchmark, threshold, limit } = alert;
+      const key = [benchmark.uuid, threshold.uuid, limit].join();
+      const known = series.get(key);
+      series.set(key, { alert: known && excess(known.alert) > excess(alert) ? known.alert : alert, count: (known?.count ?? 0) + 1 });
+    }
+    return [...series.values()].sort((left, right) => excess(right.alert) - excess(left.alert)).slice(0, SHOWN);
+  });
+  return (
+    <Show when={worst().length} fallback={<Quiet title="All is well">No alert is waiting for anybody.</Quiet>}>
+      <ul class="home-list">
+        <For each={worst()}>
+          {({ alert, count }) => (
+            <li>
+              <A class="grow" href={project.path("alerts", alert.uuid)}>
+                <span class="break strong">{alert.benchmark.name}</span>
+                <span class="small muted break">{[alert.threshold.measure.name, alert.threshold.branch.name, alert.threshold.testbed.name].join(" · ")}</span>
+              </A>
+              <span class="home-delta">
+                <Show when={alert.boundary.baseline} fallback={<Value value={alert.metric.value} units={alert.threshold.measure.units} />}>
+                  {(baseline) => <Delta from={baseline()} to={alert.metric.value} worse={alert.limit === "upper" ? "up" : "down"} />}
+                </Show>
+                <span class="small muted nowrap"><Show when={count > 1}>{count}× · </Show><Time at={alert.created} /></span>
+              </span>
+            </li>
+          )}
+        </For>
+      </ul>
+    </Show>
+  );
+}
+
+type Order = "smallest" | "noise" | "name";
+const PAGE = 10;
+
+/** Each series with its noise and the smallest change that it would show. */
+function Sharpness(props: { recent: Recent }): JSX.Element {
+  const project = useProject();
+  const [params, setParams] = useSearchParams<{ testbed?: string; measure?: string; series_search?: string; series_sort?: string; series_page?: string }>();
+  const measures = createMemo(() => [...new Map(props.recent.series.map(({ measure }) => [measure.uuid, measure])).values()]);
+  const testbeds = createMemo(() => [...new Map(props.recent.series.map(({ testbed }) => [testbed.uuid, testbed])).values()]);
+  const order = (): Order => (params.series_sort === "noise" || params.series_sort === "name" ? params.series_sort : "smallest");
+  const rows = createMemo(() => {
+    const words = (params.series_search ?? "").toLowerCase();
+    const found = props.recent.series.filter(
+      ({ testbed, measure, benchmark }) => (!params.testbed || testbed.slug === params.testbed) && (!params.measure || measure.slug === params.measure) && benchmark.name.toLowerCase().includes(words),
+    );
+    const by = order();
+    const size = ({ health }: Series) => (by === "noise" ? health.noise : health.smallest) ?? -1;
+    return found.sort((left, right) => (by === "name" ? left.benchmark.name.localeCompare(right.benchmark.name) : size(right) - size(left)));
+  });
+  const page = () => Math.min(Math.max(Number(params.series_page ?? 1) || 1, 1), Math.max(Math.ceil(rows().length / PAGE), 1));
+  const shown = () => rows().slice((page() - 1) * PAGE, page() * PAGE);
+  const change = (next: Record<string, string | undefined>) => setParams({ series_page: undefined, ...next }, { replace: true, scroll: false });
+  const head = (name: Order, label: string) => (
+    <button type="button" class="sort" aria-pressed={order() === name} onClick={() => change({ series_sort: name === "smallest" ? undefined : name })}>{label}</button>
+  );
+  return (
+    <>
+      <p class="muted prose">
+        A change smaller than the noise of a series goes unnoticed, whatever threshold it has. The bluntest come first: they need a quieter testbed, more iterations, or less trust.
+      </p>
+      <details class="explain">
+        <summary>How this is computed</summary>
+        <div class="stack tight prose">
+          <p><strong>Noise</strong> is how much one report differs from the next though nothing has changed: the median distance between neighbors in the last {REPORTS} reports of a testbed, as a standard deviation. It is the median, so a spike or a change of the level does not count as noise.</p>
+          <p><strong>Smallest change seen</strong> is the change that the next report alone would show: so large that it comes by chance only once in a hundred times, and is not missed more than once in five. It is 3.42 times the noise, and a little more where the present level is known from few reports. Several reports together see more: four of them half as much.</p>
+          <p><strong>A change of the level</strong> is where the medians before and after are at least six standard errors and 1 % apart, with three reports or more on either side.</p>
+        </div>
+      </details>
+      <div class="list-tools">
+        <label class="search"><Icon name="search" size={16} /><span class="visually-hidden">Search series</span><input type="search" placeholder="Search" value={params.series_search ?? ""} onInput={(event) => change({ series_search: event.currentTarget.value || undefined })} /></label>
+        <Show when={testbeds().length > 1}>
+          <select class="short" aria-label="Testbed" onChange={(event) => change({ testbed: event.currentTarget.value || undefined })}>
+            <option value="">All testbeds</option>
+            <For each={testbeds()}>{(one) => <option value={one.slug} selected={one.slug === params.testbed}>{one.name}</option>}</For>
+          </select>
+        </Show>
+        <Show when={measures().length > 1}>
+          <select class="short" aria-label="Measure" onChange={(event) => change({ measure: event.currentTarget.value || undefined })}>
+            <option value="">All measures</option>
+            <For each={measures()}>{(one) => <option value={one.slug} selected={one.slug === params.measure}>{one.name}</option>}</For>
+          </select>
+        </Show>
+        <span class="grow" />
+        <span class="muted small number" role="status">{plural(rows().length, "series").replace("serieses", "series")}<Show when={props.recent.all > props.recent.series.length}> of {count(props.recent.all)}</Show></span>
+      </div>
+      <div class="table-wrap home-health" tabindex="0" role="region" aria-label="Health of each series">
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">{head("name", "Series")}</th>
+              <th scope="col" class="wide">Last reports</th>
+              <th scope="col" class="end wide">Level</th>
+              <th scope="col" class="end wide">{head("noise", "Noise")}</th>
+              <th scope="col" class="end">{head("smallest", "Smallest change seen")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={shown()} fallback={<tr><td colspan="5" class="muted">No series fits.</td></tr>}>
+              {(series) => (
+                <tr>
+                  <td class="first">
+                    <A class="row-link break" href={perfPath(project, series)}>{series.benchmark.name}</A>
+                    <div class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</div>
+                  </td>
+                  <td class="wide"><Sparkline values={series.points.map(({ value }) => value)} label={`Last ${plural(series.points.length, "value")}`} width={120} /></td>
+                  <td class="end wide"><Value value={series.health.level} units={series.measure.units} /></td>
+                  <td class="end wide number nowrap">{series.health.noise === undefined ? <span class="muted">–</span> : series.health.noise === 0 ? "none" : share(series.health.noise)}</td>
+                  <td class="end number nowrap"><Seen part={series.health.smallest} /></td>
+                </tr>
+              )}
+            </For>
+          </tbody>
+        </table>
+      </div>
+      <Show when={rows().length > PAGE}>
+        <nav class="pager" aria-label="Pages of series">
+          <button type="button" class="button" disabled={page() === 1} onClick={() => setParams({ series_page: String(page() - 1) }, { replace: true, scroll: false })}>Previous</button>
+          <span class="small muted number">Page {page()} of {Math.ceil(rows().length / PAGE)}</span>
+          <button type="button" class="button" disabled={page() * PAGE >= rows().length} onClick={() => setParams({ series_page: String(page() + 1) }, { replace: true, scroll: false })}>Next</button>
+        </nav>
+      </Show>
+    </>
+  );
+}
+
+/** A change that would be seen, with a bar: full at half as much again. */
+function Seen(props: { part: number | undefined }): JSX.Element {
+  return (
+    <Show when={props.part !== undefined} fallback={<span class="muted" title="Fewer than six reports">too few reports</span>}>
+      <span class="seen">
+        <meter class={level(props.part ?? 0)} min="0" max="0.5" value={Math.min(props.part ?? 0, 0.5)} aria-hidden="true" />
+        <span class="seen-number">{(props.part ?? 0) === 0 ? "any" : share(props.part ?? 0)}</span>
+      </span>
+    </Show>
+  );
+}
+
+function level(part: number): string {
+  return part > 0.25 ? "blunt" : part > 0.1 ? "fair" : "sharp";
+}
+
+function Reports(props: { reports: readonly JsonReport[] }): JSX.Element {
+  const project = useProject();
+  return (
+    <div class="table-wrap" tabindex="0" role="region" aria-label="List of latest reports">
+      <table class="rows">
+        <thead><tr><th scope="col">Report</th><th scope="col" class="wide">Testbed</th><th scope="col" class="end wide">Benchmarks</th><th scope="col" class="end">Alerts</th></tr></thead>
+        <tbody>
+          <For each={props.reports}>
+            {(report) => (
+              <tr>
+                <td class="first">
+                  <A class="row-link break" href={project.path("reports", report.uuid)}>{report.branch.name} <span class="mono muted">{report.branch.head.version?.hash ? shortHash(report.branch.head.version.hash) : `#${report.branch.head.version?.number ?? ""}`}</span></A>
+                  <div class="small muted"><Time at={report.start_time} /></div>
+                </td>
+                <td class="wide">{report.testbed.name}</td>
+                <td class="end wide number">{count(Math.max(0, ...report.counts.results.map(({ benchmarks }) => benchmarks)))}</td>
+                <td class="end"><Show when={report.counts.alerts.total} fallback={<span class="muted">–</span>}><Badge tone={report.counts.alerts.active ? "alert" : "neutral"}>{report.counts.alerts.total}</Badge></Show></td>
+              </tr>
+            )}
+          </For>
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,7 +1,160 @@
-// member: being built.
+// The members of an organization, and who is invited to become one.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { useNavigate, useParams } from "@solidjs/router";
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { call, list, type JsonInvitation, type JsonMember } from "../api";
+import { useOrganization } from "../frames";
+import { load } from "../load";
+import { mayIn } from "../organization";
+import { user } from "../session";
+import { Confirm } from "../ui/Dialog";
+import { Form, SelectField, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Badge, Button, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { Fact, Record } from "../ui/Record";
+import { toast, toastFailure } from "../ui/Toast";
+import { organizationCrumbs } from "./organization";
+import "./admin.css";
 
-export const List = Unbuilt;
-export const Invite = Unbuilt;
-export const View = Unbuilt;
+type Role = JsonMember["role"];
+const ROLES: readonly { value: Role; label: string; about: string }[] = [
+  { value: "member", label: "Member", about: "sees the organization and works in its projects" },
+  { value: "leader", label: "Leader", about: "also manages members, settings and keys, and may delete" },
+];
+
+function base(organization: string): string {
+  return `/console/organizations/${encodeURIComponent(organization)}/members`;
+}
+
+export function List(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const may = mayIn(() => params.organization);
+  const path = () => ({ organization: params.organization });
+  const invitations = load(
+    () => may("view_role") && path(),
+    (path, signal) => list("/v0/organizations/{organization}/invitations", { path, query: { per_page: 255 }, signal }),
+  );
+  const pending = () => (invitations()?.rows ?? []).filter(({ status }) => status === "pending");
+  const revoke = async (invitation: JsonInvitation) => {
+    try {
+      await call("delete", "/v0/organizations/{organization}/invitations/{invitation}", { path: { ...path(), invitation: invitation.uuid } });
+      toast("The invitation was revoked.");
+      await invitations.refresh();
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  return (
+    <Page
+      title="Members"
+      crumbs={organizationCrumbs(params.organization, organization()?.name)}
+      actions={<Show when={may("create_role")}><LinkButton href={`${base(params.organization)}/invite`} icon="plus" primary>Invite somebody</LinkButton></Show>}
+    >
+      <Show when={pending().length}>
+        <section class="card stack tight" aria-labelledby="invited">
+          <h2 id="invited">Invited</h2>
+          <ul class="invited">
+            <For each={pending()}>
+              {(invitation) => (
+                <li>
+                  <span class="grow"><span class="strong break">{invitation.email}</span> <span class="small muted">as {invitation.role}, expires <Time at={invitation.expires} /></span></span>
+                  <Show when={may("create_role")}><Button onClick={() => revoke(invitation)}>Revoke</Button></Show>
+                </li>
+              )}
+            </For>
+          </ul>
+        </section>
+      </Show>
+      <Rows<JsonMember>
+        noun="member"
+        search
+        load={(query, signal) => list("/v0/organizations/{organization}/members", { path: path(), query: { ...query, sort: "name" }, signal })}
+        href={(member) => `${base(params.organization)}/${member.slug}`}
+        columns={[
+          { title: "Name", sort: "name", cell: (member) => member.name },
+          { title: "Role", cell: (member) => <Badge tone={member.role === "leader" ? "brand" : "neutral"}>{member.role}</Badge> },
+          { title: "E-mail", wide: true, cell: (member) => <span class="break">{member.email}</span> },
+          { title: "Since", wide: true, end: true, cell: (member) => <span class="muted"><Time at={member.created} /></span> },
+        ]}
+        empty={<Empty title="Nobody is here">Invite somebody by e-mail.</Empty>}
+      />
+    </Page>
+  );
+}
+
+export function Invite(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const navigate = useNavigate();
+  return (
+    <Page title="Invite somebody" crumbs={[...organizationCrumbs(params.organization, organization()?.name), { href: base(params.organization), label: "Members" }]} narrow>
+      <Form
+        action="Send the invitation"
+        onCancel={() => navigate(base(params.organization))}
+        onSubmit={async ({ email = "", name, role = "member" }) => {
+          await call("post", "/v0/organizations/{organization}/members", { path: { organization: params.organization }, body: { email, name: name ?? null, role: role as Role } });
+          toast(`${email} was invited.`);
+          navigate(base(params.organization));
+        }}
+      >
+        <TextField name="email" label="E-mail address" type="email" required autofocus hint="A link is mailed there; it works once." />
+        <TextField name="name" label="Name" maxLength={64} hint="How the mail addresses them." />
+        <SelectField name="role" label="Role" required value="member" options={ROLES.map(({ value, label, about }) => ({ value, label: `${label}: ${about}` }))} />
+      </Form>
+    </Page>
+  );
+}
+
+export function View(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string; member: string }>();
+  const navigate = useNavigate();
+  const may = mayIn(() => params.organization);
+  const [removing, setRemoving] = createSignal(false);
+  const path = () => ({ organization: params.organization, user: params.member });
+  const member = load(path, (path, signal) => call("get", "/v0/organizations/{organization}/members/{user}", { path, signal }));
+  const crumbs = () => [...organizationCrumbs(params.organization, organization()?.name), { href: base(params.organization), label: "Members" }];
+  const isMe = () => member()?.uuid === user()?.uuid;
+  const setRole = async (role: Role, field: HTMLSelectElement) => {
+    const before = member()?.role;
+    try {
+      member.set(await member.optimistic((old) => ({ ...old, role }), () => call("patch", "/v0/organizations/{organization}/members/{user}", { path: path(), body: { role } })));
+      toast(`The role is ${role} now.`);
+    } catch (error) {
+      field.value = before ?? role;
+      toastFailure(error);
+    }
+  };
+  const remove = async () => {
+    const left = isMe();
+    await call("delete", "/v0/organizations/{organization}/members/{user}", { path: path() });
+    toast(left ? "You have left the organization." : "The member was removed.");
+    navigate(left ? "/console/organizations" : base(params.organization));
+  };
+  return (
+    <Show when={member()} fallback={<Page title="Member" crumbs={crumbs()}><Show when={member.error()} fallback={<Skeleton lines={5} />}>{(error) => <Failure error={error()} retry={member.refresh} />}</Show></Page>}>
+      {(shown) => (
+        <Page title={shown().name} aside={<Show when={isMe()}><Badge>you</Badge></Show>} crumbs={crumbs()} actions={<Show when={may("delete_role") || isMe()}><Button kind="danger" onClick={() => setRemoving(true)}>{isMe() ? "Leave" : "Remove"}</Button></Show>}>
+          <Record>
+            <Fact label="Role">
+              <Show when={may("edit_role")} fallback={shown().role}>
+                <select aria-label="Role" onChange={(event) => void setRole(event.currentTarget.value as Role, event.currentTarget)}>
+                  <For each={ROLES}>{({ value, label }) => <option value={value} selected={value === shown().role}>{label}</option>}</For>
+                </select>
+              </Show>
+              <span class="small muted"> {ROLES.find(({ value }) => value === shown().role)?.about}</span>
+            </Fact>
+            <Fact label="E-mail" copy={shown().email}>{shown().email}</Fact>
+            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+            <Fact label="Member since"><Time at={shown().created} /></Fact>
+          </Record>
+          <Confirm open={removing()} title={isMe() ? "Leave the organization?" : "Remove the member?"} action={isMe() ? "Leave" : "Remove"} onConfirm={remove} onClose={() => setRemoving(false)}>
+            <p><strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}. Reports and keys that they made stay.</p>
+          </Confirm>
+        </Page>
+      )}
+    </Show>
+  );
+}

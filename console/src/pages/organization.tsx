@@ -1,9 +1,176 @@
-// organization: being built.
+// Organizations: those one belongs to, and of each its settings, its usage and what happened in it. Its projects are in
+// project.tsx, its members in member.tsx.
 
-import { Unbuilt } from "../ui/Unbuilt";
+import { useNavigate, useParams } from "@solidjs/router";
+import { createSignal, Show, type JSX } from "solid-js";
+import { call, list, type JsonOrganization, type JsonUsage } from "../api";
+import { count, day } from "../format";
+import { useOrganization } from "../frames";
+import { load } from "../load";
+import { mayIn } from "../organization";
+import { user } from "../session";
+import { Audit as Entries } from "../ui/Audit";
+import { Confirm } from "../ui/Dialog";
+import { Form, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page, type Crumb } from "../ui/Page";
+import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
+import { EditableFact, Fact, Record } from "../ui/Record";
+import { toast } from "../ui/Toast";
+import "./admin.css";
 
-export const List = Unbuilt;
-export const Add = Unbuilt;
-export const Settings = Unbuilt;
-export const Usage = Unbuilt;
-export const Audit = Unbuilt;
+const BASE = "/console/organizations";
+
+export function List(): JSX.Element {
+  return (
+    <Page title="Organizations" actions={<LinkButton href={`${BASE}/add`} icon="plus" primary>Add an organization</LinkButton>}>
+      <Rows<JsonOrganization>
+        noun="organization"
+        search
+        load={(query, signal) => list("/v0/organizations", { query: { ...query, sort: "name" }, signal })}
+        href={(organization) => `${BASE}/${organization.slug}/projects`}
+        columns={[
+          { title: "Name", sort: "name", cell: (organization) => organization.name },
+          { title: "State", cell: (organization) => <Show when={!organization.claimed}><Badge tone="warn">unclaimed</Badge></Show> },
+          { title: "Created", wide: true, end: true, cell: (organization) => <span class="muted"><Time at={organization.created} /></span> },
+        ]}
+        empty={
+          <Empty title="You belong to no organization" action={<LinkButton href={`${BASE}/add`} primary>Add an organization</LinkButton>}>
+            Projects belong to an organization. Make one, or ask somebody to invite you.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+export function Add(): JSX.Element {
+  const navigate = useNavigate();
+  return (
+    <Page title="Add an organization" crumbs={[{ href: BASE, label: "Organizations" }]} narrow>
+      <Form
+        action="Add the organization"
+        onCancel={() => navigate(BASE)}
+        onSubmit={async ({ name = "", slug }) => {
+          const made = await call("post", "/v0/organizations", { body: { name, slug: slug ?? null } });
+          toast("The organization was added.");
+          navigate(`${BASE}/${made.slug}/projects`);
+        }}
+      >
+        <TextField name="name" label="Name" required maxLength={64} autofocus hint="Of a company, a team or an open-source project." />
+        <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses; made from the name when left empty." />
+      </Form>
+    </Page>
+  );
+}
+
+/** The way back from a page of an organization. */
+export function organizationCrumbs(slug: string, name: string | undefined): Crumb[] {
+  return [{ href: BASE, label: "Organizations" }, { href: `${BASE}/${slug}/projects`, label: name ?? slug }];
+}
+
+export function Settings(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const navigate = useNavigate();
+  const may = mayIn(() => params.organization);
+  const [deleting, setDeleting] = createSignal<"soft" | "hard">();
+  const path = () => ({ organization: params.organization });
+  const change = async (body: { name?: string; slug?: string }) => {
+    const changed = await organization.optimistic((old) => ({ ...old, ...body }), () => call("patch", "/v0/organizations/{organization}", { path: path(), body }));
+    organization.set(changed);
+    if (changed.slug !== params.organization) navigate(`${BASE}/${changed.slug}/settings`, { replace: true, scroll: false });
+  };
+  const remove = async () => {
+    await call("delete", "/v0/organizations/{organization}", { path: path(), ...(deleting() === "hard" ? { query: { hard: true } } : {}) });
+    toast("The organization was deleted.");
+    navigate(BASE);
+  };
+  return (
+    <Page title="Settings" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+      <Show when={organization()} fallback={<Skeleton lines={6} />}>
+        {(shown) => (
+          <>
+            <Record>
+              <EditableFact label="Name" value={shown().name} maxLength={64} editable={may("edit")} save={(name) => change({ name })} />
+              <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={may("edit")} save={(slug) => change({ slug })} />
+              <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+              <Fact label="Created"><Time at={shown().created} /></Fact>
+              <Fact label="Changed"><Time at={shown().modified} /></Fact>
+              <Fact label="Claimed"><Show when={shown().claimed} fallback="by nobody yet">{(at) => <Time at={at()} />}</Show></Fact>
+            </Record>
+            <Show when={may("delete") || user()?.admin}>
+              <section class="card danger-zone" aria-labelledby="danger">
+                <h2 id="danger">Delete the organization</h2>
+                <p class="muted">Its projects, reports and keys go with it. It is hidden from everybody at once; its data stay in the database until an administrator removes them for good.</p>
+                <div class="row">
+                  <Show when={may("delete")}><Button kind="danger" onClick={() => setDeleting("soft")}>Delete</Button></Show>
+                  <Show when={user()?.admin}><Button kind="danger" onClick={() => setDeleting("hard")}>Remove for good</Button></Show>
+                </div>
+              </section>
+            </Show>
+            <Confirm open={deleting() !== undefined} title={deleting() === "hard" ? "Remove it for good?" : "Delete the organization?"} action={deleting() === "hard" ? "Remove for good" : "Delete"} type={shown().slug} onConfirm={remove} onClose={() => setDeleting(undefined)}>
+              <p><strong class="break">{shown().name}</strong> and all of its projects will be {deleting() === "hard" ? "erased from the database" : "gone for everybody"}. The console cannot bring them back.</p>
+            </Confirm>
+          </>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+const KINDS: Readonly<Record<JsonUsage["kind"], string>> = {
+  cloud_free: "Free", cloud_metered: "Metered", cloud_self_hosted_licensed: "Licensed, on a server of one's own", self_hosted_free: "A server of your own", self_hosted_licensed: "A server of your own, licensed",
+};
+
+export function Usage(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const usage = load(
+    () => ({ organization: params.organization }),
+    (path, signal) => call("get", "/v0/organizations/{organization}/usage", { path, signal }),
+  );
+  return (
+    <Page title="Usage" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+      <Show when={usage.error()}>{(error) => <Failure error={error()} retry={usage.refresh} />}</Show>
+      <Show when={usage()} fallback={<Show when={!usage.error()}><Skeleton lines={6} /></Show>}>
+        {(usage) => (
+          <>
+            <p class="muted">From {day(usage().start_time)} to {day(usage().end_time)}.</p>
+            <dl class="tiles">
+              <Tile label="Metrics received" value={usage().metrics} about="values that reports brought" />
+              <Tile label="Active series" value={usage().active_series} about="different ones among them" />
+              <Tile label="Runner minutes" value={usage().runner_minutes} about="that jobs ran for" />
+            </dl>
+            <Record><Fact label="Terms">{KINDS[usage().kind]}</Fact></Record>
+            <Show
+              when={usage().plan ?? usage().license}
+              fallback={<Notice tone="neutral">There are no quotas: this server takes as much as its disk holds. What a single request may bring is limited by the administrator.</Notice>}
+            >
+              {(terms) => <pre class="card mono small">{JSON.stringify(terms(), null, 2)}</pre>}
+            </Show>
+          </>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+function Tile(props: { label: string; value: number | null | undefined; about: string }): JSX.Element {
+  return (
+    <Show when={props.value !== null && props.value !== undefined}>
+      <div><dt>{props.label}</dt><dd class="number">{count(props.value ?? 0)}</dd><dd class="small muted">{props.about}</dd></div>
+    </Show>
+  );
+}
+
+export function Audit(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  return (
+    <Page title="Audit" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+      <p class="muted">Who changed what in this organization and its projects.</p>
+      <Entries load={({ page, per_page }, signal) => list("/v0/organizations/{organization}/audit", { path: { organization: params.organization }, query: { page, per_page }, signal })} />
+    </Page>
+  );
+}

@@ -5,8 +5,9 @@ import { createEffect, createMemo, createSignal, createUniqueId, on, onCleanup, 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { moment, value } from "../format";
-import { color, isDark, lineColor } from "../theme";
+import { isDark } from "../theme";
 import { axisScale, timeLabels, valueLabels } from "./axes";
+import { colorOf, palette } from "./colors";
 import { drawLines, nearest, placeOf, type Place, type Sheet } from "./draw";
 import { extentX, extentY, isLog, logTicks, lowerBound, padded, ticks, type Extent, type Line, type Point, type Range, type Shown, type XAxis, type YAxis } from "./line";
 import "./plot.css";
@@ -88,10 +89,10 @@ export function Plot(props: PlotProps): JSX.Element {
       y: [place(from), place(to)],
       density: uPlot.pxRatio,
       shown: props.shown ?? {},
-      colors: Array.from({ length: 10 }, (_, place) => lineColor(place)),
-      alert: color("alert"),
-      muted: color("muted"),
-      background: color("bg"),
+      colors: palette().lines,
+      alert: palette().alert,
+      muted: palette().muted,
+      background: palette().background,
       focus: props.focus,
     };
   };
@@ -101,7 +102,7 @@ export function Plot(props: PlotProps): JSX.Element {
     if (!host) return;
     plot?.destroy();
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    const look = { font, stroke: color("muted"), grid: { stroke: color("grid"), width: 1 }, ticks: { show: false } };
+    const look = { font, stroke: palette().muted, grid: { stroke: palette().grid, width: 1 }, ticks: { show: false } };
     const side = (place: 0 | 1): uPlot.Axis => ({
       ...look,
       scale: place ? "right" : "left",
@@ -127,7 +128,7 @@ export function Plot(props: PlotProps): JSX.Element {
       height: host.clientHeight,
       ms: 1,
       legend: { show: false },
-      padding: [10, hasRight() ? 0 : 12, 0, 0],
+      padding: [10, hasRight() ? 4 : 22, 0, 0],
       scales: { x: { time: isTime, auto: false, min: view()[0], max: view()[1] }, left: scale(0), right: scale(1) },
       axes: [
         {
@@ -136,7 +137,7 @@ export function Plot(props: PlotProps): JSX.Element {
           space: 72,
           gap: 6,
           grid: { show: false },
-          ticks: { show: true, stroke: color("axis"), size: 4, width: 1 },
+          ticks: { show: true, stroke: palette().axis, size: 4, width: 1 },
           ...(isTime
             ? { values: (_: uPlot, splits: number[], __: number, ___: number, step: number) => timeLabels(splits, step) }
             : { splits: (self: uPlot) => ticks(view(), Math.max(self.width / 72, 2)).filter(Number.isInteger), values: (_: uPlot, splits: number[]) => splits.map((tick) => `#${tick}`) }),
@@ -336,7 +337,8 @@ export function Plot(props: PlotProps): JSX.Element {
     colored();
     // The colors are read while drawing.
     void [props.shown?.lower_value, props.shown?.upper_value, props.shown?.lower_boundary, props.shown?.upper_boundary, props.focus];
-    untrack(() =>
+    // Once for each picture of the screen, however fast the pointer is.
+    const frame = requestAnimationFrame(() =>
       plot?.batch(() => {
         plot?.setScale("x", { min, max });
         if (left) plot?.setScale("left", { min: left.range[0], max: left.range[1] });
@@ -344,6 +346,7 @@ export function Plot(props: PlotProps): JSX.Element {
         plot?.redraw(false, true);
       }),
     );
+    onCleanup(() => cancelAnimationFrame(frame));
   });
   // A point of lines that are gone is no point.
   createEffect(on(() => props.lines, () => { setPicked(undefined); setHovered(undefined); }, { defer: true }));
@@ -360,7 +363,7 @@ export function Plot(props: PlotProps): JSX.Element {
     const [left, top] = [placeOf(line.x[at.at] as number, where.x) / pxRatio, placeOf(line.y[at.at] as number, where.y[line.right ? 1 : 0]) / pxRatio];
     const [from, to] = [plot.bbox.left / pxRatio, (plot.bbox.left + plot.bbox.width) / pxRatio];
     if (!Number.isFinite(top) || left < from - 1 || left > to + 1) return undefined;
-    return { left, top, isRight: left > plot.width / 2, isLow: top > plot.height / 2, width: plot.width, height: plot.height, line, at: at.at, color: lineColor(line.color ?? 0) };
+    return { left, top, isRight: left > plot.width / 2, isLow: top > plot.height / 2, width: plot.width, height: plot.height, line, at: at.at, color: colorOf(line.color) };
   });
 
   return (

@@ -1,5 +1,5 @@
-// Draws lines on a canvas. Half a million points are thinned to what a screen has columns for: of each column the first,
-// the lowest, the highest and the last point, so that no peak is lost.
+// Draws lines on a canvas. Half a million points are thinned to what a screen has columns for: of each column the lowest and
+// the highest point are kept, so that no peak is lost.
 
 import { lowerBound, type Line, type Point, type Range, type Shown } from "./line";
 
@@ -83,22 +83,78 @@ function drawValues(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density } = sheet;
   const y = axisOf(sheet, line);
   const color = sheet.colors[(line.color ?? 0) % sheet.colors.length] as string;
+  const [first, end] = visible(sheet.x.range, line.x);
   context.globalAlpha = alpha;
+  context.fillStyle = color;
+  if (isDense(end - first, sheet.x)) {
+    drawColumns(context, sheet.x, y, line.x, line.y, 1.5 * density);
+    return;
+  }
   context.strokeStyle = color;
   context.lineWidth = 1.75 * density;
   context.lineJoin = "round";
   context.stroke(path(sheet.x, y, line.x, line.y));
-  const [first, end] = visible(sheet.x.range, line.x);
   if ((end - first) * ROOM * density > Math.abs(sheet.x.length)) return;
   const dots = new Path2D();
   for (let at = first; at < end; at++) {
-    const [left, top] = [placeOf(line.x[at] as number, sheet.x), placeOf(line.y[at] as number, y)];
+    const left = placeOf(line.x[at] as number, sheet.x);
+    const top = placeOf(line.y[at] as number, y);
     if (!Number.isFinite(top)) continue;
     dots.moveTo(left + 2.5 * density, top);
     dots.arc(left, top, 2.5 * density, 0, 7);
   }
-  context.fillStyle = color;
   context.fill(dots);
+}
+
+/** Whether there are more points than columns to show them in. */
+function isDense(points: number, horizontal: Place): boolean {
+  return points > Math.abs(horizontal.length) * 2;
+}
+
+/** A dense line: in each column a bar over everything that is in it. Bars are drawn much faster than strokes. */
+function drawColumns(context: CanvasRenderingContext2D, horizontal: Place, vertical: Place, x: Float64Array, y: Float64Array, width: number): void {
+  const [first, end] = visible(horizontal.range, x);
+  const { range: [fromX, toX], start: left, length } = horizontal;
+  const { range: [fromY, toY], start: bottom, length: height, log } = vertical;
+  const scaleX = length / (toX - fromX);
+  const scaleY = log ? height / Math.log(toY / fromY) : height / (toY - fromY);
+  let column = NaN;
+  let low = 0;
+  let high = 0;
+  let last = NaN;
+  for (let at = first; at < end; at++) {
+    const value = y[at] as number;
+    if (!(value > -Infinity && value < Infinity) || (log && value <= 0)) {
+      last = NaN;
+      continue;
+    }
+    const px = Math.round(left + ((x[at] as number) - fromX) * scaleX);
+    const py = bottom + (log ? Math.log(value / fromY) : value - fromY) * scaleY;
+    if (px === column) {
+      if (py < low) low = py;
+      if (py > high) high = py;
+    } else {
+      if (column === column) context.fillRect(column, low, width, high - low + width);
+      // From where the last column ended, so that the line holds together.
+      const isJoined = last === last && px - column <= 2;
+      if (last === last && !isJoined) join(context, column, last, px, py, width);
+      column = px;
+      low = isJoined && last < py ? last : py;
+      high = isJoined && last > py ? last : py;
+    }
+    last = py;
+  }
+  if (column === column) context.fillRect(column, low, width, high - low + width);
+}
+
+/** A stretch without points between two columns. */
+function join(context: CanvasRenderingContext2D, fromX: number, fromY: number, toX: number, toY: number, width: number): void {
+  context.beginPath();
+  context.moveTo(fromX, fromY);
+  context.lineTo(toX, toY);
+  context.lineTo(toX, toY + width);
+  context.lineTo(fromX, fromY + width);
+  context.fill();
 }
 
 /** A triangle beside the point, on the side of the limit it crossed; a hollow one when somebody has looked at it. */
@@ -140,9 +196,12 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
   const { range: [fromY, toY], start: bottom, length: height, log } = vertical;
   const scaleX = width / (toX - fromX);
   const scaleY = log ? height / Math.log(toY / fromY) : height / (toY - fromY);
-  const isThin = (end - first) > Math.abs(width) * 2;
+  const isThin = isDense(end - first, horizontal);
   let isOpen = false;
-  let [column, low, high, last] = [NaN, 0, 0, 0];
+  let column = NaN;
+  let low = 0;
+  let high = 0;
+  let last = 0;
   for (let at = first; at < end; at++) {
     const value = y[at] as number;
     // Not a number, or nothing that a logarithm knows.
@@ -175,7 +234,8 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
       made.lineTo(own, py);
     } else made.moveTo(own, py);
     isOpen = true;
-    [column, low, high, last] = [own, py, py, py];
+    column = own;
+    low = high = last = py;
   }
   if (isThin && isOpen) flush(made, column, low, high, last);
   return made;
@@ -203,12 +263,15 @@ function band(horizontal: Place, vertical: Place, x: Float64Array, lower: Float6
     tops = [];
   };
   for (let at = first; at < end; at += step) {
-    let [low, high] = [Infinity, -Infinity];
-    for (let inner = at; inner < Math.min(at + step, end); inner++) {
+    let low = Infinity;
+    let high = -Infinity;
+    for (let inner = at; inner < at + step && inner < end; inner++) {
       low = Math.min(low, lower[inner] as number);
       high = Math.max(high, upper[inner] as number);
     }
-    const [left, top, bottom] = [placeOf(x[at] as number, horizontal), placeOf(high, vertical), placeOf(low, vertical)];
+    const left = placeOf(x[at] as number, horizontal);
+    const top = placeOf(high, vertical);
+    const bottom = placeOf(low, vertical);
     if (!Number.isFinite(top) || !Number.isFinite(bottom)) {
       close();
       continue;
@@ -234,7 +297,8 @@ export function nearest(sheet: Pick<Sheet, "x" | "y">, lines: readonly Line[], l
     for (let index = lowerBound(line.x, at - room); index < line.x.length && (line.x[index] as number) <= at + room; index++) {
       const x = line.x[index] as number;
       if (x < from || x > to) continue;
-      const [across, along] = [placeOf(line.y[index] as number, vertical) - top, placeOf(x, sheet.x) - left];
+      const across = placeOf(line.y[index] as number, vertical) - top;
+      const along = placeOf(x, sheet.x) - left;
       const far = across * across + along * along;
       if (far < best) {
         best = far;

@@ -156,7 +156,10 @@ export function ticks([from, to]: Range, most: number, unit = 1): number[] {
   const found: number[] = [];
   const end = to / unit / step;
   // Counted in whole steps, or the ends of decimal fractions would add up.
-  for (let place = Math.ceil(from / unit / step - 1e-9); place <= end + 1e-9; place++) found.push(place * step * unit);
+  for (let place = Math.ceil(from / unit / step - 1e-9); place <= end + 1e-9; place++) {
+    // Zero has no sign.
+    found.push(place * step * unit + 0);
+  }
   return found;
 }
 

@@ -34,6 +34,7 @@ const PATHS = {
   book: "M5 4h13v16H6.500A1.5 1.5 0 0 1 5 18.500zM5 17.500A1.5 1.5 0 0 1 6.5 17H18",
   out: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
   warning: "M12 4l9 16H3zM12 10v4M12 17h.01",
+  swap: "M4 8h15l-4-4M20 16H5l4 4",
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -1,7 +1,7 @@
 // Around every page: the bar with the project and the person, the sections at the side, and on a phone a menu.
 
 import { A, useLocation, useNavigate } from "@solidjs/router";
-import { createEffect, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { createEffect, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense, type JSX } from "solid-js";
 import { list, offline, type JsonProject } from "../api";
 import { bindings, bindKeys } from "../keys";
 import { load } from "../load";
@@ -25,6 +25,8 @@ export interface Section {
   count?: number | undefined;
 }
 
+const Palette = lazy(() => import("./Palette"));
+
 export interface SectionGroup {
   label?: string;
   sections: readonly Section[];
@@ -35,6 +37,7 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
   const navigate = useNavigate();
   const [help, setHelp] = createSignal(false);
   const [drawer, setDrawer] = createSignal(false);
+  const [finding, setFinding] = createSignal(false);
   let side: HTMLDialogElement | undefined;
   createEffect(on(() => location.pathname, () => setDrawer(false)));
   createEffect(() => {
@@ -43,6 +46,8 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
   });
   bindKeys([
     { keys: "?", label: "Show these keys", run: () => setHelp(true) },
+    { keys: "/", label: "Find a page or a project", run: () => setFinding(true) },
+    { keys: "Ctrl-k", label: "The same, wherever you are", run: () => setFinding(true) },
     { keys: "g h", label: "Go to the start", run: () => navigate("/console") },
     { keys: "g o", label: "Go to the public projects", run: () => navigate("/perf") },
   ]);
@@ -61,6 +66,7 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
         <A href={user() ? "/console" : "/"} class="brand" aria-label="Tidemark: the start"><img src="/icon.svg" alt="" width="24" height="24" /><span>Tidemark</span></A>
         <ProjectSwitcher project={props.project} />
         <span class="grow" />
+        <IconButton icon="search" label="Find a page or a project" onClick={() => setFinding(true)} />
         <ThemeMenu />
         <Show when={user() !== undefined}>
           <Show when={user()} fallback={<LinkButton href={signInPath(location.pathname + location.search)}>Sign in</LinkButton>}>
@@ -82,6 +88,9 @@ export function Shell(props: { project?: JsonProject | undefined; groups?: reado
       </Show>
       <main id="main" tabindex="-1">{props.children}</main>
       <Toasts />
+      <Show when={finding()}>
+        <Suspense><Palette project={props.project} groups={props.groups ?? []} onClose={() => setFinding(false)} /></Suspense>
+      </Show>
       <Dialog open={help()} title="Keys" onClose={() => setHelp(false)}>
         <table class="keys">
           <tbody>

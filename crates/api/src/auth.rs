@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Email, Jwt, NonEmpty, OrganizationUuid, Slug, Timestamp, User, UserName, scalar::word};
+use crate::{Email, Jwt, NonEmpty, OrganizationUuid, Project, Slug, Timestamp, User, UserName, scalar::word};
 
 /// A wish for a new account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -85,6 +85,16 @@ pub struct AuthUser {
     pub creation: Timestamp,
     /// When the session ends.
     pub expiration: Timestamp,
+}
+
+/// Whose credential a request came with: one of the two is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonCaller)]
+pub struct Caller {
+    /// The user; null for the key of a project.
+    pub user: Option<User>,
+    /// The project that the key belongs to; null for a user.
+    pub project: Option<Project>,
 }
 
 /// Who is signed in, for a browser, whose session is in a cookie that its page cannot read.

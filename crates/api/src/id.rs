@@ -92,6 +92,8 @@ uuids! {
     HeadUuid,
     /// Identifies an invitation.
     InvitationUuid,
+    /// Identifies a job.
+    JobUuid,
     /// Identifies a measure.
     MeasureUuid,
     /// Identifies a metric.

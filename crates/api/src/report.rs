@@ -7,9 +7,9 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, Measure, Metric, MetricBoundary,
-    NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared, StartPointPatch, Testbed,
-    ThresholdModel, Timestamp, Variant, time::Millis,
+    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, JobUuid, Measure, Metric,
+    MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared, StartPointPatch,
+    Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
 };
 
 /// A report.
@@ -42,6 +42,10 @@ pub struct Report {
     pub alerts: Option<Vec<Alert>>,
     /// How much is in it.
     pub counts: ReportCounts,
+    /// The job that brings the results, if it was not the sender who ran the benchmarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub job: Option<JobUuid>,
     /// When it was received.
     pub created: Timestamp,
 }

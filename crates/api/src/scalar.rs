@@ -216,6 +216,14 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
         read(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &expected))
     }
 
+    /// TOML has no other whole numbers.
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        match u64::try_from(number) {
+            Ok(number) => self.visit_u64(number),
+            Err(_) => Err(E::invalid_type(Unexpected::Signed(number), &self)),
+        }
+    }
+
     /// To JSON, `2.0` is as whole as `2`.
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
         let Self { read, expected } = self;
@@ -226,6 +234,15 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
             .and_then(read)
             .ok_or_else(|| E::invalid_value(Unexpected::Float(number), &expected))
     }
+}
+
+/// One of a few fixed words.
+pub trait Word: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static {
+    /// Every value, in order.
+    const ALL: &'static [Self];
+
+    /// The word for this value.
+    fn as_str(self) -> &'static str;
 }
 
 /// Defines an enum whose values are fixed words, on the wire and in the database.
@@ -251,6 +268,14 @@ macro_rules! word {
                 match self {
                     $(Self::$variant => $word,)+
                 }
+            }
+        }
+
+        impl $crate::Word for $name {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn as_str(self) -> &'static str {
+                self.as_str()
             }
         }
 

@@ -118,9 +118,21 @@ impl ToSchema for Timestamp {
 #[schema(as = DateTimeMillis)]
 pub struct Millis(i64);
 
+impl From<Timestamp> for Millis {
+    fn from(time: Timestamp) -> Self {
+        Self(time.0.div_euclid(MILLI))
+    }
+}
+
 impl From<Millis> for Timestamp {
     fn from(millis: Millis) -> Self {
         Self::from_micros(millis.0.saturating_mul(MILLI))
+    }
+}
+
+impl fmt::Display for Millis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct Attempt {
     what: What,
     /// Whether another one may do better.
     pub(crate) passes: bool,
+    /// Whether the server may have done what it was asked for.
+    pub(crate) may_have_arrived: bool,
     /// How long the server asks to wait.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -73,6 +75,9 @@ enum What {
 impl Attempt {
     /// There was no answer.
     pub(crate) fn failed(error: &ureq::Error, timeout: Duration) -> Self {
+        let nobody = matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
+        let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        let arrived = !nobody && !matches!(error, ureq::Error::Io(error) if refused(error));
         let (reason, passes) = match error {
             ureq::Error::Timeout(Timeout::Global | Timeout::PerCall) => {
                 (format!("no whole answer within {} s", timeout.as_secs()), true)
@@ -81,14 +86,14 @@ impl Attempt {
             ureq::Error::HostNotFound => ("nobody knows its name".to_owned(), true),
             ureq::Error::ConnectionFailed => ("no connection".to_owned(), true),
             ureq::Error::Io(error) => match error.kind() {
-                io::ErrorKind::ConnectionRefused => ("nothing listens there".to_owned(), true),
+                _ if refused(error) => ("nothing listens there".to_owned(), true),
                 io::ErrorKind::InvalidData => (error.to_string(), false),
                 _ => (error.to_string(), true),
             },
             ureq::Error::Protocol(error) => (format!("it does not speak HTTP ({error})"), false),
             error => (error.to_string(), false),
         };
-        Self { what: What::Silent(reason), passes, retry_after: None }
+        Self { what: What::Silent(reason), passes, may_have_arrived: arrived, retry_after: None }
     }
 
     /// There was an answer that is no success.
@@ -106,7 +111,9 @@ impl Attempt {
             (Err(_), _) => ("It gives no reason that this program knows.".to_owned(), None),
         };
         let passes = status == 429 || status >= 500;
-        Self { what: What::Answered { status, message, request }, passes, retry_after }
+        // Who is too busy to answer has not begun.
+        let may_have_arrived = !matches!(status, 429 | 503);
+        Self { what: What::Answered { status, message, request }, passes, may_have_arrived, retry_after }
     }
 
     /// What was in the way, in a few words.

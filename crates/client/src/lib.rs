@@ -2,18 +2,24 @@
 //! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
 
 mod error;
+mod request;
+mod resource;
 pub mod run;
+pub mod series;
 pub mod server;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{marker::PhantomData, rc::Rc, sync::Arc, thread, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
-use serde::{Serialize, de::DeserializeOwned};
+pub use request::{Answer, Request};
+pub use resource::*;
+use serde::de::DeserializeOwned;
 use tidemark_api::Url;
+pub use ureq::http;
 use ureq::{
-    Agent,
-    http::{Request, header},
+    Agent, AsSendBody, Body,
+    http::{Response, header, request::Builder},
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
@@ -70,9 +76,19 @@ pub struct Retry<'a> {
     pub attempts: u32,
 }
 
+/// A server that is reached without a network: it gets a request and has its answer.
+pub type Inside = Rc<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
+
+/// What brings a request to the server and the answer back.
+#[derive(Clone)]
+enum Transport {
+    Http(Agent),
+    Inside(Inside),
+}
+
 /// A client of one server.
 pub struct Client {
-    agent: Agent,
+    transport: Transport,
     settings: Settings,
     base: String,
     on_retry: Box<dyn Fn(&Retry<'_>)>,
@@ -81,49 +97,45 @@ pub struct Client {
 impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+        let agent = agent(settings.host.as_ref(), settings.timeout, settings.insecure);
+        Self::over(Transport::Http(agent), settings, on_retry)
+    }
+
+    /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
+    pub fn hasty(&self, timeout: Duration) -> Self {
+        let settings = Settings { attempts: 1, timeout, ..self.settings.clone() };
+        Self::over(self.transport.clone(), settings, |_| ())
+    }
+
+    /// The same for a server inside this program. The host only names it, and time limits are its own.
+    pub fn inside(server: Inside, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
+        Self::over(Transport::Inside(server), settings, on_retry)
+    }
+
+    fn over(transport: Transport, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-        let mut config = Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
-            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
-            .http_status_as_error(false)
-            // A credential is for the host that was named, not for one that it points at.
-            .max_redirects(0)
-            .max_redirects_will_error(false);
-        // Reading the certificates of the system takes longer than everything else.
-        if base.starts_with("https:") {
-            config = config.tls_config(tls(settings.insecure));
-        }
-        Self { agent: config.build().new_agent(), settings, base, on_retry: Box::new(on_retry) }
+        Self { transport, settings, base, on_retry: Box::new(on_retry) }
     }
 
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        self.send("GET", path, None)
+    /// Sends a request and reads what is answered.
+    pub fn send<T: DeserializeOwned>(&self, request: &Request<T>) -> Result<T, Error> {
+        self.fetch(request)?.read()
     }
 
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
-        let body = serde_json::to_vec(body).map_err(|error| Error::Strange {
-            reason: format!("the request cannot be written as JSON: {error}"),
-        })?;
-        self.send("POST", path, Some(&body))
-    }
-
-    /// Sends a request until it is answered, refused for good, or there is no attempt left. What is sent here may
-    /// arrive twice.
-    fn send<T: DeserializeOwned>(&self, method: &str, path: &str, body: Option<&[u8]>) -> Result<T, Error> {
+    /// Sends a request until it is answered, refused for good, or there is no attempt left. What must not arrive twice
+    /// is sent again only if it has not arrived at all.
+    pub fn fetch<T>(&self, request: &Request<T>) -> Result<Answer<T>, Error> {
         let Settings { attempts, first_wait, longest_wait, .. } = self.settings;
         let mut wait = first_wait.min(longest_wait);
         let mut attempt = 1;
         loop {
-            let failed = match self.try_once(method, path, body) {
-                Ok(answer) => {
-                    return serde_json::from_slice(&answer).map_err(|error| Error::Strange {
-                        reason: format!("its answer is not what this program knows ({error})"),
-                    });
-                }
+            let failed = match self.try_once(request) {
+                Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
             let asked = failed.retry_after.unwrap_or(wait);
-            if !failed.passes || attempt >= attempts.max(1) || asked > longest_wait {
+            let passes = failed.passes && (request.repeatable || !failed.may_have_arrived);
+            if !passes || attempt >= attempts.max(1) || asked > longest_wait {
                 return Err(failed.into_error(&self.base, attempt));
             }
             let reason = failed.reason();
@@ -135,35 +147,90 @@ impl Client {
     }
 
     /// Sends a request once and reads its answer.
-    fn try_once(&self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Vec<u8>, Attempt> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+    fn try_once<T>(&self, request: &Request<T>) -> Result<Answer<T>, Attempt> {
+        let Request { method, path, body, .. } = request;
+        let mut request = Builder::new().method(*method).uri(format!("{}{path}", self.base));
         if let Some(Credential(text)) = &self.settings.credential {
             request = request.header(header::AUTHORIZATION, format!("Bearer {text}"));
         }
-        let answer = match body {
-            Some(body) => request
-                .header(header::CONTENT_TYPE, "application/json")
-                .body(body)
-                .map_err(ureq::Error::from)
-                .and_then(|request| self.agent.run(request)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
-        };
-        let failed = |error| Attempt::failed(&error, self.settings.timeout);
-        let mut answer = answer.map_err(failed)?;
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let answer = request
+            .body(body.as_deref())
+            .map_err(ureq::Error::from)
+            .and_then(|request| self.transport.send(request, self.settings.timeout))
+            .map_err(|error| Attempt::failed(&error, self.settings.timeout))?;
         let status = answer.status().as_u16();
-        let retry_after = answer
-            .headers()
-            .get(header::RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
-        let location = answer.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let location = location.map(str::to_owned);
-        let bytes = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(failed)?;
+        let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
+        let number = |name| text(name)?.parse().ok();
+        let retry_after = text("retry-after").and_then(|asked| wait(&asked, text("date").as_deref()));
+        let location = text("location");
+        let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
-            200..300 => Ok(bytes),
-            _ => Err(Attempt::answered(status, &bytes, retry_after, location.as_deref())),
+            200..300 => Ok(Answer { bytes: answer.into_body(), total, truncated, kind: PhantomData }),
+            _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
         }
     }
+}
+
+/// What sends requests to the host of an address, as every request of this program is sent: a limit on the whole of it,
+/// no redirects, and trust in what the system trusts.
+pub fn agent(base: &str, timeout: Duration, insecure: bool) -> Agent {
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        // A credential is for the host that was named, not for one that it points at.
+        .max_redirects(0)
+        .max_redirects_will_error(false);
+    // Reading the certificates of the system takes longer than everything else.
+    if base.starts_with("https:") {
+        config = config.tls_config(tls(insecure));
+    }
+    config.build().new_agent()
+}
+
+impl Transport {
+    /// Sends a request and reads the whole answer.
+    fn send(
+        &self,
+        request: http::Request<Option<&[u8]>>,
+        timeout: Duration,
+    ) -> Result<Response<Vec<u8>>, ureq::Error> {
+        let (head, body) = request.into_parts();
+        match self {
+            Self::Inside(server) => {
+                Ok(server(http::Request::from_parts(head, body.map(<[u8]>::to_vec).unwrap_or_default())))
+            }
+            Self::Http(agent) => {
+                let answer = match body {
+                    Some(body) => run(agent, http::Request::from_parts(head, body), timeout),
+                    None => run(agent, http::Request::from_parts(head, ()), timeout),
+                };
+                let (head, mut body) = answer?.into_parts();
+                Ok(Response::from_parts(head, body.with_config().limit(ANSWER_MAX).read_to_vec()?))
+            }
+        }
+    }
+}
+
+fn run(
+    agent: &Agent,
+    request: http::Request<impl AsSendBody>,
+    timeout: Duration,
+) -> Result<Response<Body>, ureq::Error> {
+    agent.run(agent.configure_request(request).timeout_global(Some(timeout)).build())
+}
+
+/// How long `Retry-After` asks to wait: seconds, or a date, which is held against the server's own clock.
+fn wait(asked: &str, now: Option<&str>) -> Option<Duration> {
+    if let Ok(seconds) = asked.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(asked).ok()?;
+    let now = httpdate::parse_http_date(now?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
 }
 
 /// Trusts what the system trusts.

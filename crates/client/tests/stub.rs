@@ -117,7 +117,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         idempotency_key: None,
     };
     let started = Instant::now();
-    let error = run::create(&client, new).unwrap_err();
+    let error = run::create(&client, new, None).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
     assert_eq!(
         error.to_string(),
@@ -212,4 +212,40 @@ fn a_credential_does_not_show_itself() {
     for text in ["", "a b", "a\r\nx: y", "é"] {
         assert!(Credential::new(text).is_none(), "{text:?}");
     }
+}
+
+#[test]
+fn a_wait_can_be_a_date() {
+    let busy = |date: &str| {
+        let headers = format!("date: Sat, 31 Jan 2026 12:00:00 GMT\r\nretry-after: {date}\r\n");
+        answer("503 Service Unavailable", &headers, &refusal("Busy."))
+    };
+    let stub = Stub::start(vec![
+        busy("Sat, 31 Jan 2026 12:00:01 GMT"),
+        // A moment that has passed is no wait.
+        busy("Sat, 31 Jan 2026 11:00:00 GMT"),
+        busy("Sat, 31 Jan 2026 13:00:00 GMT"),
+    ]);
+    let (client, told) = client(Settings { attempts: 9, ..settings(&stub.host) });
+    let started = Instant::now();
+    let error = server::version(&client).unwrap_err();
+    assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
+    assert_eq!(told.borrow().len(), 2);
+    assert!(error.to_string().contains("It asks to wait for 3600 s."), "{error}");
+}
+
+#[test]
+fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
+    let new = tidemark_api::NewOrganization { name: "Acme".parse().unwrap(), slug: None };
+    let request = tidemark_client::organizations().create(&new);
+    let stub = Stub::start(vec![
+        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
+        answer("502 Bad Gateway", "", "<html>"),
+    ]);
+    let (client, told) = client(settings(&stub.host));
+    assert!(matches!(client.send(&request), Err(Error::Unreachable { attempts: 2, .. })));
+    assert_eq!(told.borrow().len(), 1);
+    let requests = stub.requests();
+    assert!(requests[1].starts_with("POST /v0/organizations HTTP/1.1\r\n"), "{}", requests[1]);
+    assert!(requests[1].ends_with(r#"{"name":"Acme"}"#), "{}", requests[1]);
 }

@@ -48,6 +48,8 @@ pub struct Parts {
     pub(crate) streams: Arc<Semaphore>,
     /// Who this server is.
     pub server: Server,
+    /// Whether it serves the program that it is part of, see [`App::embed`].
+    pub embedded: bool,
 }
 
 impl Deref for App {
@@ -66,8 +68,28 @@ impl App {
 
     /// The same with a clock and randomness of one's own.
     pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
-        let db = Db::open(&config.location()).await?;
         backup::clear(&config.data_dir).map_err(internal)?;
+        Self::assemble(config, clock, entropy, false).await
+    }
+
+    /// Opens the database for the program that this is part of, possibly beside a server that is running on it.
+    ///
+    /// There is no limit on what it takes, no mail is sent and nothing is cleared away. Whoever can open the database
+    /// can do everything to it: a call without a credential is one of the first administrator, if there is one. What
+    /// a run measures and nobody has said how to judge gets a threshold.
+    pub async fn embed(mut config: Config) -> Result<Self> {
+        config.server.request_body_max_bytes = usize::MAX;
+        config.plus.rate_limiting = None;
+        Self::assemble(config, Clock::System, Arc::new(SystemEntropy), true).await
+    }
+
+    async fn assemble(
+        config: Config,
+        clock: Clock,
+        entropy: Arc<dyn Entropy>,
+        embedded: bool,
+    ) -> Result<Self> {
+        let db = Db::open(&config.location()).await?;
         let source: Arc<dyn Fn() -> Fresh + Send + Sync> = {
             let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
             Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))
@@ -78,13 +100,17 @@ impl App {
         let secret = config.secret().map_err(internal)?;
         let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
         let limits = Limits::new(config.limits(), &db);
-        let transport = match &config.smtp {
-            Some(smtp) => Transport::smtp(smtp).map_err(internal)?,
-            None => Transport::files(&config.data_dir).map_err(internal)?,
+        let background = if embedded {
+            Background::idle()
+        } else {
+            let transport = match &config.smtp {
+                Some(smtp) => Transport::smtp(smtp).map_err(internal)?,
+                None => Transport::files(&config.data_dir).map_err(internal)?,
+            };
+            let console = config.console.url.as_ref().parse().map_err(internal)?;
+            let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
+            Background::start(db.clone(), mailer, source)
         };
-        let console = config.console.url.as_ref().parse().map_err(internal)?;
-        let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
-        let background = Background::start(db.clone(), mailer, source);
         let metrics = Metrics::default();
         let streams = Arc::new(Semaphore::new(stream::places(db.load().connections)));
         Ok(Self(Arc::new(Parts {
@@ -98,6 +124,7 @@ impl App {
             metrics,
             streams,
             server,
+            embedded,
         })))
     }
 

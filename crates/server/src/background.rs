@@ -58,6 +58,11 @@ impl Background {
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
 
+    /// No worker: what the outbox promises waits for one.
+    pub fn idle() -> Self {
+        Self { poke: Arc::default(), stop: watch::Sender::new(true), task: Mutex::new(None) }
+    }
+
     /// Tells the worker that there is new work.
     pub fn poke(&self) {
         self.poke.notify_one();

@@ -1,10 +1,13 @@
-//! The mathematics of thresholds: earlier values in, limits for the next value out.
+//! The mathematics of thresholds and comparisons: earlier values in, limits for the next value out; the values of two
+//! sides in, what is to be made of their difference out.
 //!
 //! Which values make up a sample, and what happens when a value crosses a limit, is decided elsewhere. There
 //! is no I/O, no clock and no wire format here, and there are no dependencies, so that every number can be
 //! checked by hand. `docs/statistics.md` explains the models in prose.
 
+mod compare;
 mod delta_iqr;
+mod holm;
 mod iqr;
 mod limits;
 mod log_normal;
@@ -18,11 +21,13 @@ mod reference;
 mod r#static;
 mod student;
 mod t_test;
+mod wilcoxon;
 mod z_score;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub use compare::{Comparison, Criteria, Samples, Verdict, compare, verdicts};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 

@@ -94,3 +94,20 @@ fn student_approaches_the_normal_from_above() {
         }
     }
 }
+
+/// From SciPy 1.17: `2 * t.sf(x, df)`.
+#[test]
+fn tails_agree_with_scipy() {
+    for (t, freedom, expected) in [
+        (0.0, 7.0, 1.0),
+        (0.3, 1.0, 0.814_452_841_844_515_4),
+        (12.7, 1.0, 0.050_024_327_689_344_165),
+        (-2.5, 5.0, 0.054_490_099_342_376_26),
+        (4.0, 3.0, 0.028_008_456_010_146_152),
+        (8.0, 11.0, 6.532_217_155_384_708e-6),
+        (1.0, 40.0, 0.323_321_811_748_291_1),
+    ] {
+        assert_close(student::two_sided(t, freedom), expected, 1e-13, &format!("t {t}, freedom {freedom}"));
+    }
+    assert_eq!(student::two_sided(f64::INFINITY, 3.0), 0.0);
+}

@@ -1,4 +1,4 @@
-//! Student's t distribution: its quantiles, and what it takes to find them.
+//! Student's t distribution: its quantiles and its tails.
 
 use std::f64::consts::PI;
 
@@ -37,6 +37,15 @@ pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
         }
     }
     t
+}
+
+/// How likely Student's t is to lie at least as far from zero as `t`, to either side.
+pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
+    let (student, t) = (Student::new(freedom), t.abs());
+    if t.is_infinite() {
+        return 0.0;
+    }
+    2.0 * student.area_above(t, student.density(t))
 }
 
 /// Far more steps than ever needed; a handful is usual.

@@ -11,11 +11,11 @@ create table variant (
 create unique index variant_uuid on variant (uuid);
 create unique index variant_benchmark_id_parameters on variant (benchmark_id, parameters);
 
--- What is measured where: the number that stands for it in packed metrics. Without parameters the variant is 0.
+-- What is measured where: the number that stands for it in packed metrics. Without parameters the variant is 0. A series
+-- has a report on its testbed, which keeps the testbed from being deleted alone.
 create table series (
     id {key},
-    project_id {int} not null references project on delete cascade,
-    testbed_id {int} not null references testbed,
+    testbed_id {int} not null references testbed on delete cascade,
     benchmark_id {int} not null references benchmark,
     variant_id {int} not null,
     measure_id {int} not null references measure,
@@ -24,7 +24,6 @@ create table series (
 ) {strict};
 create unique index series_testbed_id_benchmark_id_variant_id_measure_id
     on series (testbed_id, benchmark_id, variant_id, measure_id);
-create index series_project_id on series (project_id);
 create index series_benchmark_id on series (benchmark_id);
 create index series_measure_id on series (measure_id);
 

@@ -8,7 +8,9 @@ use tidemark_api::{
 use crate::{
     AlertId, BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, MeasureId, ModelId, Param, ProjectId,
     ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
-    sql::direction, testbed, threshold, value::distinct,
+    sql::{Conditions, direction},
+    testbed, threshold,
+    value::distinct,
 };
 
 /// An alert to raise.
@@ -270,20 +272,28 @@ pub fn list(
     let order = format!(
         "alert.status, alert.{column} {direction}, benchmark.name, alert.iteration, alert.id {direction}"
     );
+    let mut alerts = Conditions::new(
+        format!(
+            "alert.project_id = $1 and alert.threshold_id in (select threshold.id from threshold {thresholds})"
+        ),
+        vec![&project],
+    );
+    alerts.and("alert.status =", &status);
+    let size = alerts.page(limit, &offset);
     let sql = format!(
         "select {} from (
              select alert.id as page_id from alert join benchmark on benchmark.id = alert.benchmark_id
-             where alert.project_id = $1 and (cast($2 as text) is null or alert.status = $2)
-             and alert.threshold_id in (select threshold.id from threshold {thresholds})
-             order by {order} limit $3 offset $4
+             where {} order by {order} {size}
          ) as page join alert on alert.id = page.page_id {} order by {order}",
         columns(),
+        alerts.sql,
         joins()
     );
-    let rows = tx.all(&sql, &[&project, &status, &limit, &offset], |row| {
+    let mut rows = tx.all(&sql, &alerts.params, |row| {
         let (_, _, alert) = read(&mut row.cells())?;
         Ok(alert)
     })?;
+    rows.truncate(usize::try_from(limit).unwrap_or_default());
     Ok((rows, total))
 }
 

@@ -12,9 +12,12 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    BranchId, Cells, Error, Fresh, HeadId, Param, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
-    VersionId, alert, benchmark, branch, head, measure, metric, series, sql::direction, testbed, threshold,
-    value::distinct, variant, version,
+    BranchId, Cells, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
+    VersionId, alert, benchmark, branch, head, measure, metric, series,
+    sql::{Conditions, direction},
+    testbed, threshold,
+    value::distinct,
+    variant, version,
 };
 
 /// A report to write down.
@@ -233,6 +236,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         results: None,
         alerts: None,
         counts: ReportCounts { results, alerts: AlertCounts::default() },
+        job: None,
         created,
     };
     Ok(Found { id, metrics, report })
@@ -265,27 +269,31 @@ pub fn list(
     } else {
         "branch.archived is null and testbed.archived is null"
     };
-    let dimensions = "(cast($2 as bigint) is null or branch.id = $2)
-        and (cast($3 as bigint) is null or testbed.id = $3)";
-    let times = "(cast($4 as bigint) is null or report.start_time >= $4)
-        and (cast($5 as bigint) is null or report.end_time <= $5)";
-    let params: [&dyn Param; 5] =
-        [&id, &filter.branch, &filter.testbed, &filter.start_time, &filter.end_time];
+    let mut lanes = Conditions::new(format!("branch.project_id = $1 and {state}"), vec![&id]);
+    lanes.and("branch.id =", &filter.branch);
+    lanes.and("testbed.id =", &filter.testbed);
+    let mut reports = Conditions::new(format!("report.project_id = $1 and {state}"), vec![&id]);
+    reports.and("report.branch_id =", &filter.branch);
+    reports.and("report.testbed_id =", &filter.testbed);
+    reports.and("report.start_time >=", &filter.start_time);
+    reports.and("report.end_time <=", &filter.end_time);
     let from = format!(
         "report join branch on branch.id = report.branch_id join testbed on testbed.id = report.testbed_id
-         where report.project_id = $1 and {state} and {dimensions} and {times}"
+         where {}",
+        reports.sql
     );
     let total: i64 = if filter.start_time.is_none() && filter.end_time.is_none() {
         tx.value(
             &format!(
                 "select cast(coalesce(sum(lane.reports), 0) as bigint) from lane
                  join branch on branch.id = lane.branch_id join testbed on testbed.id = lane.testbed_id
-                 where branch.project_id = $1 and {state} and {dimensions}"
+                 where {}",
+                lanes.sql
             ),
-            &params[..3],
+            &lanes.params,
         )?
     } else {
-        tx.value(&format!("select count(*) from {from}"), &params)?
+        tx.value(&format!("select count(*) from {from}"), &reports.params)?
     };
     let (limit, offset) = (page.limit(), page.offset());
     if limit == 0 || offset >= total {
@@ -295,16 +303,16 @@ pub fn list(
     let order = ["start_time", "end_time", "created", "id"]
         .map(|column| format!("report.{column} {direction}"))
         .join(", ");
-    let mut params = params.to_vec();
-    params.extend([&limit as &dyn Param, &offset]);
+    let size = reports.page(limit, &offset);
     // The keys of the page first, from the index; the joins then only meet the rows that are shown.
     let sql = format!(
-        "select {} from (select report.id as page_id from {from} order by {order} limit $6 offset $7) as page
+        "select {} from (select report.id as page_id from {from} order by {order} {size}) as page
          join report on report.id = page.page_id {} order by {order}",
         columns(),
         joins()
     );
-    let mut found = tx.all(&sql, &params, |row| read(&mut row.cells(), project))?;
+    let mut found = tx.all(&sql, &reports.params, |row| read(&mut row.cells(), project))?;
+    found.truncate(usize::try_from(limit).unwrap_or_default());
     count_alerts(tx, &mut found)?;
     Ok((found, total))
 }

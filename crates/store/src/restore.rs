@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
 
-/// The sole right to the database file, for as long as this value lives.
+/// The right to be the server of the database file, for as long as this value lives.
 #[derive(Debug)]
 pub struct Claim {
     _lock: File,
@@ -20,12 +20,38 @@ pub struct Claim {
 
 /// Claims the database file, or answers `None` while another process holds it. The folder must exist.
 pub fn claim(database: &Path) -> io::Result<Option<Claim>> {
-    let lock = File::options().create(true).truncate(false).write(true).open(beside(database, ".lock"))?;
+    lock(&beside(database, ".lock"))
+}
+
+/// The use of the database file by a program that is not its server, for as long as this value lives.
+#[derive(Debug)]
+pub struct Visit {
+    _lock: File,
+}
+
+/// Uses the database file, with a server or without, but not while a backup takes its place: that is waited for.
+pub fn visit(database: &Path) -> io::Result<Visit> {
+    let lock = open_lock(&beside(database, ".visit"))?;
+    lock.lock_shared()?;
+    Ok(Visit { _lock: lock })
+}
+
+/// Keeps visitors out, or answers `None` while there are any.
+pub fn keep_visitors_out(database: &Path) -> io::Result<Option<Claim>> {
+    lock(&beside(database, ".visit"))
+}
+
+fn lock(file: &Path) -> io::Result<Option<Claim>> {
+    let lock = open_lock(file)?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(Claim { _lock: lock })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+fn open_lock(file: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(file)
 }
 
 /// Reads the whole file and refuses one that is damaged or was not written by Tidemark.
@@ -137,6 +163,10 @@ mod tests {
         assert!(!beside(&old, "-wal").exists() && !copy.exists());
         drop(claimed);
         assert!(claim(&old).unwrap().is_some());
+        let visits = (visit(&old).unwrap(), visit(&old).unwrap());
+        assert!(claim(&old).unwrap().is_some() && keep_visitors_out(&old).unwrap().is_none());
+        drop(visits);
+        assert!(keep_visitors_out(&old).unwrap().is_some());
     }
 
     #[tokio::test]

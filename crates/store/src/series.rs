@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ProjectId, ReportId, Result, TestbedId, Tx, Value};
+use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ReportId, Result, TestbedId, Tx, Value};
 
 /// What a series is of, on one testbed. Without parameters the variant is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,6 @@ pub struct Series {
 /// report.
 pub fn ensure(
     tx: &mut Tx<'_>,
-    project: ProjectId,
     testbed: TestbedId,
     report: ReportId,
     subjects: &[Subject],
@@ -42,13 +41,13 @@ pub fn ensure(
         .zip(&known)
         .filter(|(_, series)| series.is_none())
         .map(|(subject, _)| {
-            let columns: [&dyn Param; 6] =
-                [&project, &testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
+            let columns: [&dyn Param; 5] =
+                [&testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
             columns.into_iter().map(Param::value).collect()
         })
         .collect();
     if !missing.is_empty() {
-        let columns = ["project_id", "testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
+        let columns = ["testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
         tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &missing, "")?;
         known = self::known(tx, testbed, subjects)?;
     }

@@ -2,7 +2,10 @@
 
 use tidemark_api::page::Direction;
 
-use crate::{tx::Tx, value::Kind};
+use crate::{
+    tx::Tx,
+    value::{Kind, Param},
+};
 
 /// Replaces `{ints $1}`, `{uuids $1}` and `{texts $1}` by what the engine understands.
 pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> String {
@@ -21,6 +24,42 @@ pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> St
     }
     out.push_str(rest);
     out
+}
+
+/// Conditions and what is bound for them. One that is not asked for is left out: an engine that plans a statement for
+/// all values at once would reckon with it.
+pub(crate) struct Conditions<'a> {
+    /// The conditions as they stand in a statement.
+    pub(crate) sql: String,
+    /// What is bound to `$1` and so on.
+    pub(crate) params: Vec<&'a dyn Param>,
+}
+
+impl<'a> Conditions<'a> {
+    /// Begins with a condition that is always there.
+    pub(crate) fn new(sql: String, params: Vec<&'a dyn Param>) -> Self {
+        Self { sql, params }
+    }
+
+    /// Asks for one more, if there is a value to hold `what` against.
+    pub(crate) fn and<T: Param>(&mut self, what: &str, value: &'a Option<T>) {
+        if let Some(value) = value {
+            self.params.push(value);
+            self.sql = format!("{} and {what} ${}", self.sql, self.params.len());
+        }
+    }
+
+    /// The end of a statement that reads a page and up to as many rows more, which are to be dropped. How much is read
+    /// stands in the statement: PostgreSQL takes a bound limit for a tenth of all rows, finds that planning for each
+    /// call pays, and plans longer than it reads. Only a few sizes do, so that the statements do not become many.
+    pub(crate) fn page(&mut self, limit: i64, offset: &'a i64) -> String {
+        let size = u64::try_from(limit).unwrap_or_default().next_power_of_two().max(8);
+        if *offset == 0 {
+            return format!("limit {size}");
+        }
+        self.params.push(offset);
+        format!("limit {size} offset ${}", self.params.len())
+    }
 }
 
 /// A `like` pattern that matches `text` anywhere, with its own wildcards taken literally (`escape '\'`). Only ASCII

@@ -175,6 +175,14 @@ pub fn admins(tx: &mut Tx<'_>) -> Result<Vec<User>> {
     tx.all(&format!("select {COLUMNS} from account where admin and not locked order by id"), &[], read_user)
 }
 
+/// Who has administered the server for longest, of those who have confirmed their address and are not locked.
+pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<Found>> {
+    let sql = format!(
+        "select {COLUMNS} from account where admin and not locked and confirmed is not null order by id limit 1"
+    );
+    tx.optional(&sql, &[], read)
+}
+
 /// How many administrators who are not locked there are beside this user.
 pub fn other_admins(tx: &mut Tx<'_>, user: UserId) -> Result<i64> {
     tx.value("select count(*) from account where admin and not locked and id <> $1", &[&user])

@@ -70,8 +70,8 @@ pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
 }
 
 /// The values of a report's vector, in the order of series and iteration.
-pub fn values(bytes: &[u8]) -> impl DoubleEndedIterator<Item = f64> + ExactSizeIterator {
-    bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
+pub fn values(bytes: &[u8]) -> &[[u8; size_of::<f64>()]] {
+    bytes.as_chunks().0
 }
 
 /// Writes the vector of a new report.

@@ -1,8 +1,36 @@
 //! The commands, a file for each; `main.rs` has their table.
 
+pub(crate) mod alert;
+pub(crate) mod archive;
+pub(crate) mod audit;
+pub(crate) mod auth;
+pub(crate) mod benchmark;
+pub(crate) mod branch;
+pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod import;
+pub(crate) mod init;
+pub(crate) mod invitation;
+pub(crate) mod key;
+pub(crate) mod login;
+pub(crate) mod measure;
+pub(crate) mod member;
+pub(crate) mod metric;
+pub(crate) mod mock;
+pub(crate) mod noise;
 pub(crate) mod openapi;
+pub(crate) mod organization;
 pub(crate) mod parse;
+pub(crate) mod perf;
+pub(crate) mod plot;
+pub(crate) mod project;
+pub(crate) mod push;
+pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod server;
+pub(crate) mod testbed;
+pub(crate) mod threshold;
+pub(crate) mod user;

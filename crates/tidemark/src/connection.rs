@@ -1,21 +1,34 @@
 //! Which server a command talks to, as whom and how patiently; and its failures as the person who typed it sees them.
 
-use std::time::Duration;
+use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Settings};
+use tidemark_client::{Client, Credential, Error, Retry, Settings};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    ci::Patience,
+    failure::{Exit, Failure, Result},
+    local,
+    logins::Logins,
+    manifest,
+};
+
+/// What the help puts these arguments under, apart from those that a command is about.
+const SERVER: &str = "Server";
 
 /// The arguments of every command that talks to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
-    /// The address of the server, such as http://localhost:6610
-    #[arg(long, value_name = "URL", env = "TIDEMARK_HOST")]
-    pub(crate) host: Option<Url>,
+    /// The address of the server, such as http://localhost:6610; without one, results stay on this machine
+    #[arg(long, help_heading = SERVER, value_name = "URL", env = "TIDEMARK_HOST")]
+    host: Option<Url>,
+    /// Use the results on this machine, whatever server is named elsewhere
+    #[arg(long, help_heading = SERVER)]
+    local: bool,
     /// A key of a user or a project
     #[arg(
         long,
+        help_heading = SERVER,
         value_name = "KEY",
         env = "TIDEMARK_API_KEY",
         hide_env_values = true,
@@ -23,72 +36,191 @@ pub(crate) struct Connection {
     )]
     key: Option<String>,
     /// A token instead of a key
-    #[arg(long, value_name = "TOKEN", env = "TIDEMARK_API_TOKEN", hide_env_values = true)]
+    #[arg(long, help_heading = SERVER, value_name = "TOKEN", env = "TIDEMARK_API_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Accept any certificate of the server
-    #[arg(long)]
+    #[arg(long, help_heading = SERVER)]
     insecure_host: bool,
     /// How many seconds one request may take in all
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=900))]
     timeout: u64,
     /// How often a request is tried while the server does not answer or is busy
-    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = SERVER, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
     /// How many seconds to wait before the second attempt; each further wait is twice as long
-    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=900))]
     retry_after: u64,
     /// The longest wait in seconds; a server that asks for more is not tried again
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=900))]
+    #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=900))]
     max_retry_after: u64,
 }
 
+/// Which server is meant and by what it knows us, each with where that was said.
+pub(crate) struct Target {
+    /// None is the store on this machine.
+    pub(crate) host: Option<(Url, Means)>,
+    /// A key or a token.
+    pub(crate) credential: Option<(String, Means)>,
+}
+
+/// Where something was said. What comes first wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    Flag,
+    Environment,
+    Repository,
+    Login,
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::Repository => manifest::FILE,
+            Self::Login => "stored login",
+        })
+    }
+}
+
 impl Connection {
-    /// A client of the server that is named.
+    /// A client of the server that is meant, or of the store on this machine.
     pub(crate) fn client(&self) -> Result<Client> {
-        let Some(host) = self.host.clone() else {
-            return Err(Failure::with(
-                Exit::Usage,
-                "No server is named: give its address with --host or in TIDEMARK_HOST; `tidemark serve` starts one on \
-                 http://localhost:6610, and --dry-run needs none.",
-            ));
-        };
+        let target = self.target()?;
+        let credential = target.credential.map(|(text, _)| credential(&text)).transpose()?;
+        match target.host {
+            Some((host, _)) => Ok(self.client_of(host, credential)),
+            None => local::client(credential),
+        }
+    }
+
+    /// Whether it was said in so many words that the results on this machine are meant.
+    pub(crate) fn is_surely_local(&self) -> bool {
+        self.local
+    }
+
+    /// Adds to a refusal whose it is, where somebody may have meant a server.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let is_here = || self.target().is_ok_and(|target| target.host.is_none());
+        if self.local || !failure.is(Exit::Refused) || !is_here() {
+            return failure;
+        }
+        failure.and(
+            "No server is named, so that the results on this machine were asked; name one with --host, or by \
+             `tidemark login`.",
+        )
+    }
+
+    /// A client of this server with this credential.
+    pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
         let settings = Settings {
             host,
-            credential: self.credential()?,
+            credential,
             timeout: Duration::from_secs(self.timeout),
             attempts: self.attempts,
             first_wait: Duration::from_secs(self.retry_after),
             longest_wait: Duration::from_secs(self.max_retry_after),
             insecure: self.insecure_host,
         };
-        Ok(Client::new(settings, |retry| {
-            eprintln!(
-                "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
-                retry.reason.trim_end_matches('.'),
-                retry.attempt,
-                retry.attempts,
-                retry.wait.as_secs()
-            );
-        }))
+        Client::new(settings, tell_of_retry)
     }
 
-    /// The credential, if there is one. It is read here and not with the flags, as what is wrong with a flag is said
-    /// with its value.
-    fn credential(&self) -> Result<Option<Credential>> {
+    /// The server that is meant, by a flag, the environment, the file of the repository or a stored login; and the
+    /// credential from the same places. A stored one is for its own server only.
+    pub(crate) fn target(&self) -> Result<Target> {
+        let manifest = manifest::here()?;
+        let given = self.host.clone().filter(|_| !self.local).map(|host| {
+            let means = match means("TIDEMARK_HOST", host.as_str()) {
+                Means::Flag if manifest.host() == Some(&host) => Means::Repository,
+                means => means,
+            };
+            (host, means)
+        });
+        // They are read here and not with the flags, as what is wrong with a flag is said with its value.
         let wrong =
             |what: &str, error| Failure::with(Exit::Usage, format!("The {what} cannot be used: {error}."));
-        let text: String = match (&self.key, &self.token) {
-            (Some(key), _) => key.parse::<PlainKey>().map_err(|error| wrong("key", error))?.into(),
-            (None, Some(token)) => token.parse::<Jwt>().map_err(|error| wrong("token", error))?.into(),
-            (None, None) => return Ok(None),
+        let credential = match (&self.key, &self.token) {
+            (Some(key), _) => {
+                key.parse::<PlainKey>().map_err(|error| wrong("key", error))?;
+                Some((key.clone(), means("TIDEMARK_API_KEY", key)))
+            }
+            (None, Some(token)) => {
+                token.parse::<Jwt>().map_err(|error| wrong("token", error))?;
+                Some((token.clone(), means("TIDEMARK_API_TOKEN", token)))
+            }
+            (None, None) => None,
         };
-        Ok(Credential::new(text))
+        // With all that is needed at hand, nobody looks into the file.
+        if self.local || (given.is_some() && credential.is_some()) {
+            return Ok(Target { host: given, credential });
+        }
+        let stored = Logins::load()?;
+        let host = given.or_else(|| Some((stored.current()?, Means::Login)));
+        match (&host, &credential) {
+            (None, Some(_)) => Err(Failure::with(
+                Exit::Usage,
+                "There is a key or token, but no server that it is for: give its address with --host or in \
+                 TIDEMARK_HOST, or use the results on this machine with --local.",
+            )),
+            (Some((url, _)), None) => {
+                let credential = stored.credential(url).map(|text| (text.to_owned(), Means::Login));
+                Ok(Target { host, credential })
+            }
+            _ => Ok(Target { host, credential }),
+        }
+    }
+
+    /// The server and the credential that a flag or the environment names, for a login.
+    pub(crate) fn given(&self) -> Result<(Url, Option<String>)> {
+        match &self.host {
+            Some(host) => Ok((host.clone(), self.key.clone().or_else(|| self.token.clone()))),
+            None => Err(Failure::with(
+                Exit::Usage,
+                "No server is named: give its address with --host or in TIDEMARK_HOST.",
+            )),
+        }
+    }
+
+    /// How patient it is, with others than the server as well.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience {
+            timeout: Duration::from_secs(self.timeout),
+            attempts: self.attempts,
+            first_wait: Duration::from_secs(self.retry_after),
+            longest_wait: Duration::from_secs(self.max_retry_after),
+        }
     }
 
     /// Whether the key belongs to a project, which then needs not be named.
     pub(crate) fn is_of_project(&self) -> bool {
-        self.key.as_ref().is_some_and(|key| key.contains("_run_"))
+        let target = self.target().ok();
+        target.and_then(|target| target.credential).is_some_and(|(text, _)| text.contains("_run_"))
     }
+}
+
+/// Takes a key or a token that was read before.
+pub(crate) fn credential(text: &str) -> Result<Credential> {
+    Credential::new(text).ok_or_else(|| Failure::with(Exit::Usage, "The credential cannot be used."))
+}
+
+/// A value with a variable comes from there if it is the same; a flag wins over it.
+fn means(variable: &str, value: &str) -> Means {
+    let is_same = |text: String| match text.parse::<Url>() {
+        Ok(url) => url.as_str() == value,
+        Err(_) => text == value,
+    };
+    if env::var(variable).is_ok_and(is_same) { Means::Environment } else { Means::Flag }
+}
+
+/// Says that a request is about to be tried again.
+pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
+    eprintln!(
+        "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",
+        retry.reason.trim_end_matches('.'),
+        retry.attempt,
+        retry.attempts,
+        retry.wait.as_secs()
+    );
 }
 
 impl From<Error> for Failure {

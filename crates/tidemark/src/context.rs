@@ -32,8 +32,17 @@ pub(crate) struct Context {
     pub(crate) pull_request: Option<u64>,
     /// Whether the pull request comes from another repository.
     pub(crate) fork: bool,
+    /// What a pull request comes from, as CI says it.
+    pub(crate) head: Option<Head>,
     repository: Option<Repository>,
     machine: Machine,
+}
+
+/// The branch that a pull request comes from.
+pub(crate) struct Head {
+    /// The repository that it is in, with its owner.
+    pub(crate) repository: Option<String>,
+    pub(crate) branch: String,
 }
 
 impl Context {
@@ -46,6 +55,7 @@ impl Context {
         let repository = Repository::find(folder);
         let known = repository.as_ref();
         let branch = build.branch_name().or_else(|| known?.branch.clone());
+        let head = build.branch.map(|branch| Head { repository: build.head, branch });
         Self {
             system: system.map(|system| system.name),
             branch: branch.and_then(|name| name.parse().ok()),
@@ -53,8 +63,18 @@ impl Context {
             hash: build.hash.and_then(|hash| hash.parse().ok()).or_else(|| known?.hash.clone()),
             pull_request: build.pull_request,
             fork: build.fork,
+            head,
             repository,
             machine: Machine::detect(),
+        }
+    }
+
+    /// Adds the pull request, when it is known from elsewhere than CI.
+    pub(crate) fn set_pull_request(&mut self, number: u64, base: Option<String>) {
+        self.pull_request = Some(number);
+        self.base = base.and_then(|name| name.parse().ok()).or_else(|| self.base.take());
+        if let Some(head) = self.head.as_ref().filter(|_| self.fork) {
+            self.branch = ci::name_of_fork(&head.branch, number).parse().ok();
         }
     }
 
@@ -76,6 +96,12 @@ impl Context {
         ];
         facts.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
+}
+
+/// The name of the repository of a folder, or else of the folder.
+pub(crate) fn repository_name(folder: &Path) -> Option<String> {
+    let of_folder = || folder.file_name()?.to_str().map(str::to_owned);
+    Repository::find(folder).and_then(|repository| repository.name).or_else(of_folder)
 }
 
 /// The arguments of `tidemark context`.

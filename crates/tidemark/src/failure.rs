@@ -30,10 +30,12 @@ pub(crate) enum Exit {
     Refused = 7,
     /// The server did not answer.
     Unreachable = 8,
+    /// The results are recorded, but somebody could not be told.
+    Untold = 9,
 }
 
 /// One sentence: what was wrong and what to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     sentence: String,
     exit: Exit,
@@ -47,6 +49,17 @@ impl Failure {
     /// A failure with a number of its own.
     pub(crate) fn with(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit }
+    }
+
+    /// The same, with another sentence after it.
+    pub(crate) fn and(mut self, sentence: &str) -> Self {
+        self.sentence = format!("{} {sentence}", self.sentence);
+        self
+    }
+
+    /// Whether it is of this kind.
+    pub(crate) fn is(&self, exit: Exit) -> bool {
+        self.exit == exit
     }
 
     /// What the program ends with.

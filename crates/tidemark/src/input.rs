@@ -40,8 +40,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Reads a file.
+    /// Reads a file; `-` is standard input.
     pub(crate) fn from_file(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Self::from_stdin();
+        }
         let name = path.display().to_string();
         match fs::read(path) {
             Ok(bytes) => Ok(Self::new(name, bytes)),

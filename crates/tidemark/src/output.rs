@@ -4,15 +4,16 @@
 use std::fmt::{self, Write};
 
 use tidemark_adapters::{Entry, Measured};
-use tidemark_api::{Parameters, ResourceName, Unit, measure, unit::grouped};
+use tidemark_api::{Parameters, ResourceName, Timestamp, Unit, measure, unit::grouped};
 
 /// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
 const LARGE: f64 = 1e15;
 
 /// A table with a line of titles. A column that has nothing in it is left out.
-pub(crate) struct Table<const N: usize> {
-    columns: [Column; N],
-    rows: Vec<(Option<Color>, [String; N])>,
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<(Option<Color>, Vec<String>)>,
+    titles: bool,
 }
 
 /// A color of a line, for terminals.
@@ -29,25 +30,31 @@ pub(crate) enum Column {
     Right(&'static str),
 }
 
-impl<const N: usize> Table<N> {
-    pub(crate) fn new(columns: [Column; N]) -> Self {
-        Self { columns, rows: Vec::new() }
+impl Table {
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new(), titles: true }
     }
 
-    pub(crate) fn push(&mut self, row: [String; N]) {
-        self.rows.push((None, row));
+    /// A table of two columns, names and what belongs to them, without a line of titles.
+    pub(crate) fn record() -> Self {
+        Self { titles: false, ..Self::new([Column::Left(""), Column::Left("")]) }
+    }
+
+    /// Adds a line with a text for each column.
+    pub(crate) fn push(&mut self, row: impl Into<Vec<String>>) {
+        self.rows.push((None, row.into()));
     }
 
     /// Adds a line in a color.
-    pub(crate) fn push_colored(&mut self, color: Option<Color>, row: [String; N]) {
-        self.rows.push((color, row));
+    pub(crate) fn push_colored(&mut self, color: Option<Color>, row: impl Into<Vec<String>>) {
+        self.rows.push((color, row.into()));
     }
 }
 
-impl<const N: usize> fmt::Display for Table<N> {
+impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = |text: &str| text.chars().count();
-        let mut shown = Vec::with_capacity(N);
+        let mut shown = Vec::with_capacity(self.columns.len());
         for (index, column) in self.columns.iter().enumerate() {
             let (Column::Left(title) | Column::Right(title)) = column;
             let widest = self.rows.iter().map(|(_, row)| width(&row[index])).max().unwrap_or(0);
@@ -56,7 +63,7 @@ impl<const N: usize> fmt::Display for Table<N> {
             }
         }
         let mut line = String::new();
-        for row in std::iter::once(None).chain(self.rows.iter().map(Some)) {
+        for row in self.titles.then_some(None).into_iter().chain(self.rows.iter().map(Some)) {
             line.clear();
             for (index, column, title, width) in &shown {
                 let text = row.map_or(*title, |(_, row)| &row[*index]);
@@ -73,6 +80,59 @@ impl<const N: usize> fmt::Display for Table<N> {
         }
         Ok(())
     }
+}
+
+/// A moment to the second.
+pub(crate) fn time(time: Timestamp) -> String {
+    let text = time.to_string();
+    let (moment, _) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{}Z", moment.replace('T', " "))
+}
+
+/// JSON with a line for each item, and otherwise to the letter as it was: neither the order of its names nor its numbers
+/// change.
+pub(crate) fn pretty(json: &str) -> String {
+    let mut pretty = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for character in json.chars() {
+        if in_text {
+            pretty.push(character);
+            in_text = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+            continue;
+        }
+        if matches!(character, '}' | ']') {
+            depth = depth.saturating_sub(1);
+            // What is empty stays on its line.
+            if !pretty.ends_with(['{', '[']) {
+                new_line(&mut pretty, depth);
+            }
+        } else if pretty.ends_with(['{', '[']) && !character.is_ascii_whitespace() {
+            new_line(&mut pretty, depth);
+        }
+        match character {
+            '{' | '[' => {
+                pretty.push(character);
+                depth += 1;
+            }
+            ',' => {
+                pretty.push(',');
+                new_line(&mut pretty, depth);
+            }
+            ':' => pretty.push_str(": "),
+            character if character.is_ascii_whitespace() => {}
+            character => {
+                in_text = character == '"';
+                pretty.push(character);
+            }
+        }
+    }
+    pretty
+}
+
+fn new_line(text: &mut String, depth: usize) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n("  ", depth));
 }
 
 /// A benchmark with its parameters.
@@ -190,6 +250,16 @@ mod tests {
         table.push(["a".into(), String::new(), "1".into()]);
         table.push(["longer".into(), String::new(), "12,000".into()]);
         assert_eq!(table.to_string(), "Name     Value\na            1\nlonger  12,000\n");
+    }
+
+    #[test]
+    fn json_is_set_apart_and_stays_what_it_is() {
+        let json = r#"{"b":[1.50, 2e3,{}],"a\"{":"x: [y]\\","c":[ ],"d":{"e":null}}"#;
+        let expected = "{\n  \"b\": [\n    1.50,\n    2e3,\n    {}\n  ],\n  \"a\\\"{\": \"x: [y]\\\\\",\n  \
+                        \"c\": [],\n  \"d\": {\n    \"e\": null\n  }\n}";
+        assert_eq!(pretty(json), expected);
+        assert_eq!(pretty(&pretty(json)), expected);
+        assert_eq!(pretty("null"), "null");
     }
 
     #[test]

@@ -14,3 +14,8 @@ pub(crate) fn load(file: Option<PathBuf>, flags: &Flags) -> Result<Config> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Ok(Config::load(file.as_deref(), variables, flags)?)
 }
+
+/// The file that the environment names.
+pub(crate) fn named_file() -> Option<PathBuf> {
+    env::var_os("TIDEMARK_CONFIG").map(PathBuf::from)
+}

@@ -24,6 +24,8 @@ pub enum Credential {
     Token(Claims, Vec<u8>),
     /// The hash of a key.
     Key(Kind, Vec<u8>),
+    /// The database itself: the caller has opened it.
+    Database,
 }
 
 impl Credential {
@@ -108,6 +110,10 @@ impl Caller {
         let mut first_use = false;
         let signed_in = match credential {
             Credential::None => return Ok((Self::Anonymous, false)),
+            Credential::Database => match user::first_admin(tx)? {
+                Some(found) => Some((found, Via::Session)),
+                None => return Ok((Self::Anonymous, false)),
+            },
             Credential::Bad => None,
             Credential::Session(claims) => match claims.jti {
                 Some(jti) => session::find(tx, jti, now)?.map(|found| (found, Via::Session)),

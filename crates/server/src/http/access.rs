@@ -7,7 +7,7 @@ mod project;
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use tidemark_api::{OrganizationPermission, ProjectPermission, ResourceId};
-use tidemark_store::{Tx, user};
+use tidemark_store::{Tx, project_key, user};
 
 pub use self::{
     organization::{Organization, allowed},
@@ -31,7 +31,10 @@ where
     T: Send + 'static,
 {
     let now = app.clock.now();
-    let credential = Credential::read(parts, app, now);
+    let credential = match Credential::read(parts, app, now) {
+        Credential::None if app.embedded => Credential::Database,
+        credential => credential,
+    };
     let looked_up = credential.clone();
     let (caller, first_use, loaded) = app
         .db
@@ -101,6 +104,27 @@ impl FromRequestParts<App> for Signed {
         let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
         let by = signed_in(caller)?;
         Ok(Self { origin: Origin::of(parts, by.actor()), by })
+    }
+}
+
+/// Anybody with a credential that is good: a user or a project's key.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// A user.
+    User(SignedIn),
+    /// A project's key.
+    Project(project_key::Found),
+}
+
+impl FromRequestParts<App> for Known {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        match caller {
+            Caller::Project(key) => Ok(Self::Project(key)),
+            caller => signed_in(caller).map(Self::User),
+        }
     }
 }
 

@@ -4,13 +4,13 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{
-    Accept, AuthAck, AuthUser, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole, ResourceId,
-    Signup, Timestamp,
+    Accept, AuthAck, AuthUser, Caller, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole,
+    ResourceId, Signup, Timestamp,
 };
-use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, session, sign_in, user};
+use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, project, session, sign_in, user};
 
 use super::{
-    access::{Signed, found_or_none},
+    access::{Known, Signed, found_or_none},
     answer::Accepted,
     body::Body,
     error::{Error, Result},
@@ -259,6 +259,20 @@ pub(super) async fn accept(
     };
     app.db.write(write).await?;
     Ok(Accepted(ack))
+}
+
+/// View whose credential you have: a user's or a project's.
+#[utoipa::path(get, path = "/v0/auth/caller", operation_id = "auth_caller_get", tag = "auth",
+    responses((status = 200, body = Caller)), extensions(("x-right" = json!("credential"))))]
+pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<Caller>> {
+    let caller = match known {
+        Known::User(by) => Caller { user: Some(by.found.user), project: None },
+        Known::Project(key) => {
+            let found = app.db.read(move |tx| project::by_id(tx, key.project)).await?;
+            Caller { user: None, project: Some(found.project) }
+        }
+    };
+    Ok(Json(caller))
 }
 
 /// Takes up an invitation: once, while it is good, for a user who is not a member yet.

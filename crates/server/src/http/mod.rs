@@ -102,6 +102,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(auth::login))
         .routes(routes!(auth::confirm))
         .routes(routes!(auth::accept))
+        .routes(routes!(auth::caller))
         .routes(routes!(session::view, session::open, session::end))
         .routes(routes!(organization::list, organization::create))
         .routes(routes!(organization::view, organization::update, organization::delete))

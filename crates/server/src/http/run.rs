@@ -70,7 +70,8 @@ pub(super) async fn create(
         settings: new.settings,
         idempotency_key: new.idempotency_key,
     };
-    let submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
+    let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
+    submission.watch = app.embedded;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let origin = Origin { actor: caller.actor(), ..origin };
     let target = Target { id, context };

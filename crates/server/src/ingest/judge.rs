@@ -12,7 +12,7 @@ use tidemark_store::{
 
 use super::{
     resolve::Item,
-    sample::{self, Wanted},
+    sample::{Past, Wanted},
 };
 use crate::http::error::Result;
 
@@ -48,8 +48,8 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
             Wanted::new(*series, &judge.settings, judge.prepared.most(), place.start_time)
         })
         .collect();
-    let samples = sample::fill(tx, place, wanted)?;
-    let (packed, alerts) = judge(&metrics, &mut judges, samples);
+    let past = Past::read(tx, place, wanted)?;
+    let (packed, alerts) = judge(&metrics, &mut judges, &past);
     metric::insert(tx, place.report, &packed)?;
     alert::insert(tx, fresh, place.project, (place.report, place.head, place.start_time), &alerts)?;
     let counts: Vec<_> = judges
@@ -64,7 +64,7 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
 fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
     let mut subjects: Vec<Subject> = items.iter().map(|item| item.subject).collect();
     subjects.dedup();
-    let series = series::ensure(tx, place.project, place.testbed, place.report, &subjects)?;
+    let series = series::ensure(tx, place.testbed, place.report, &subjects)?;
     let mut at = 0;
     let mut metrics: Vec<_> = items
         .into_iter()
@@ -90,20 +90,19 @@ fn judges(tx: &mut Tx<'_>, place: &Place) -> Result<HashMap<MeasureId, Judge>> {
     Ok(judges.collect())
 }
 
-/// Holds each metric against its sample, which is there if the metric is judged by one.
+/// Holds each metric against its past.
 fn judge(
     metrics: &[(Series, Item<'_>)],
     judges: &mut HashMap<MeasureId, Judge>,
-    samples: Vec<Wanted>,
+    past: &Past,
 ) -> (Vec<Packed>, Vec<alert::New>) {
-    let mut samples = samples.into_iter().peekable();
+    let (mut next, mut sample) = (0, Vec::new());
     let mut packed = Vec::with_capacity(metrics.len());
     let mut alerts = Vec::new();
     let mut place = 0;
     for iterations in metrics.chunk_by(|(left, _), (right, _)| left.id == right.id) {
         let series = iterations[0].0.id;
-        let sample = samples.next_if(|found| found.series == series);
-        let mut sample = sample.map(|found| found.values).unwrap_or_default();
+        past.sample(&mut next, series, &mut sample);
         for (_, item) in iterations {
             let Subject { benchmark, variant, measure } = item.subject;
             let value = item.measured.value;

@@ -38,7 +38,12 @@ impl Error for RasterError {
 
 /// Turn a drawing of [`svg`](super::svg) into a PNG image.
 pub fn png(svg: &str) -> Result<Vec<u8>, RasterError> {
-    let pixels = pixels(svg)?;
+    let pixmap = render(svg)?;
+    // Nothing shines through, so that a fourth byte per pixel would say nothing.
+    let mut pixels = vec![0; pixmap.data().len() / 4 * 3];
+    for (rgb, rgba) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(pixmap.data().as_chunks::<4>().0) {
+        rgb.copy_from_slice(&rgba[..3]);
+    }
     let mut bytes = Vec::with_capacity(128 * 1_024);
     let mut encoder = png::Encoder::new(&mut bytes, WIDTH, HEIGHT);
     encoder.set_color(png::ColorType::Rgb);
@@ -52,12 +57,14 @@ pub fn png(svg: &str) -> Result<Vec<u8>, RasterError> {
 
 /// Turn a drawing of [`svg`](super::svg) into a JPEG image.
 pub fn jpeg(svg: &str) -> Result<Vec<u8>, RasterError> {
-    let pixels = pixels(svg)?;
+    let pixmap = render(svg)?;
     let mut bytes = Vec::with_capacity(128 * 1_024);
     let mut encoder = Encoder::new(&mut bytes, JPEG_QUALITY);
-    // Thin lines in full color: they would bleed into their surroundings otherwise.
-    encoder.set_sampling_factor(SamplingFactor::F_1_1);
-    encoder.encode(&pixels, SIDES.0, SIDES.1, ColorType::Rgb).map_err(|error| RasterError(error.into()))?;
+    // Every second column of color is left out: a third less to write, and lines run from left to right mostly.
+    encoder.set_sampling_factor(SamplingFactor::F_2_1);
+    encoder
+        .encode(pixmap.data(), SIDES.0, SIDES.1, ColorType::Rgba)
+        .map_err(|error| RasterError(error.into()))?;
     Ok(bytes)
 }
 
@@ -69,18 +76,13 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// The pixels of a drawing, row by row, three bytes each.
-fn pixels(svg: &str) -> Result<Vec<u8>, RasterError> {
+/// The pixels of a drawing, row by row, four bytes each, the last of which is always full.
+fn render(svg: &str) -> Result<Pixmap, RasterError> {
     let options = Options { fontdb: FONTS.clone(), ..Options::default() };
     let tree = Tree::from_str(svg, &options).map_err(|error| RasterError(error.into()))?;
     let mut pixmap =
         Pixmap::new(WIDTH, HEIGHT).ok_or_else(|| RasterError("the picture has no area".into()))?;
-    // The drawing covers everything; an opaque ground spares the encoders a fourth byte per pixel.
     pixmap.fill(Color::WHITE);
     resvg::render(&tree, Transform::identity(), &mut pixmap.as_mut());
-    let mut bytes = vec![0; pixmap.data().len() / 4 * 3];
-    for (rgb, rgba) in bytes.as_chunks_mut::<3>().0.iter_mut().zip(pixmap.data().as_chunks::<4>().0) {
-        rgb.copy_from_slice(&rgba[..3]);
-    }
-    Ok(bytes)
+    Ok(pixmap)
 }

@@ -12,6 +12,24 @@ use crate::{Answer, TestServer, both};
 const DAY: i64 = 86_400;
 
 both! {
+    async fn whoever_has_a_credential_learns_whose_it_is(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let project = server.project(&ada, json!({ "name": "Lab", "visibility": "private" })).await;
+        let key = server.project_key(&ada, &project).await;
+        let user_key =
+            server.post("/v0/users/ada/keys", &ada.token, json!({ "name": "ci" })).await.expect(201).text("/key");
+        for credential in [&ada.token, &user_key] {
+            let answer = server.get("/v0/auth/caller", credential).await.expect(200);
+            assert_eq!((answer.text("/user/slug").as_str(), &answer.body["project"]), ("ada", &json!(null)));
+        }
+        let answer = server.get("/v0/auth/caller", &key).await.expect(200);
+        assert_eq!((answer.text("/project/slug").as_str(), &answer.body["user"]), ("lab", &json!(null)));
+        // What is not there, and what has been revoked, gives nothing away.
+        for credential in ["", "svc_user_000000000000000000000000000000"] {
+            server.get("/v0/auth/caller", credential).await.expect(401);
+        }
+    }
+
     async fn every_credential_on_every_kind_of_route(server: TestServer) {
         let admin = server.person("Root").await;
         let ada = server.person("Ada").await;

@@ -107,6 +107,7 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         ("public", _) => Verdict::Done,
         (_, Nobody | Invalid) => Verdict::NeedsCredential,
         ("never", _) | (_, Locked) => Verdict::Forbidden,
+        ("credential", _) => Verdict::Done,
         ("user", ProjectKey | OtherKey) | ("self:by_session", LeaderKey) => Verdict::Forbidden,
         ("user", _) | ("admin", Admin) => Verdict::Done,
         ("admin", _) => Verdict::Forbidden,

@@ -49,6 +49,7 @@ impl Restore {
 
 fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
     let claim = claim(database)?;
+    let _alone = held(database, restore::keep_visitors_out(database))?;
     let aside = restore::set_aside(database);
     if database.exists() {
         if !force {
@@ -86,7 +87,11 @@ fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
 
 /// Takes hold of the database, so that no server runs on it meanwhile.
 pub(crate) fn claim(database: &Path) -> Result<restore::Claim> {
-    match restore::claim(database) {
+    held(database, restore::claim(database))
+}
+
+fn held(database: &Path, claim: io::Result<Option<restore::Claim>>) -> Result<restore::Claim> {
+    match claim {
         Ok(Some(claim)) => Ok(claim),
         Ok(None) => Err(Failure::new(format!(
             "Another tidemark is running on {}; stop it first, or choose another folder with --data-dir.",

@@ -1,8 +1,11 @@
-//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server and says what it makes of it.
+//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server, or to the store on this machine, and
+//! says what it makes of it.
 
-mod command;
-mod threshold;
-mod verdict;
+mod ab;
+pub(crate) mod command;
+mod job;
+mod synthetic;
+pub(crate) mod threshold;
 
 use std::{
     env,
@@ -11,18 +14,31 @@ use std::{
     time::Instant,
 };
 
-use tidemark_api::{GitHash, NameId, NewRun, Report, ReportSettings, ResourceId, StartPointPatch, Timestamp};
-use tidemark_client::{run, server};
+use clap::ArgAction;
+use tidemark_adapters::Results;
+use tidemark_api::{
+    Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, ResourceId,
+    StartPointPatch, Timestamp,
+};
+use tidemark_client::{Client, projects, run, server};
 use tidemark_server::clock::Clock;
 
-use self::{command::Benchmark, threshold::Thresholds};
+use self::{command::Benchmark, job::JobFlags, synthetic::Synthetic, threshold::Thresholds};
 use crate::{
+    ci::{CiFlags, Kind, Session, Subject, comment::Comment, links::Links, markup::Dialect},
     cmd::parse,
     connection::Connection,
     context::{Context, Environment},
     failure::{Exit, Failure, Result, print},
+    history::History,
     input::{Output, Reading},
+    local,
+    manifest::{self, Manifest},
+    verdict,
 };
+
+/// The most files that results are read from.
+const FILES_MAX: usize = 255;
 
 /// The arguments of `tidemark run`.
 #[derive(clap::Args)]
@@ -59,16 +75,19 @@ pub(crate) struct Run {
     /// The testbed, by UUID, slug or name; named after the machine when not given
     #[arg(long, env = "TIDEMARK_TESTBED")]
     testbed: Option<NameId>,
+    /// Take the kind of machine away from the testbed that the last job gave it
+    #[arg(long, requires = "testbed", conflicts_with = "image")]
+    spec_reset: bool,
     #[command(flatten)]
     reading: Reading,
-    /// How many times to run the command
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    iter: u32,
+    /// How many times to run the command [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    iter: Option<u32>,
     /// When the run began, in seconds since 1970, for results of the past
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     backdate: Option<i64>,
     /// Leave failed runs of the command out instead of stopping
-    #[arg(long, requires = "command")]
+    #[arg(long)]
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
@@ -78,17 +97,31 @@ pub(crate) struct Run {
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Print nothing but the report
     #[arg(long, short)]
     quiet: bool,
-    /// Read results from this file, after the command if there is one; repeat it for several
+    /// Read results from this file, after the command if there is one; - is standard input; repeat it for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    #[command(flatten)]
+    synthetic: Synthetic,
     /// Run and read, but send nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    ab: ab::Against,
+    #[command(flatten)]
     benchmark: Benchmark,
+    #[command(flatten, next_help_heading = "CI")]
+    ci: CiFlags,
+    #[command(flatten, next_help_heading = "Jobs")]
+    job: JobFlags,
+    /// What scripts of long ago still say; it has no meaning any more
+    #[arg(long = "deprecated", aliases = ["else-branch", "endif-branch", "no-hash"], hide = true, action = ArgAction::Count)]
+    _deprecated: u8,
 }
 
 /// How a report is printed.
@@ -98,6 +131,10 @@ enum Format {
     Human,
     /// The report as the server has it
     Json,
+    /// The report as HTML
+    Html,
+    /// The report as Markdown
+    Markdown,
 }
 
 /// What the tools printed, and when.
@@ -107,44 +144,115 @@ struct Measured {
     end_time: Timestamp,
 }
 
+/// Where a run is sent, and what is known of it before it has begun.
+struct Target<'a> {
+    client: Client,
+    start_point: Option<StartPointPatch>,
+    thresholds: Option<ReportThresholds>,
+    session: Session<'a>,
+}
+
 impl Run {
-    pub(crate) fn run(self) -> Result {
-        if self.iter > 1 && !self.benchmark.is_given() {
+    pub(crate) fn run(mut self) -> Result {
+        let manifest = manifest::here()?;
+        if self.json {
+            self.format = Format::Json;
+        }
+        self.take_command(manifest);
+        if let Some(base) = &self.ab.ab {
+            return self.compare_with(base);
+        }
+        let job = self.check()?;
+        let thresholds = self.thresholds.wanted()?.or_else(|| manifest.thresholds());
+        let environment = Environment::of_process();
+        let mut context = Context::detect(&environment, Path::new("."));
+        if self.dry_run {
+            return self.rehearse(job.as_ref());
+        }
+        // All that can be wrong before the benchmarks is said before them: they may take hours.
+        let runs_command = self.benchmark.is_given() && job.is_none();
+        let kind = Kind { runs_command, is_detached: self.job.detach };
+        self.ci.check(&environment, &context, kind)?;
+        self.check_project(&environment, &context)?;
+        let client = self.connection.client()?;
+        let patience = self.connection.patience();
+        self.ci.complete(&environment, &mut context, patience);
+        self.check_branch(&context)?;
+        server::version(&client)?;
+        let start_point = self.start_point(&context)?;
+        let name = self.project.as_ref().filter(|_| self.ci.opens_check());
+        let name = name.and_then(|project| client.send(&projects().view(project)).ok());
+        let name = name.as_ref().map(|project| project.name.as_str());
+        let session = self.ci.open(&environment, &context, self.hash.as_ref(), name, patience);
+
+        let target = Target { client, start_point, thresholds, session };
+        let report = match self.send(&target, &context, job) {
+            Ok(report) => report,
+            Err(failure) => {
+                target.session.fail(&failure);
+                return Err(failure);
+            }
+        };
+        if let Some(job) = report.job.filter(|_| self.job.detach) {
+            return self.show_job(&report, job);
+        }
+        self.tell(&target, &report)
+    }
+
+    /// Refuses what cannot work, and answers the job that is wanted instead of a run here.
+    fn check(&self) -> Result<Option<NewJob>> {
+        let runs_something = self.benchmark.is_given() || self.job.image.is_some();
+        if self.iterations() > 1 && !runs_something {
             return Err(usage("--iter repeats a command, and there is none; give the command to run."));
         }
-        let thresholds = self.thresholds.wanted()?;
-        let environment = Environment::of_process();
-        let context = Context::detect(&environment, Path::new("."));
-        // All that can be wrong before the benchmarks is said before them: they may take hours.
-        let target = if self.dry_run {
-            None
-        } else {
-            let client = self.connection.client()?;
-            self.check_project(&environment, &context)?;
-            self.check_branch(&context)?;
-            server::version(&client)?;
-            Some((client, self.start_point(&context)?))
-        };
+        if self.allow_failure && !runs_something {
+            return Err(usage(
+                "--allow-failure is about a command, and there is none; give the command to run.",
+            ));
+        }
+        if self.file.len() > FILES_MAX {
+            return Err(usage(format!("--file is given more than {FILES_MAX} times.")));
+        }
+        self.synthetic.check(runs_something)?;
+        self.job.wanted(self)
+    }
 
+    /// Measures and reads, or shows the job, but sends nothing.
+    fn rehearse(&self, job: Option<&NewJob>) -> Result {
+        if let Some(job) = job {
+            return print(&job::show(job)?);
+        }
         let measured = self.measure()?;
-        let results = self.reading.read(&measured.outputs)?;
-        let Some((client, start_point)) = target else {
-            return print(&parse::show(&measured.outputs, &results, self.format == Format::Json)?);
+        let results = self.reading(&measured.outputs)?;
+        print(&parse::show(&measured.outputs, &results, self.format == Format::Json)?)
+    }
+
+    /// Runs the benchmarks, sends what they say, or has a job do it, and answers the report.
+    fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
+        let now = Clock::System.now();
+        let measured = match &job {
+            Some(_) => Measured { outputs: Vec::new(), start_time: now, end_time: now },
+            None => self.measure()?,
         };
-        let settings = ReportSettings {
-            adapter: Some(self.reading.adapter),
-            average: self.reading.average,
-            fold: self.reading.fold,
+        if job.is_none() {
+            self.reading(&measured.outputs)?;
+        }
+        let adapter = if self.synthetic.is_wanted() { Adapter::Json } else { self.reading.adapter };
+        let settings =
+            ReportSettings { adapter: Some(adapter), average: self.reading.average, fold: self.reading.fold };
+        let testbed = match (&self.testbed, &job) {
+            (Some(testbed), _) => Some(testbed.clone()),
+            (None, Some(_)) => None,
+            (None, None) => context.testbed().parse().ok(),
         };
-        let testbed = self.testbed.clone().map_or_else(|| context.testbed().parse(), Ok);
         let new = NewRun {
             project: self.project.clone(),
             branch: self.branch.clone(),
             hash: self.hash.clone(),
-            start_point,
-            testbed: testbed.ok(),
-            spec_reset: None,
-            thresholds,
+            start_point: target.start_point.clone(),
+            testbed,
+            spec_reset: self.spec_reset.then_some(true),
+            thresholds: target.thresholds.clone(),
             start_time: measured.start_time,
             end_time: measured.end_time,
             results: measured.outputs.into_iter().map(|output| output.text).collect(),
@@ -153,20 +261,81 @@ impl Run {
             context: Some(context.facts(self.project.is_none())),
             idempotency_key: None,
         };
-        let report = run::create(&client, new)?;
-        self.show(&report)?;
-        match report.counts.alerts.total {
-            count if count > 0 && self.error_on_alert => {
-                let alerts = if count == 1 { "1 alert".to_owned() } else { format!("{count} alerts") };
-                Err(Failure::with(Exit::Regression, format!("There is cause for {alerts}.")))
+        let job =
+            job.map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job });
+        let report = run::create(&target.client, new, job.as_ref())?;
+        self.job.wait(&target.client, report, self.quiet)
+    }
+
+    /// Shows the report, then tells the others. The verdict comes before what went wrong with telling it.
+    fn tell(&self, target: &Target<'_>, report: &Report) -> Result {
+        let host = self.connection.target()?.host.map(|(host, _)| host);
+        let rows = verdict::rows(report);
+        let links = Links::find(&target.client, host.as_ref(), report, self.ci.ci_public_links);
+        self.show(target, report, &rows, &links)?;
+        let suffix = format!(
+            "{}{}",
+            if self.synthetic.build_time { "-build_time" } else { "" },
+            if self.synthetic.file_size.is_empty() { "" } else { "-file_size" }
+        );
+        let subject = Subject { names_testbed: self.testbed.is_some(), suffix: &suffix };
+        let untold = target.session.finish(report, &rows, &links, &subject);
+        let alerts = report.counts.alerts.total;
+        if alerts > 0 && self.error_on_alert {
+            for sentence in untold {
+                eprintln!("warning: {sentence}");
             }
-            _ => Ok(()),
+            let alerts = if alerts == 1 { "1 alert".to_owned() } else { format!("{alerts} alerts") };
+            return Err(Failure::with(Exit::Regression, format!("There is cause for {alerts}.")));
         }
+        match untold.as_slice() {
+            [] => Ok(()),
+            sentences => Err(Failure::with(Exit::Untold, sentences.join(" "))),
+        }
+    }
+
+    /// How outputs are read; what we measured ourselves is in our own format.
+    fn reading(&self, outputs: &[Output]) -> Result<Vec<Results>> {
+        if self.synthetic.is_wanted() {
+            return Reading { adapter: Adapter::Json, ..self.reading }.read(outputs);
+        }
+        self.reading.read(outputs)
+    }
+
+    /// Takes the command and its files from the file of the repository, unless it is said what to measure; and how
+    /// often to run a command, unless that is said.
+    fn take_command(&mut self, manifest: &Manifest) {
+        let is_said = self.benchmark.is_given()
+            || !self.file.is_empty()
+            || self.synthetic.is_wanted()
+            || self.job.image.is_some();
+        if !is_said {
+            if let Some(given) = manifest.command() {
+                self.benchmark.take(&given);
+            }
+            self.file = manifest.files();
+        }
+        // Comparisons have a number of their own.
+        if self.benchmark.is_given() && self.ab.ab.is_none() {
+            self.iter = self.iter.or(manifest.iter());
+        }
+    }
+
+    /// How many times the command is run.
+    fn iterations(&self) -> u32 {
+        self.iter.unwrap_or(1)
     }
 
     /// On CI, where machines come and go, a project that is named after the machine would be a new one again and again.
     fn check_project(&self, environment: &Environment, context: &Context) -> Result {
         let on_ci = context.system.is_some() || environment.is_set("CI");
+        // The machine will be gone with its results, and every run would pass as the first one.
+        if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
+            return Err(usage(
+                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
+                 results on this machine, if it lasts.",
+            ));
+        }
         if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
             return Err(usage(
                 "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
@@ -219,7 +388,7 @@ impl Run {
         let (start_time, started) = (Clock::System.now(), Instant::now());
         let mut outputs = Vec::new();
         if self.benchmark.is_given() {
-            for iteration in 1..=self.iter {
+            for iteration in 1..=self.iterations() {
                 outputs.extend(self.iterate(iteration)?);
             }
             if outputs.is_empty() {
@@ -228,6 +397,8 @@ impl Run {
                     "Every run of the benchmark command failed; nothing was measured.",
                 ));
             }
+        } else if self.synthetic.is_wanted() {
+            outputs.push(self.synthetic.measure(&self.benchmark, None)?);
         } else if self.file.is_empty() {
             outputs.push(Output::from_stdin()?);
         } else {
@@ -242,11 +413,15 @@ impl Run {
 
     /// Runs the command once; nothing if it failed and may.
     fn iterate(&self, iteration: u32) -> Result<Vec<Output>> {
-        let name = match self.iter {
+        let name = match self.iterations() {
             1 => "The benchmark command".to_owned(),
             count => format!("Run {iteration} of {count} of the benchmark command"),
         };
-        let ended = self.benchmark.run(self.quiet)?;
+        let label = match self.iterations() {
+            1 => "The benchmarks run".to_owned(),
+            count => format!("Run {iteration} of {count}"),
+        };
+        let ended = self.benchmark.run(&label, self.quiet)?;
         match ended.failure {
             Some(reason) if self.allow_failure => {
                 eprintln!("warning: {name} {reason}; it is left out.");
@@ -256,6 +431,9 @@ impl Run {
                 Exit::Benchmark,
                 format!("{name} {reason}; nothing was sent. --allow-failure leaves failed runs out."),
             )),
+            None if self.synthetic.is_wanted() => {
+                Ok(vec![self.synthetic.measure(&self.benchmark, Some(ended.elapsed))?])
+            }
             None if self.file.is_empty() => Ok(vec![Output::new(name, ended.output)]),
             None => self.read_files(),
         }
@@ -265,17 +443,45 @@ impl Run {
         self.file.iter().map(|file| Output::from_file(file)).collect()
     }
 
-    fn show(&self, report: &Report) -> Result {
+    fn show(&self, target: &Target<'_>, report: &Report, rows: &[verdict::Row<'_>], links: &Links) -> Result {
+        let comment = Comment { report, rows, links, only_thresholds: false };
+        match self.format {
+            Format::Human => {}
+            Format::Html => return print(&comment.whole(Dialect::Html)),
+            Format::Markdown => return print(&comment.whole(Dialect::Markdown)),
+            Format::Json => {
+                let json = serde_json::to_string_pretty(report).map_err(|error| {
+                    Failure::new(format!("The report cannot be written as JSON ({error})."))
+                })?;
+                return print(&format!("{json}\n"));
+            }
+        }
+        let colors =
+            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
+        let claim = links
+            .claim(report)
+            .map_or_else(String::new, |link| format!("\nNobody owns this project yet; claim it at {link}\n"));
+        let table = verdict::show(report, rows, &history, colors);
+        let end = match links.report() {
+            Some(link) => link,
+            None => format!(
+                "Kept on this machine in {} as {}; `tidemark serve` shows it, and `tidemark push` brings it to a server.",
+                local::place()?,
+                report.project.slug
+            ),
+        };
+        print(&format!("{table}{claim}\n{end}\n"))
+    }
+
+    /// Shows a job that nobody waits for.
+    fn show_job(&self, report: &Report, job: JobUuid) -> Result {
         if self.format == Format::Json {
             let json = serde_json::to_string_pretty(report)
                 .map_err(|error| Failure::new(format!("The report cannot be written as JSON ({error}).")))?;
             return print(&format!("{json}\n"));
         }
-        let colors =
-            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let host = self.connection.host.as_ref().map_or("", |host| host.as_str().trim_end_matches('/'));
-        let link = format!("{host}/v0/projects/{}/reports/{}", report.project.slug, report.uuid);
-        print(&format!("{}\n{link}\n", verdict::show(report, colors)))
+        print(&format!("The job {job} is sent; its results will be in the report {}.\n", report.uuid))
     }
 }
 

@@ -197,7 +197,7 @@ fn greet(config: &Config, address: SocketAddr) {
 }
 
 /// The database as the operator knows it, without its password.
-fn database(config: &Config) -> String {
+pub(crate) fn database(config: &Config) -> String {
     match &config.database.url {
         Some(url) => url.to_string(),
         None => config.database.file.display().to_string(),
@@ -205,18 +205,25 @@ fn database(config: &Config) -> String {
 }
 
 fn cannot_open(database: &str, error: &Error) -> Failure {
-    let reason = match error {
+    match why_not_open(error) {
+        Ok(reason) => Failure::new(format!(
+            "The server cannot start with {database}: {reason}; check that database, or choose another with --database or --data-dir."
+        )),
+        Err(failure) => failure,
+    }
+}
+
+/// Why a database cannot be opened, as a clause, unless it is a setting that is wrong.
+pub(crate) fn why_not_open(error: &Error) -> Result<String> {
+    match error {
         Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
             match source.downcast_ref::<ConfigError>() {
-                Some(sentence) => return Failure::new(sentence.to_string()),
-                None => causes(source.as_ref()),
+                Some(sentence) => Err(Failure::new(sentence.to_string())),
+                None => Ok(causes(source.as_ref())),
             }
         }
-        _ => "the database does not answer".to_owned(),
-    };
-    Failure::new(format!(
-        "The server cannot start with {database}: {reason}; check that database, or choose another with --database or --data-dir."
-    ))
+        _ => Ok("the database does not answer".to_owned()),
+    }
 }
 
 /// The two signals that ask a program to stop.

@@ -38,6 +38,8 @@ pub(crate) struct Build {
     pub(crate) pull_request: Option<u64>,
     /// Whether the pull request comes from another repository.
     pub(crate) fork: bool,
+    /// The repository that a pull request comes from, with its owner, where it is said.
+    pub(crate) head: Option<String>,
 }
 
 /// What the system that we run on builds, if we run on one. `event` reads the document that Actions leave in a file.
@@ -55,11 +57,21 @@ impl Build {
     /// number of its pull request.
     pub(crate) fn branch_name(&self) -> Option<String> {
         let branch = self.branch.as_deref()?;
-        match self.pull_request.filter(|_| self.fork) {
-            Some(number) => Some(format!("pull/{number}/{branch}")),
-            None => Some(branch.to_owned()),
+        match (self.pull_request, &self.head) {
+            _ if !self.fork => Some(branch.to_owned()),
+            (Some(number), _) => Some(name_of_fork(branch, number)),
+            // A workflow that follows another is not told the number.
+            (None, Some(head)) => {
+                Some(format!("fork/{}/{branch}", head.split('/').next().unwrap_or_default()))
+            }
+            (None, None) => Some(format!("fork/{branch}")),
         }
     }
+}
+
+/// What a branch of a fork is called by the number of its pull request.
+pub(crate) fn name_of_fork(branch: &str, number: u64) -> String {
+    format!("pull/{number}/{branch}")
 }
 
 fn actions(environment: &Environment, event: &Value) -> Build {
@@ -76,6 +88,7 @@ fn actions(environment: &Environment, event: &Value) -> Build {
             hash: text("/workflow_run/head_sha"),
             pull_request: number,
             fork: head.is_some() && head != repository(),
+            head,
         };
     }
     if let Some(branch) = get("GITHUB_HEAD_REF") {
@@ -88,6 +101,7 @@ fn actions(environment: &Environment, event: &Value) -> Build {
             hash: text("/pull_request/head/sha").or_else(|| get("GITHUB_SHA")),
             pull_request: number.or_else(|| merge?.split('/').next()?.parse().ok()),
             fork: head.is_some() && head != repository(),
+            head,
         };
     }
     let branch = environment.get("GITHUB_REF").and_then(|name| name.strip_prefix("refs/heads/"));
@@ -103,6 +117,7 @@ fn gitlab(environment: &Environment, _: &Value) -> Build {
         hash: get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").or_else(|| get("CI_COMMIT_SHA")),
         pull_request: environment.get("CI_MERGE_REQUEST_IID").and_then(|number| number.parse().ok()),
         fork: source.is_some() && source != get("CI_MERGE_REQUEST_PROJECT_ID"),
+        head: None,
     }
 }
 
@@ -115,6 +130,7 @@ fn bitbucket(environment: &Environment, _: &Value) -> Build {
         pull_request: environment.get("BITBUCKET_PR_ID").and_then(|number| number.parse().ok()),
         // Its pipelines do not run for forks.
         fork: false,
+        head: None,
     }
 }
 
@@ -133,6 +149,7 @@ fn circle(environment: &Environment, _: &Value) -> Build {
         hash: get("CIRCLE_SHA1"),
         pull_request: number,
         fork: environment.get("CIRCLE_PR_USERNAME").is_some(),
+        head: None,
     }
 }
 
@@ -152,6 +169,7 @@ fn buildkite(environment: &Environment, _: &Value) -> Build {
         hash: get("BUILDKITE_COMMIT"),
         pull_request: number,
         fork,
+        head: None,
     }
 }
 
@@ -171,6 +189,7 @@ fn azure(environment: &Environment, _: &Value) -> Build {
             .find_map(|name| environment.get(name))
             .and_then(|number| number.parse().ok()),
         fork: environment.is_set("SYSTEM_PULLREQUEST_ISFORK"),
+        head: None,
     }
 }
 
@@ -189,6 +208,7 @@ fn jenkins(environment: &Environment, _: &Value) -> Build {
         hash: get("GIT_COMMIT"),
         pull_request,
         fork: environment.get("CHANGE_FORK").is_some(),
+        head: None,
     }
 }
 

@@ -43,6 +43,10 @@ impl Client {
         self.call("POST", path, &body.to_string())
     }
 
+    pub(crate) fn patch(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+        self.call("PATCH", path, &body.to_string())
+    }
+
     fn call(&mut self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());

@@ -2,16 +2,32 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod action;
 mod backup;
+mod ci;
 mod client;
+mod code_host;
+mod compare;
+mod completions;
 mod context;
 mod crash;
 mod database;
 mod demo;
+mod desk;
 mod full_disk;
+mod import;
+mod init;
+mod job;
+mod local;
+mod login;
+mod manifest;
+mod mock;
+mod noise;
 mod parse;
 mod process;
+mod push;
 mod report;
+mod resource;
 mod run;
 mod serve;
 mod storm;

@@ -12,21 +12,26 @@ use tempfile::TempDir;
 use crate::{
     client::Client,
     context::{git, in_folder, repository},
-    process::Server,
+    process::{Server, tidemark},
 };
 
+/// Where people reach the server.
+const CONSOLE: &str = "https://tidemark.example.com";
+
 /// A server with a project, and a folder to run in.
-struct Lab {
-    server: Server,
-    token: String,
+pub(crate) struct Lab {
+    pub(crate) server: Server,
+    pub(crate) token: String,
     folder: TempDir,
 }
 
 impl Lab {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let mut server = Server::start(&data);
+        let mut serve = tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+        serve.arg(&data).env("TIDEMARK_CONSOLE__URL", CONSOLE);
+        let mut server = Server::spawn(&mut serve);
         let mut client = Client::connect(&server);
         client.sign_up("Ada", &data);
         let (status, answer) =
@@ -38,12 +43,12 @@ impl Lab {
         Self { server, token, folder }
     }
 
-    fn work(&self) -> std::path::PathBuf {
+    pub(crate) fn work(&self) -> std::path::PathBuf {
         self.folder.path().join("work")
     }
 
     /// The command, away from CI and from any repository around the tests.
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = in_folder(&self.work());
         command.env("GIT_CEILING_DIRECTORIES", self.folder.path()).stdin(Stdio::null());
         command.env("TIDEMARK_HOST", format!("http://{}", self.server.address));
@@ -52,19 +57,19 @@ impl Lab {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
     /// Runs and answers the report.
-    fn report(&self, command: &mut Command) -> Value {
+    pub(crate) fn report(&self, command: &mut Command) -> Value {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// How many reports the project has.
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let mut client = Client::connect_as(&self.server, &self.token);
         let (status, list) = client.get("/v0/projects/lab/reports?per_page=255").unwrap();
         assert_eq!(status, 200, "{list}");
@@ -72,16 +77,16 @@ impl Lab {
     }
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
 /// A shell command that prints results.
-fn printing(results: &Value) -> String {
+pub(crate) fn printing(results: &Value) -> String {
     format!("printf %s '{results}'")
 }
 
-fn latency(value: f64) -> String {
+pub(crate) fn latency(value: f64) -> String {
     printing(&json!({ "sort": { "latency": { "value": value } } }))
 }
 
@@ -126,18 +131,22 @@ fn the_verdict_comes_with_the_second_run() {
     let cells = |line: usize| -> Vec<&str> {
         lines[line].iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect()
     };
-    assert_eq!(cells(0), ["Verdict", "Benchmark", "Measure", "Value", "Baseline", "Change", "Limit"]);
+    assert_eq!(
+        cells(0),
+        ["Verdict", "Benchmark", "Measure", "Value", "Baseline", "Change", "Limit", "History"]
+    );
     assert_eq!(
         cells(1),
-        ["regression", "sort", "Latency", "4.100 µs", "2.050 µs", "+100.00 %", "≤ 2.255 µs"]
+        ["regression", "sort", "Latency", "4.100 µs", "2.050 µs", "+100.00 %", "≤ 2.255 µs", "▁▁█"]
     );
-    assert_eq!(cells(2), ["pass", "find", "Latency", "900 µs", "1 ms", "-10.00 %", "≤ 1.100 ms"]);
+    assert_eq!(cells(2), ["pass", "find", "Latency", "900 µs", "1 ms", "-10.00 %", "≤ 1.100 ms", "██▁"]);
     assert!(shown.contains("\n1 regression, 1 pass, 1 without a threshold.\n"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    // The link at the end is one that works.
+    // The link at the end is to the report.
     let link = shown.lines().last().unwrap();
-    let path = link.strip_prefix(&format!("http://{}", lab.server.address)).unwrap();
-    let (status, report) = Client::connect_as(&lab.server, &lab.token).get(path).unwrap();
+    let report = link.strip_prefix(&format!("{CONSOLE}/perf/lab/reports/")).unwrap();
+    let path = format!("/v0/projects/lab/reports/{report}");
+    let (status, report) = Client::connect_as(&lab.server, &lab.token).get(&path).unwrap();
     assert_eq!((status, &report["counts"]["alerts"]["total"]), (200, &json!(1)));
     // Without the flag an alert is no failure.
     let fourth = lab.run(&["--branch", "main", &latency(9_000.0)]);
@@ -198,7 +207,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
     assert!(!lab.work().join("ran").exists(), "who is not there is noticed before the benchmarks run");
     let output = lab.command(&[&good]).env("TIDEMARK_HOST", "").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("tidemark serve"), "{output:?}");
+    assert!(text(&output.stderr).contains("no server that it is for"), "{output:?}");
 }
 
 #[test]
@@ -290,4 +299,52 @@ fn a_project_is_made_after_the_repository() {
     let (first, second) = (run(), run());
     assert_eq!(first["project"]["name"], "widget");
     assert_eq!(first["project"]["uuid"], second["project"]["uuid"]);
+}
+
+#[test]
+fn build_times_and_sizes_are_measured() {
+    let lab = Lab::open();
+    for (file, size) in [("a/app", 3), ("b/app", 5), ("lib", 7)] {
+        let path = lab.work().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x".repeat(size)).unwrap();
+    }
+    let measured = |arguments: &[&str]| {
+        let mut command = lab.command(&["--json", "--quiet", "--branch", "main"]);
+        let report = lab.report(command.args(arguments));
+        let results =
+            report["results"].as_array().unwrap().iter().flat_map(|results| results.as_array().unwrap());
+        let mut found: Vec<(String, String, f64)> = Vec::new();
+        for result in results {
+            for measure in result["measures"].as_array().unwrap() {
+                let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+                let value = measure["metric"]["value"].as_f64().unwrap();
+                found.push((name(&result["benchmark"]), name(&measure["measure"]), value));
+            }
+        }
+        found
+    };
+    let size = |file: &str, size: f64| (file.to_owned(), "File Size".to_owned(), size);
+    // Files of the same name are told apart by their paths.
+    let files = ["--file-size", "a/app", "--file-size", "b/app", "--file-size", "lib"];
+    assert_eq!(measured(&files), [size("a/app", 3.0), size("b/app", 5.0), size("lib", 7.0)]);
+    let both = measured(&[
+        "--build-time",
+        "--file-size",
+        "new",
+        "--adapter",
+        "go_bench",
+        "sleep 0.2; printf ab > new",
+    ]);
+    assert_eq!(both[0], size("new", 2.0));
+    assert_eq!((both[1].0.as_str(), both[1].1.as_str()), ("sleep 0.2; printf ab > new", "Build Time"));
+    assert!((0.2..20.0).contains(&both[1].2), "{both:?}");
+    let times = measured(&["--build-time", "--iter", "2", "--", "sleep", "0.01"]);
+    assert_eq!(times.len(), 2);
+    assert_eq!(times[0].0, "sleep 0.01");
+    let missing = lab.run(&["--branch", "main", "--file-size", "missing"]);
+    assert_eq!(missing.status.code(), Some(1), "{missing:?}");
+    // What scripts of long ago say is taken and has no meaning.
+    let old = ["--no-hash", "--else-branch", "--file-size", "lib"];
+    assert_eq!(measured(&old), [size("lib", 7.0)]);
 }

@@ -2,15 +2,26 @@
 //! elsewhere.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    sync::{Arc, mpsc},
     thread,
+    time::{Duration, Instant},
 };
 
-use crate::failure::{Exit, Failure, Result};
+use crate::{
+    failure::{Exit, Failure, Result},
+    manifest::Given,
+    progress::{self, Progress},
+};
 
+/// The variable that tells the command which side of a comparison it runs for.
+pub(crate) const SIDE: &str = "TIDEMARK_SIDE";
 /// How much of what it prints is taken at once.
 const CHUNK: usize = 1 << 16;
+/// How long it is waited for the rest of its messages once it has ended; what it left running may hold them open.
+const REST: Duration = Duration::from_secs(2);
 
 /// The command and how it is started.
 #[derive(clap::Args)]
@@ -27,12 +38,17 @@ pub(crate) struct Benchmark {
     /// The command that runs the benchmarks: one word is for the shell, several are a program and its arguments
     #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
+    /// Where it is run; here if not given.
+    #[arg(skip)]
+    folder: Option<PathBuf>,
 }
 
 /// How a command ended.
 pub(crate) struct Ended {
     /// What it wrote to standard output.
     pub(crate) output: Vec<u8>,
+    /// How long it took.
+    pub(crate) elapsed: Duration,
     /// Why it counts as failed, if it does.
     pub(crate) failure: Option<String>,
 }
@@ -43,40 +59,79 @@ impl Benchmark {
         !self.command.is_empty()
     }
 
+    /// The words of the command.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.command
+    }
+
+    /// Whether it is to be run by a shell of the user's choice.
+    pub(crate) fn names_shell(&self) -> bool {
+        self.shell.is_some() || self.flag.is_some()
+    }
+
+    /// Takes the command of the file of the repository.
+    pub(crate) fn take(&mut self, given: &Given<'_>) {
+        self.command = given.words.to_vec();
+        self.exec |= !given.is_line;
+        self.folder = Some(given.folder.to_owned());
+    }
+
+    /// Where it is run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(Path::new("."))
+    }
+
     /// Runs the command to its end. Its output is shown on standard error while it comes, unless it is to be quiet;
-    /// then what it wrote to standard error is shown only if it failed.
-    pub(crate) fn run(&self, quiet: bool) -> Result<Ended> {
+    /// then what it wrote to standard error is shown only if it failed. On a terminal, a line tells how long it takes.
+    pub(crate) fn run(&self, label: &str, quiet: bool) -> Result<Ended> {
+        self.run_in(None, label, quiet)
+    }
+
+    /// The same in another folder, for a side of a comparison.
+    pub(crate) fn run_in(&self, side: Option<(&Path, &str)>, label: &str, quiet: bool) -> Result<Ended> {
         let mut command = self.command()?;
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        if let Some((folder, name)) = side {
+            command.current_dir(folder).env(SIDE, name);
+        }
         command.stdout(Stdio::piped());
-        if quiet {
+        let is_drawn = !quiet && progress::is_possible();
+        // What writes around the line would write into it.
+        if quiet || is_drawn {
             command.stderr(Stdio::piped());
         }
         let program = command.get_program().to_string_lossy().into_owned();
+        let started = Instant::now();
         let mut child = command.spawn().map_err(|error| {
             Failure::with(
                 Exit::Benchmark,
                 format!("The benchmark command {program} cannot be started ({error})."),
             )
         })?;
-        let messages = child.stderr.take().map(|mut stderr| {
-            thread::spawn(move || {
-                let mut bytes = Vec::new();
-                let _ = stderr.read_to_end(&mut bytes);
-                bytes
-            })
-        });
-        let output = child.stdout.take().map(|stdout| collect(stdout, quiet)).transpose();
+        let progress = Arc::new(Progress::start(label, is_drawn));
+        let (sender, messages) = mpsc::sync_channel(1);
+        if let Some(stderr) = child.stderr.take() {
+            let progress = Arc::clone(&progress);
+            thread::spawn(move || sender.send(collect(stderr, (!quiet).then_some(&progress))));
+        }
+        let output =
+            child.stdout.take().map(|stdout| collect(stdout, (!quiet).then_some(&progress))).transpose();
         let status = child.wait();
+        let elapsed = started.elapsed();
         let broken =
             |error: io::Error| Failure::new(format!("The output of {program} cannot be read ({error})."));
         let (output, status) = (output.map_err(broken)?.unwrap_or_default(), status.map_err(broken)?);
         let failure = failure(status);
-        if failure.is_some()
-            && let Some(Ok(messages)) = messages.map(thread::JoinHandle::join)
+        if (failure.is_some() || is_drawn)
+            && let Ok(Ok(messages)) = messages.recv_timeout(REST)
+            && quiet
         {
-            let _ = io::stderr().write_all(&messages);
+            progress.write(&messages);
         }
-        Ok(Ended { output, failure })
+        progress.end();
+        Ok(Ended { output, elapsed, failure })
     }
 
     fn command(&self) -> Result<Command> {
@@ -101,24 +156,23 @@ impl Benchmark {
     }
 }
 
-/// Reads to the end, showing what comes.
-fn collect(mut stdout: impl Read, quiet: bool) -> io::Result<Vec<u8>> {
+/// Reads to the end, showing what comes to whoever looks.
+fn collect(mut stream: impl Read, shown: Option<&Arc<Progress>>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        match stdout.read(&mut chunk) {
+        match stream.read(&mut chunk) {
             Ok(0) => {
                 // What comes next starts on a line of its own.
-                if !quiet && !all.is_empty() && !all.ends_with(b"\n") {
-                    let _ = io::stderr().write_all(b"\n");
+                if let Some(progress) = shown.filter(|_| !all.is_empty() && !all.ends_with(b"\n")) {
+                    progress.write(b"\n");
                 }
                 return Ok(all);
             }
             Ok(length) => {
                 all.extend_from_slice(&chunk[..length]);
-                if !quiet {
-                    // Who does not look is no reason to stop.
-                    let _ = io::stderr().write_all(&chunk[..length]);
+                if let Some(progress) = shown {
+                    progress.write(&chunk[..length]);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

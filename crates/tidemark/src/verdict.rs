@@ -1,15 +1,18 @@
-//! The verdict on a report, as a table for people: what got worse comes first.
+//! The verdict on a report: what became of each metric, the worst first, and how it is told in words and in a table.
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use tidemark_api::{BoundaryLimit, MetricUuid, Report, ReportMeasure, ReportResult};
+use tidemark_api::{BoundaryLimit, MetricBoundary, MetricUuid, Report, ReportMeasure, ReportResult};
 use tidemark_stats::Worse;
 
-use crate::output::{self, Color, Column, Table};
+use crate::{
+    history::History,
+    output::{self, Color, Column, Table},
+};
 
 /// What became of a metric, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
+pub(crate) enum Verdict {
     Regression,
     Improvement,
     Pass,
@@ -27,16 +30,16 @@ const WORDS: [(Verdict, &str, &str, &str); 5] = [
 ];
 
 /// A metric of the report with its verdict.
-struct Row<'a> {
-    verdict: Verdict,
+pub(crate) struct Row<'a> {
+    pub(crate) verdict: Verdict,
     /// By how much it is worse than expected, as a share; negative if better.
     badness: f64,
-    result: &'a ReportResult,
-    measured: &'a ReportMeasure,
+    pub(crate) result: &'a ReportResult,
+    pub(crate) measured: &'a ReportMeasure,
 }
 
-/// The table and a summary.
-pub(crate) fn show(report: &Report, colors: bool) -> String {
+/// The metrics of a report, the worst first.
+pub(crate) fn rows(report: &Report) -> Vec<Row<'_>> {
     let alerts = report.alerts.iter().flatten();
     let crossed: HashMap<MetricUuid, BoundaryLimit> =
         alerts.map(|alert| (alert.metric.uuid, alert.limit)).collect();
@@ -50,7 +53,17 @@ pub(crate) fn show(report: &Report, colors: bool) -> String {
         let badness = right.badness.partial_cmp(&left.badness).unwrap_or(Ordering::Equal);
         left.verdict.cmp(&right.verdict).then(badness)
     });
-    let several = report.results.as_ref().is_some_and(|results| results.len() > 1);
+    rows
+}
+
+/// Whether a report has more than one iteration, so that its metrics have to be told apart.
+pub(crate) fn is_repeated(report: &Report) -> bool {
+    report.results.as_ref().is_some_and(|results| results.len() > 1)
+}
+
+/// The table for a terminal, and a summary.
+pub(crate) fn show(report: &Report, rows: &[Row<'_>], history: &History, colors: bool) -> String {
+    let several = is_repeated(report);
     let mut table = Table::new([
         Column::Left("Verdict"),
         Column::Left("Benchmark"),
@@ -60,16 +73,31 @@ pub(crate) fn show(report: &Report, colors: bool) -> String {
         Column::Right("Baseline"),
         Column::Right("Change"),
         Column::Right("Limit"),
+        Column::Left("History"),
     ]);
-    for row in &rows {
+    for row in rows {
         let color = match row.verdict {
             Verdict::Regression => Some(Color::Red),
             Verdict::Improvement => Some(Color::Green),
             _ => None,
         };
-        table.push_colored(color.filter(|_| colors), row.cells(several));
+        let iteration = if several { row.result.iteration.to_string() } else { String::new() };
+        table.push_colored(
+            color.filter(|_| colors),
+            [
+                row.word().to_owned(),
+                row.benchmark(),
+                iteration,
+                output::plain(row.measured.measure.name.as_str()),
+                row.value(),
+                row.baseline(),
+                row.change(),
+                row.limit(),
+                history.sparkline(row),
+            ],
+        );
     }
-    format!("{table}\n{}.\n", summary(&rows))
+    format!("{table}\n{}.\n", summary(rows))
 }
 
 impl<'a> Row<'a> {
@@ -96,21 +124,50 @@ impl<'a> Row<'a> {
         Self { verdict, badness, result, measured }
     }
 
-    fn cells(&self, several: bool) -> [String; 8] {
-        let Self { result, measured, .. } = self;
-        let units = measured.measure.units.as_str();
-        let boundary = measured.boundary.unwrap_or_default();
-        let parameters = result.variant.as_ref().map(|variant| &variant.parameters);
-        [
-            words(self.verdict).1.to_owned(),
-            output::benchmark(result.benchmark.name.as_str(), parameters),
-            if several { result.iteration.to_string() } else { String::new() },
-            output::plain(measured.measure.name.as_str()),
-            output::quantity(measured.metric.value, units),
-            boundary.baseline.map_or_else(String::new, |baseline| output::quantity(baseline, units)),
-            change(measured).map_or_else(String::new, |change| format!("{:+.2} %", change * 100.0)),
-            output::range(boundary.lower_limit, boundary.upper_limit, units),
-        ]
+    /// Whether it crossed a limit, for better or worse.
+    pub(crate) fn has_moved(&self) -> bool {
+        matches!(self.verdict, Verdict::Regression | Verdict::Improvement)
+    }
+
+    /// What its verdict is called.
+    pub(crate) fn word(&self) -> &'static str {
+        WORDS[self.verdict as usize].1
+    }
+
+    /// The benchmark with its parameters.
+    pub(crate) fn benchmark(&self) -> String {
+        let parameters = self.result.variant.as_ref().map(|variant| &variant.parameters);
+        output::benchmark(self.result.benchmark.name.as_str(), parameters)
+    }
+
+    /// The value in the unit in which it reads best.
+    pub(crate) fn value(&self) -> String {
+        output::quantity(self.measured.metric.value, self.units())
+    }
+
+    /// What was expected; empty if nothing was.
+    pub(crate) fn baseline(&self) -> String {
+        let baseline = self.boundary().baseline;
+        baseline.map_or_else(String::new, |baseline| output::quantity(baseline, self.units()))
+    }
+
+    /// How far the value is from the baseline, in percent; empty if there is none.
+    pub(crate) fn change(&self) -> String {
+        change(self.measured).map_or_else(String::new, |change| format!("{:+.2} %", change * 100.0))
+    }
+
+    /// What the value may be; empty if it may be anything.
+    pub(crate) fn limit(&self) -> String {
+        let MetricBoundary { lower_limit, upper_limit, .. } = self.boundary();
+        output::range(lower_limit, upper_limit, self.units())
+    }
+
+    fn units(&self) -> &str {
+        self.measured.measure.units.as_str()
+    }
+
+    fn boundary(&self) -> MetricBoundary {
+        self.measured.boundary.unwrap_or_default()
     }
 }
 
@@ -120,11 +177,8 @@ fn change(measured: &ReportMeasure) -> Option<f64> {
     Some((measured.metric.value - baseline) / baseline.abs()).filter(|change| change.is_finite())
 }
 
-fn words(verdict: Verdict) -> (Verdict, &'static str, &'static str, &'static str) {
-    WORDS[verdict as usize]
-}
-
-fn summary(rows: &[Row<'_>]) -> String {
+/// How many there are of each verdict, the worst first.
+pub(crate) fn summary(rows: &[Row<'_>]) -> String {
     let mut parts = Vec::new();
     for (verdict, _, one, many) in WORDS {
         match rows.iter().filter(|row| row.verdict == verdict).count() {
@@ -133,7 +187,7 @@ fn summary(rows: &[Row<'_>]) -> String {
             count => parts.push(format!("{count} {many}")),
         }
     }
-    parts.join(", ")
+    if parts.is_empty() { "Nothing was measured".to_owned() } else { parts.join(", ") }
 }
 
 #[cfg(test)]

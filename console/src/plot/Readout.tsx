@@ -1,0 +1,86 @@
+// What is said about one point of a perf plot.
+
+import { A } from "@solidjs/router";
+import { Show, type JSX } from "solid-js";
+import { change, moment, shortHash, value } from "../format";
+import { Badge } from "../ui/parts";
+import { metricUuid } from "./columns";
+import { commitUrl, placeIn, type PerfLine } from "./lines";
+
+/** Where the links of a point lead. */
+export interface Links {
+  /** A path within the project. */
+  path: (...segments: string[]) => string;
+  /** The address of what is measured. */
+  url: string | null | undefined;
+  /** Where they open: `_blank` from within a frame. */
+  target?: string | undefined;
+}
+
+export function Readout(props: { line: PerfLine; at: number; links: Links }): JSX.Element {
+  const series = () => props.line.series;
+  const place = () => placeIn(props.line, props.at);
+  const run = () => series().run[place()] as number;
+  const number = () => series().value[place()] as number;
+  const of = (numbers: Float64Array | undefined) => {
+    const found = numbers?.[place()];
+    return found === undefined || Number.isNaN(found) ? undefined : found;
+  };
+  const units = () => series().measure.units;
+  const before = () => (props.at > 0 ? props.line.y[props.at - 1] : undefined);
+  const hash = () => series().runs.hash[run()];
+  const commit = () => commitUrl(props.links.url, hash());
+  const alert = () => series().alerts.find((alert) => alert.at === place());
+  const report = () => series().runs.uuid[run()] ?? "";
+  return (
+    <>
+      <div class="row between">
+        <A class="readout-value number" target={props.links.target} href={props.links.path("metrics", metricUuid(series(), place()))}>{value(number(), units())}</A>
+        <Show when={alert()}>
+          {(alert) => <A target={props.links.target} href={props.links.path("alerts", alert().uuid)}><Badge tone={alert().status === "active" ? "alert" : "neutral"}>{alert().status === "active" ? "alert" : `alert, ${alert().status}`}</Badge></A>}
+        </Show>
+      </div>
+      <strong class="break">{series().benchmark.name}</strong>
+      <dl class="readout-facts small">
+        <Show when={before() !== undefined}>
+          <dt>To the previous</dt>
+          <dd class="number">{change(before() as number, number())}</dd>
+        </Show>
+        <Show when={of(series().baseline) !== undefined}>
+          <dt>To the baseline</dt>
+          <dd class="number">{change(of(series().baseline) as number, number())} <span class="muted">of {value(of(series().baseline) as number, units())}</span></dd>
+        </Show>
+        <Show when={of(series().lower) !== undefined && of(series().upper) !== undefined}>
+          <dt>Range</dt>
+          <dd class="number">{value(of(series().lower) as number, units())} – {value(of(series().upper) as number, units())}</dd>
+        </Show>
+        <Show when={of(series().lowerLimit) !== undefined || of(series().upperLimit) !== undefined}>
+          <dt>Limits</dt>
+          <dd class="number">{[of(series().lowerLimit), of(series().upperLimit)].map((limit) => (limit === undefined ? "none" : value(limit, units()))).join(" – ")}</dd>
+        </Show>
+        <dt>Measure</dt>
+        <dd class="break">{series().measure.name}</dd>
+        <dt>Version</dt>
+        <dd>
+          <span class="number">#{series().runs.number[run()]}</span>{" "}
+          <Show when={hash()}>
+            {(hash) => (
+              <Show when={commit()} fallback={<span class="mono">{shortHash(hash())}</span>}>
+                {(commit) => <a class="mono" href={commit()} target="_blank" rel="noreferrer">{shortHash(hash())}</a>}
+              </Show>
+            )}
+          </Show>
+        </dd>
+        <dt>Branch</dt>
+        <dd class="break">{series().branch.name}</dd>
+        <dt>Testbed</dt>
+        <dd class="break">{series().testbed.name}<Show when={series().testbed.spec}>{(spec) => <span class="muted"> ({spec().name})</span>}</Show></dd>
+        <dt>Report</dt>
+        <dd>
+          <A target={props.links.target} href={props.links.path("reports", report())}>{moment(series().runs.start[run()] as number)}</A>
+          <Show when={series().iteration[place()]}>{(iteration) => <span class="muted"> run {iteration() + 1}</span>}</Show>
+        </dd>
+      </dl>
+    </>
+  );
+}

@@ -1,0 +1,141 @@
+// Chooses among names that may be thousands: search, groups that are chosen as a whole, and only as many rows as one sees.
+
+import { createEffect, createMemo, createSignal, createUniqueId, For, Show, type JSX } from "solid-js";
+import { count, plural } from "../format";
+import { Icon } from "../ui/Icon";
+import { toast } from "../ui/Toast";
+import { matches, rows, tree, type Named, type Node } from "./tree";
+
+/** The height of a row in pixels, as in plot.css. */
+const ROW = 32;
+/** Rows beyond the edges, so that none is missing while one scrolls. */
+const SPARE = 8;
+/** So many are shown with their groups open at first. */
+const FEW = 40;
+/** When so few can be chosen, groups cannot. */
+const FEWEST = 2;
+
+export function TreePicker<T extends Named>(props: {
+  noun: string;
+  items: readonly T[] | undefined;
+  chosen: readonly string[];
+  onChoose: (chosen: readonly string[]) => void;
+  /** How many can be chosen. */
+  most?: number;
+  /** What stands beside a name. */
+  detail?: (item: T) => JSX.Element;
+  empty?: JSX.Element;
+}): JSX.Element {
+  const id = createUniqueId();
+  const [words, setWords] = createSignal("");
+  const [onlyChosen, setOnlyChosen] = createSignal(false);
+  const [turned, setTurned] = createSignal<ReadonlySet<string>>(new Set());
+  const [scroll, setScroll] = createSignal(0);
+  const chosen = createMemo(() => new Set(props.chosen));
+  const found = createMemo(() =>
+    (props.items ?? []).filter((item) => (!words().trim() || matches(item.name, words().trim())) && (!onlyChosen() || chosen().has(item.uuid))),
+  );
+  const nodes = createMemo(() => tree(found()));
+  // Few are open until they are closed, many the other way round; what is searched for is seen.
+  const isOpen = (node: Node<T>) => (Boolean(words().trim()) || onlyChosen() || (props.items?.length ?? 0) <= FEW) !== turned().has(node.path);
+  const shown = createMemo(() => rows(nodes(), isOpen));
+  const [height, setHeight] = createSignal(360);
+  const first = () => Math.max(Math.floor(scroll() / ROW) - SPARE, 0);
+  const part = createMemo(() => shown().slice(first(), first() + Math.ceil(height() / ROW) + 2 * SPARE));
+
+  const turn = (path: string) => setTurned((old) => {
+    const next = new Set(old);
+    if (!next.delete(path)) next.add(path);
+    return next;
+  });
+  const put = (items: readonly T[], isIn: boolean) => {
+    const uuids = new Set(items.map(({ uuid }) => uuid));
+    const rest = props.chosen.filter((uuid) => !uuids.has(uuid));
+    // What is chosen already keeps its place, and with it its color.
+    const next = isIn ? [...props.chosen, ...[...uuids].filter((uuid) => !chosen().has(uuid))] : rest;
+    const most = props.most ?? Infinity;
+    if (next.length <= most) props.onChoose(next);
+    // Of a few the newest choice counts, of many the first ones.
+    else if (most <= FEWEST) props.onChoose(next.slice(-most));
+    else {
+      toast(`A plot holds ${plural(most, props.noun)}: the first ones were taken.`);
+      props.onChoose(next.slice(0, most));
+    }
+  };
+  const stateOf = (items: readonly T[]): State => {
+    const some = items.reduce((sum, { uuid }) => sum + (chosen().has(uuid) ? 1 : 0), 0);
+    return some === 0 ? "none" : some === items.length ? "all" : "some";
+  };
+
+  return (
+    <div class="tree">
+      <label class="search">
+        <Icon name="search" size={16} />
+        <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
+        <input type="search" placeholder="Search" value={words()} maxLength={1024} onInput={(event) => { setWords(event.currentTarget.value); setScroll(0); }} />
+      </label>
+      <div class="tree-tools small">
+        <label class="check small">
+          <Box state={stateOf(found())} disabled={!found().length || (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(found(), isIn)} />
+          <span>{words().trim() ? `All ${count(found().length)} found` : `All ${count(props.items?.length ?? 0)}`}</span>
+        </label>
+        <span class="grow" />
+        <button type="button" class="button quiet small" aria-pressed={onlyChosen()} disabled={!props.chosen.length && !onlyChosen()} onClick={() => setOnlyChosen(!onlyChosen())}>
+          {count(props.chosen.length)} chosen
+        </button>
+        <button type="button" class="button quiet small" disabled={!props.chosen.length} onClick={() => props.onChoose([])}>Clear</button>
+      </div>
+      <div
+        class="tree-rows"
+        tabindex="0"
+        role="group"
+        aria-label={plural(2, props.noun).slice(2).replace(/^./, (letter) => letter.toUpperCase())}
+        ref={(box) => new ResizeObserver(() => setHeight(box.clientHeight || 360)).observe(box)}
+        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+      >
+        <Show when={found().length} fallback={<p class="tree-none muted small">{!props.items ? "…" : props.items.length ? `No ${props.noun} is called that.` : (props.empty ?? `There is no ${props.noun} yet.`)}</p>}>
+          <div class="tree-all" style={{ height: `${shown().length * ROW}px` }}>
+            <For each={part()}>
+              {(row, place) => {
+                const { node } = row;
+                const box = `${id}-${node.path}`;
+                return (
+                  <div class="tree-row" style={{ top: `${(first() + place()) * ROW}px`, "padding-left": `${row.depth * 18}px` }}>
+                    <Show when={!node.leaf} fallback={<span class="tree-leaf" />}>
+                      <button type="button" class="tree-turn" aria-expanded={isOpen(node)} aria-label={`The group ${node.path}`} onClick={() => turn(node.path)}>
+                        <Icon name="right" size={14} />
+                      </button>
+                    </Show>
+                    <label for={box} title={node.path}>
+                      <Box id={box} state={stateOf(node.leaves)} disabled={!node.leaf && (props.most ?? Infinity) <= FEWEST} onChange={(isIn) => put(node.leaves, isIn)} />
+                      <span class="ellipsis" classList={{ group: !node.leaf }}>{node.label}</span>
+                      <Show when={node.leaf} fallback={<span class="muted small number">{count(node.leaves.length)}</span>}>
+                        {(leaf) => <span class="muted small nowrap">{props.detail?.(leaf())}</span>}
+                      </Show>
+                    </label>
+                  </div>
+                );
+              }}
+            </For>
+          </div>
+        </Show>
+      </div>
+    </div>
+  );
+}
+
+type State = "none" | "some" | "all";
+
+/** A box with a third state. */
+function Box(props: { id?: string; state: State; disabled: boolean; onChange: (isIn: boolean) => void }): JSX.Element {
+  return (
+    <input
+      id={props.id}
+      type="checkbox"
+      ref={(box) => createEffect(() => (box.indeterminate = props.state === "some"))}
+      checked={props.state === "all"}
+      disabled={props.disabled}
+      onChange={(event) => props.onChange(event.currentTarget.checked)}
+    />
+  );
+}

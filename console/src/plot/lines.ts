@@ -1,0 +1,97 @@
+// The lines of series, and what they are called: what all have in common is said once. Pure: no DOM.
+
+import { sortedBy } from "./columns";
+import type { Found } from "./fetch";
+import type { Line, XAxis } from "./line";
+
+/** A line that knows its series. */
+export interface PerfLine extends Line {
+  series: Found;
+  /** For each point its place in the series; the same place when there is none. */
+  order: Uint32Array | undefined;
+}
+
+/** The place in the series of a point of the line. */
+export function placeIn(line: PerfLine, at: number): number {
+  return line.order ? (line.order[at] as number) : at;
+}
+
+/** The lines of series over time or over versions. The lines of the second measure go by the axis at the right. */
+export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly string[]): PerfLine[] {
+  const names = labels(all).each;
+  return all.map((series, place) => ({
+    ...geometry(series, axis),
+    id: series.id,
+    label: names[place] ?? "",
+    units: series.measure.units,
+    color: series.permutation,
+    right: series.measure.uuid !== measures[0],
+    series,
+  }));
+}
+
+type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;
+const known: Readonly<Record<XAxis, WeakMap<Float64Array, Geometry>>> = { date_time: new WeakMap(), version: new WeakMap() };
+
+/** The numbers of a line; once for each series, however many come after it. */
+function geometry(series: Found, axis: XAxis): Geometry {
+  const made = known[axis].get(series.value) ?? numbers(series, axis);
+  known[axis].set(series.value, made);
+  return made;
+}
+
+function numbers(series: Found, axis: XAxis): Geometry {
+  const { runs, run, value, alerts } = series;
+  const of = axis === "version" ? runs.number : runs.start;
+  const x = new Float64Array(run.length);
+  for (let at = 0; at < run.length; at++) x[at] = of[run[at] as number] as number;
+  const order = sortedBy(run.length, (at) => x[at] as number);
+  const pick = (column: Float64Array) => (order ? Float64Array.from(order, (at) => column[at] as number) : column);
+  const back = order && new Map(Array.from(order, (from, to) => [from, to]));
+  return {
+    x: pick(x),
+    y: pick(value),
+    lower: series.lower && pick(series.lower),
+    upper: series.upper && pick(series.upper),
+    lowerLimit: series.lowerLimit && pick(series.lowerLimit),
+    upperLimit: series.upperLimit && pick(series.upperLimit),
+    marks: alerts.map((alert) => ({ at: back?.get(alert.at) ?? alert.at, limit: alert.limit, active: alert.status === "active" })),
+    order,
+  };
+}
+
+export interface Labels {
+  /** What all have in common. */
+  shared: string[];
+  /** What is each one's own; its benchmark when nothing differs. */
+  each: string[];
+}
+
+/** What series are called beside each other. */
+export function labels(all: readonly Found[]): Labels {
+  if (!all.length) return { shared: [], each: [] };
+  const parts: ((series: Found) => string)[] = [
+    ({ benchmark, variant }) => (variant ? `${benchmark.name} ${parameters(variant.parameters)}` : benchmark.name),
+    ({ measure }) => measure.name,
+    ({ branch }) => branch.name + (all.some((other) => other.branch.uuid === branch.uuid && other.branch.head.uuid !== branch.head.uuid) ? ` @${branch.head.uuid.slice(-6)}` : ""),
+    ({ testbed }) => testbed.name + (all.some((other) => other.testbed.uuid === testbed.uuid && other.testbed.spec?.uuid !== testbed.spec?.uuid) ? ` (${testbed.spec?.name ?? "no spec"})` : ""),
+  ];
+  const texts = parts.map((part) => all.map(part));
+  const isShared = texts.map((column) => column.every((text) => text === column[0]));
+  const shared = texts.filter((_, place) => isShared[place]).map((column) => column[0] ?? "");
+  const own = texts.filter((_, place) => !isShared[place]);
+  // One line alone is named after its benchmark.
+  if (!own.length) return { shared: shared.slice(1), each: all.map((_, place) => texts[0]?.[place] ?? "") };
+  return { shared, each: all.map((_, place) => own.map((column) => column[place]).join(" · ")) };
+}
+
+function parameters(of: Readonly<Record<string, string>>): string {
+  return `(${Object.entries(of).map(([name, value]) => `${name}=${value}`).join(", ")})`;
+}
+
+/** The page of a commit, as most forges have it. */
+export function commitUrl(project: string | null | undefined, hash: string | undefined): string | undefined {
+  if (!project || !hash) return undefined;
+  const base = project.replace(/\/+$/, "").replace(/\.git$/, "");
+  return `${base}/${/\bbitbucket\./.test(base) ? "commits" : "commit"}/${hash}`;
+}

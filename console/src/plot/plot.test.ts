@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { JsonPerfMetrics } from "../api.gen";
+import { columns, metricUuid } from "./columns";
+import { extentY, isLog, line, logTicks, lowerBound, padded, ticks, upperBound } from "./line";
+import { changes, isComplete, parse, permutations, search } from "./query";
+import { matches, rows, tree } from "./tree";
+
+const named = (...names: string[]) => names.map((name) => ({ uuid: name, name }));
+
+test("names are in groups, and a group of one is none", () => {
+  const nodes = tree(named("codec/zstd/4k", "lexer", "parser::json::large", "parser::json::small", "parser::toml"));
+  assert.deepEqual(nodes.map(({ label, leaves }) => [label, leaves.length]), [["codec/zstd/4k", 1], ["lexer", 1], ["parser::", 3]]);
+  assert.deepEqual(nodes[2]?.children.map(({ label }) => label), ["json::", "toml"]);
+  assert.deepEqual(rows(nodes, (node) => node.path === "parser::").map(({ node, depth }) => `${depth} ${node.label}`), ["0 codec/zstd/4k", "0 lexer", "0 parser::", "1 json::", "1 toml"]);
+  assert.deepEqual(tree(named("a/", "::", "b::")).map(({ label }) => label), ["a/", "::", "b::"]);
+});
+
+test("a name is found by words in any order", () => {
+  assert.ok(matches("parser::JSON::large", "large json"));
+  assert.ok(!matches("parser::json", "json toml"));
+});
+
+test("thousands of names are grouped at once", () => {
+  const many = Array.from({ length: 2000 }, (_, place) => `suite_${place % 20}::case_${place}`).sort();
+  assert.equal(tree(named(...many)).length, 20);
+});
+
+test("an address is read and written the same", () => {
+  const address = "branches=b1%2Cb2&heads=%2Ch2&testbeds=t&benchmarks=x%2Cy&measures=m&start_time=5&x_axis=version&y_axis=log&upper_boundary=true&zoom=3_9&hidden=1";
+  const query = parse(Object.fromEntries(new URLSearchParams(address)));
+  assert.deepEqual(query.heads, ["", "h2"]);
+  assert.deepEqual(query.zoom, [3, 9]);
+  assert.ok(isComplete(query) && permutations(query) === 4);
+  assert.deepEqual(parse(Object.fromEntries(new URLSearchParams(search(query)))), query);
+  assert.equal(parse({ range: "version" }).x_axis, "version");
+  assert.equal(parse({ zoom: "9_3", start_time: "soon" }).zoom, undefined);
+  assert.deepEqual(changes({ heads: ["", ""], y_axis: "auto", key: true, lower_value: false }), { heads: undefined, y_axis: undefined, key: undefined, lower_value: undefined });
+});
+
+test("ticks are round, and few enough", () => {
+  assert.deepEqual(ticks([0.02, 0.53], 6), [0.1, 0.2, 0.30000000000000004, 0.4, 0.5]);
+  assert.deepEqual(ticks([0, 180e9], 4, 60e9), [0, 60e9, 120e9, 180e9]);
+  assert.deepEqual(ticks([5, 5], 4), []);
+  assert.deepEqual(logTicks([0.5, 2000], 12), [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]);
+  assert.deepEqual(logTicks([1, 1e6], 4), [1, 100, 10_000, 1e6]);
+});
+
+test("an axis is logarithmic when asked or far, and never when something is not positive", () => {
+  const of = (low: number, high: number) => ({ low, high, positive: 1 });
+  assert.ok(isLog("auto", of(1, 10)) && isLog("log", of(5, 6)));
+  assert.ok(!isLog("auto", of(1, 9.9)) && !isLog("linear", of(1, 1e6)) && !isLog("log", of(0, 5)) && !isLog("log", of(-1, 5)));
+  const [from, to] = padded(of(3, 3), false);
+  assert.ok(from < 3 && to > 3);
+  assert.equal(padded(of(0.1, 10), false)[0], 0);
+});
+
+test("an extent holds what is seen, and what is drawn with it", () => {
+  const made = { ...line({ id: "a", label: "a", units: "ns", points: [[3, 30], [1, 10], [2, null]] }), upperLimit: Float64Array.of(12, 22, NaN) };
+  assert.deepEqual([...made.x], [1, 2, 3]);
+  assert.deepEqual(extentY([made], {}, [1, 2]), { low: 10, high: 10, positive: 10 });
+  assert.equal(extentY([made], { upper_boundary: true }, [1, 2])?.high, 22);
+  assert.equal(extentY([made], {}, [1.5, 2.5]), undefined);
+  assert.equal(extentY([{ ...made, y: Float64Array.of(Infinity, 1, 2) }], {}, [1, 3])?.high, 2);
+  assert.deepEqual([lowerBound(made.x, 2), upperBound(made.x, 2), lowerBound(made.x, 9)], [1, 2, 3]);
+});
+
+test("an answer becomes columns in the order of time", () => {
+  const uuid = (digit: number) => `0${digit}9a87bc-d2db-7325-a437-1735f32c547${digit}`;
+  const metric = (digit: number, day: number, more: object = {}) => ({
+    report: uuid(digit), iteration: 0, start_time: `2026-01-0${day}T00:00:00Z`, end_time: `2026-01-0${day}T00:01:00Z`,
+    version: { number: digit, hash: null }, metric: { uuid: uuid(digit), value: digit }, ...more,
+  });
+  const alert = { uuid: uuid(9), limit: "upper", status: "active", modified: "2026-01-01T00:00:00Z" };
+  const result = { branch: {}, testbed: {}, benchmark: {}, measure: {}, metrics: [metric(1, 5), metric(2, 3, { alert, boundary: { baseline: 1.5 } })] };
+  const [series] = columns([result as unknown as JsonPerfMetrics]);
+  assert.ok(series);
+  assert.deepEqual([...series.value], [2, 1]);
+  assert.deepEqual(Array.from(series.run, (run) => series.runs.number[run]), [2, 1]);
+  assert.deepEqual([...(series.baseline ?? [])], [1.5, NaN]);
+  assert.equal(series.lower, undefined);
+  assert.equal(series.alerts[0]?.at, 0);
+  assert.equal(metricUuid(series, 0), uuid(2));
+});

@@ -1,0 +1,116 @@
+// Finds a page, a project or something in the project by a few letters: `/` or Ctrl-K. Fetched when it is first opened.
+
+import { useNavigate } from "@solidjs/router";
+import { createEffect, createMemo, createSignal, createUniqueId, For, onMount, Show, type JSX } from "solid-js";
+import { list, type JsonProject } from "../api";
+import { load } from "../load";
+import { user } from "../session";
+import { Icon, type IconName } from "./Icon";
+import type { SectionGroup } from "./Shell";
+
+interface Entry {
+  href: string;
+  label: string;
+  about: string;
+  icon: IconName;
+}
+
+const MOST = 6;
+
+export default function Palette(props: { project: JsonProject | undefined; groups: readonly SectionGroup[]; onClose: () => void }): JSX.Element {
+  const navigate = useNavigate();
+  const id = createUniqueId();
+  const [words, setWords] = createSignal("");
+  const [place, setPlace] = createSignal(0);
+  let dialog: HTMLDialogElement | undefined;
+  let field: HTMLInputElement | undefined;
+  onMount(() => {
+    dialog?.showModal();
+    field?.focus();
+  });
+
+  const pages = createMemo((): Entry[] => {
+    const own = props.groups.flatMap(({ label, sections }) => sections.map((section) => ({ href: section.href, label: section.label, about: props.project?.name ?? label ?? "Page", icon: section.icon })));
+    const me = user();
+    const known = new Set(own.map(({ href }) => href));
+    const always: Entry[] = me
+      ? [
+          { href: "/console/organizations", label: "Organizations", about: "Page", icon: "people" },
+          { href: `/console/users/${me.slug}/keys`, label: "Your keys", about: "Page", icon: "key" },
+          { href: `/console/users/${me.slug}/settings`, label: "Your settings", about: "Page", icon: "settings" },
+          { href: `/console/users/${me.slug}/help`, label: "Help", about: "Page", icon: "book" },
+          { href: "/console/api", label: "API reference", about: "Page", icon: "book" },
+          { href: "/perf", label: "Public projects", about: "Page", icon: "chart" },
+          ...(me.admin ? ([{ href: "/console/server", label: "This server", about: "Administration", icon: "server" }, { href: "/console/server/users", label: "Users", about: "Administration", icon: "people" }] as const) : []),
+        ]
+      : [{ href: "/perf", label: "Public projects", about: "Page", icon: "chart" }];
+    return [...own, ...always.filter(({ href }) => !known.has(href))];
+  });
+
+  // A letter is not worth a request for each kind.
+  const [asked, setAsked] = createSignal("");
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  createEffect(() => {
+    const next = words().trim();
+    clearTimeout(timer);
+    timer = setTimeout(() => setAsked(next), 150);
+  });
+  const found = load(
+    () => ({ search: asked(), project: props.project?.slug }),
+    async ({ search, project }, signal): Promise<Entry[]> => {
+      const query = { search, per_page: MOST };
+      const projects = list("/v0/projects", { query, signal }).then(({ rows }) => rows.map(({ slug, name }): Entry => ({ href: user() ? `/console/projects/${slug}/plots` : `/perf/${slug}/plots`, label: name, about: "Project", icon: "home" })));
+      if (!project || search.length < 2) return projects;
+      const path = { project };
+      const base = user() ? `/console/projects/${project}` : `/perf/${project}`;
+      const rows = (kind: string, about: string, icon: IconName) => ({ rows }: { rows: { slug: string; name: string }[] }) => rows.map(({ slug, name }): Entry => ({ href: `${base}/${kind}/${encodeURIComponent(slug)}`, label: name, about, icon }));
+      const all = await Promise.all([
+        projects,
+        list("/v0/projects/{project}/benchmarks", { path, query, signal }).then(rows("benchmarks", "Benchmark", "benchmark")),
+        list("/v0/projects/{project}/branches", { path, query, signal }).then(rows("branches", "Branch", "branch")),
+        list("/v0/projects/{project}/testbeds", { path, query, signal }).then(rows("testbeds", "Testbed", "testbed")),
+        list("/v0/projects/{project}/measures", { path, query, signal }).then(rows("measures", "Measure", "measure")),
+      ]);
+      return all.flat();
+    },
+  );
+  const entries = createMemo(() => {
+    const wanted = words().trim().toLowerCase();
+    const fits = ({ label, about }: Entry) => wanted.split(/\s+/).every((word) => `${label} ${about}`.toLowerCase().includes(word));
+    return [...pages().filter(fits).slice(0, wanted ? MOST : 8), ...(found() ?? []).filter(({ label }) => label.toLowerCase().includes(wanted))];
+  });
+  createEffect(() => { words(); setPlace(0); });
+  const go = (entry: Entry | undefined) => {
+    if (!entry) return;
+    props.onClose();
+    navigate(entry.href);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const all = entries().length;
+    if (step && all) {
+      setPlace((place() + step + all) % all);
+      dialog?.querySelector(`[id="${id}-${place()}"]`)?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") go(entries()[place()]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog ref={dialog} class="dialog palette" aria-label="Go to" onClose={() => props.onClose()} onPointerDown={(event) => { if (event.target === dialog) props.onClose(); }}>
+      <div class="palette-field">
+        <Icon name="search" />
+        <input ref={field} type="text" role="combobox" aria-label="Find a page or a project" aria-expanded="true" aria-controls={id} aria-autocomplete="list" aria-activedescendant={entries().length ? `${id}-${place()}` : undefined} placeholder={props.project ? `Pages, projects, and what is in ${props.project.name}` : "Pages and projects"} autocomplete="off" value={words()} onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={onKey} />
+      </div>
+      <ul class="palette-list" id={id} role="listbox" aria-label="Found">
+        <For each={entries()}>
+          {(entry, at) => (
+            <li id={`${id}-${at()}`} role="option" aria-selected={at() === place()} onPointerMove={() => setPlace(at())} onClick={() => go(entry)}>
+              <Icon name={entry.icon} /><span class="grow break">{entry.label}</span><span class="small muted ellipsis">{entry.about}</span>
+            </li>
+          )}
+        </For>
+      </ul>
+      <Show when={!entries().length}><p class="palette-none muted" role="status">{found.pending() ? "Looking…" : "Nothing has these words."}</p></Show>
+    </dialog>
+  );
+}

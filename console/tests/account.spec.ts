@@ -1,0 +1,51 @@
+import { accessible, expect, fits, signIn, test } from "./support";
+
+test("a key is made, shown once, renamed and revoked", async ({ page }, info) => {
+  await signIn(page, `Keeper ${info.project.name}`, `keeper-${info.project.name}@example.org`);
+  await page.goto(`/console/users/keeper-${info.project.name}/keys`);
+  await expect(page.getByRole("heading", { name: "No keys yet" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Create a key" }).first().click();
+  await page.getByLabel("Name").fill("laptop");
+  await accessible(page);
+  await page.getByRole("button", { name: "Create the key" }).click();
+  await expect(page.getByText(/^svc_user_\w{30}$/)).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "I have copied it" }).click();
+  await page.getByRole("link", { name: "laptop" }).click();
+  await page.getByRole("button", { name: "Change: Name" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("old laptop");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: "old laptop" })).toBeVisible();
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByText("revoked", { exact: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
+
+test("one's settings, tokens and help", async ({ page }, info) => {
+  await signIn(page, `Person ${info.project.name}`, `person-${info.project.name}@example.org`);
+  const base = `/console/users/person-${info.project.name}`;
+  await page.goto(`${base}/settings`);
+  await page.getByRole("button", { name: "Change: Name" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Somebody Else");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("button", { name: "Account of Somebody Else" })).toBeVisible();
+  await page.getByRole("combobox", { name: "Light or dark" }).selectOption("dark");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await accessible(page);
+  await fits(page);
+  await page.goto(`${base}/tokens`);
+  await expect(page.getByRole("heading", { name: "You have no tokens" })).toBeVisible();
+  await accessible(page);
+  await page.goto(`${base}/help`);
+  await expect(page.getByRole("heading", { name: "Keyboard" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.goto(`${base}/settings`);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+});

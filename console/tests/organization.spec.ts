@@ -1,0 +1,68 @@
+import { lab } from "./seed";
+import { accessible, expect, fits, test } from "./support";
+
+test("an organization is made, renamed, looked at and deleted", async ({ page }, info) => {
+  await lab(page, `Org-${info.project.name}`);
+  const name = `Team ${info.project.name}`;
+  await page.goto("/console/organizations");
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Add an organization" }).click();
+  await page.getByLabel("Name").fill(name);
+  await accessible(page);
+  await page.getByRole("button", { name: "Add the organization" }).click();
+  await expect(page).toHaveURL(/\/console\/organizations\/team-\w+\/projects/);
+
+  const base = new URL(page.url()).pathname.replace("/projects", "");
+  await page.goto(`${base}/settings`);
+  await page.getByRole("button", { name: "Change: Name" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill(`${name} renamed`);
+  await page.keyboard.press("Enter");
+  await expect(page.getByText(`${name} renamed`).first()).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.goto(`${base}/usage`);
+  await expect(page.getByText("There are no quotas")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.goto(`${base}/audit`);
+  await expect(page.getByText("organization: create")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+
+  await page.goto(`${base}/settings`);
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByRole("button", { name: "Delete" })).toBeDisabled();
+  await dialog.getByRole("textbox").fill(base.split("/").at(-1) ?? "");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(page).toHaveURL("/console/organizations");
+  await expect(page.getByRole("row")).toHaveCount(2);
+});
+
+test("somebody is invited, and the invitation is revoked", async ({ page }, info) => {
+  const { organization } = await lab(page, `Invite-${info.project.name}`);
+  await page.goto(`/console/organizations/${organization}/members`);
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await page.getByRole("link", { name: "Invite somebody" }).click();
+  await accessible(page);
+  await fits(page);
+  await page.getByLabel("E-mail address").fill(`guest-${info.project.name}@example.org`);
+  await page.getByLabel("Role").selectOption("leader");
+  await page.getByRole("button", { name: "Send the invitation" }).click();
+  const invited = page.getByRole("region", { name: "Invited" });
+  await expect(invited).toContainText("as leader");
+  await accessible(page);
+  await fits(page);
+  await invited.getByRole("button", { name: "Revoke" }).click();
+  await expect(invited).toBeHidden();
+
+  await page.getByRole("region", { name: "List of members" }).getByRole("link", { name: "Grace Hopper" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Grace Hopper" })).toBeVisible();
+  await page.getByLabel("Role").selectOption("member");
+  await expect(page.getByRole("status").filter({ hasText: /leader/ })).toBeVisible();
+  await expect(page.getByLabel("Role")).toHaveValue("leader");
+  await accessible(page);
+  await fits(page);
+});

@@ -1,0 +1,235 @@
+import { readFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { accessible, expect, fits, make, signIn, test } from "./support";
+
+const DAY = 86_400_000;
+const NAMES = ["parser::json::large", "parser::json::small", "parser::toml", "codec/zstd"];
+
+/** A project of its own with as many reports on two branches; the newest of main are slower, which is an alert. */
+async function lab(page: Page, name: string, reports: number): Promise<string> {
+  await signIn(page, "Katherine Johnson", `${name}@example.org`);
+  const { request } = page.context();
+  const [organization] = (await (await request.get("/v0/organizations")).json()) as { slug: string }[];
+  const { slug } = await make<{ slug: string }>(request, `/v0/organizations/${organization?.slug}/projects`, { name, url: "https://example.org/lab" });
+  for (let number = 0; number < reports; number++) {
+    const time = Date.now() - (reports - number) * DAY;
+    const isLate = number >= reports - 2;
+    const value = (place: number) => 1e6 * (place + 1) * (isLate ? 1.5 : 1 + (number % 3) / 100);
+    const results = Object.fromEntries(NAMES.map((name, place) => [name, {
+      latency: { value: value(place), lower_value: value(place) * 0.98, upper_value: value(place) * 1.02 },
+      throughput: { value: 4096 + number },
+    }]));
+    await make(request, `/v0/projects/${slug}/reports`, {
+      branch: number % 4 === 1 ? "feature/fast" : "main",
+      testbed: "lab-1",
+      hash: number.toString(16).padStart(40, "0"),
+      start_time: new Date(time).toISOString(),
+      end_time: new Date(time + 60_000).toISOString(),
+      results: [JSON.stringify(results)],
+      settings: { adapter: "json" },
+      thresholds: { models: { latency: { test: "percentage", min_sample_size: 2, upper_boundary: 0.2 } } },
+    });
+  }
+  return slug;
+}
+
+const legend = (page: Page) => page.getByRole("region", { name: "Legend" });
+const plot = (page: Page) => page.getByRole("group", { name: /with \d+ points/ });
+
+/** Moves the pointer along the middle of the plot until it is on a point. */
+async function hover(page: Page): Promise<void> {
+  const box = await page.locator(".u-over").boundingBox();
+  if (!box) throw new Error("There is no plot.");
+  for (let x = 0.95; x > 0.05; x -= 0.02) {
+    for (let y = 0.05; y < 1; y += 0.05) {
+      await page.mouse.move(box.x + box.width * x, box.y + box.height * y);
+      if (await page.locator(".readout").isVisible()) return;
+    }
+  }
+  throw new Error("There is no point.");
+}
+
+test("a project without reports says how to get some", async ({ page }, { project }) => {
+  const slug = await lab(page, `Blank-${project.name}`, 0);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(page.getByRole("heading", { name: "Nothing has been measured yet" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
+
+test("the first visit shows the newest report, and the address says so", async ({ page }, { project }) => {
+  const slug = await lab(page, `Visit-${project.name}`, 8);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: NAMES[0], exact: true })).toBeVisible();
+  await expect(page).toHaveURL(/branches=[\w-]{36}&.*testbeds=.*benchmarks=.*measures=.*start_time=\d+/);
+  await accessible(page);
+  await fits(page);
+  const address = page.url();
+  await page.reload();
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  expect(page.url()).toBe(address);
+});
+
+test("points are walked along by the keyboard, and listed in tables", async ({ page }, { project }) => {
+  const slug = await lab(page, `Walk-${project.name}`, 8);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await plot(page).focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowLeft");
+  await expect(page.locator(".readout")).toContainText("To the previous");
+  await expect(page.locator(".readout")).toContainText("lab-1");
+  await expect(page.locator(".readout a.mono")).toHaveAttribute("href", /^https:\/\/example\.org\/lab\/commit\/0+\w$/);
+  await expect(plot(page)).toContainText(/codec\/zstd: 6 ms, /);
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await expect(page.locator(".readout")).toBeHidden();
+
+  await page.getByText("Values as a table").click();
+  await expect(page.getByRole("region", { name: "The lines" }).getByRole("row")).toHaveCount(5);
+  await accessible(page);
+  await fits(page);
+});
+
+test("what is shown is chosen in groups, and hidden in the legend", async ({ page }, { project }) => {
+  const slug = await lab(page, `Choose-${project.name}`, 8);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await page.getByRole("checkbox", { name: /^parser::/ }).uncheck();
+  await expect(legend(page).getByRole("button", { name: "1 line" })).toBeVisible();
+  await page.getByLabel("Search benchmarks").fill("json");
+  await page.getByRole("checkbox", { name: "All 2 found" }).check();
+  await expect(legend(page).getByRole("button", { name: "3 lines" })).toBeVisible();
+  await page.getByLabel("Search benchmarks").fill("");
+  expect(await page.getByRole("checkbox", { name: /^parser::/ }).evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true);
+
+  await legend(page).getByRole("button", { name: "codec/zstd" }).click();
+  await expect(page).toHaveURL(/hidden=\d/);
+  await expect(plot(page)).toHaveAccessibleName(/2 lines/);
+  await page.reload();
+  await expect(legend(page).getByRole("button", { name: "codec/zstd" })).toHaveAttribute("aria-pressed", "false");
+  await legend(page).getByRole("button", { name: "Show all" }).click();
+
+  await page.getByRole("tab", { name: /^Measures/ }).click();
+  await page.getByRole("checkbox", { name: /^Throughput/ }).check();
+  await expect(legend(page).getByRole("button", { name: "6 lines" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("tab", { name: /^Branches/ }).click();
+  await page.getByRole("checkbox", { name: "feature/fast" }).check();
+  await expect(legend(page)).toContainText("feature/fast");
+  await fits(page);
+
+  await page.getByRole("tab", { name: /^Testbeds/ }).click();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect(page.getByRole("heading", { name: "Choose what to see" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("button", { name: "Show the newest report instead" }).click();
+  await expect(legend(page)).toContainText("lab-1");
+});
+
+test("the axes, the limits and the zoom are in the address", async ({ page }, { project }) => {
+  const slug = await lab(page, `Axes-${project.name}`, 8);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await page.getByRole("button", { name: "Upper limits" }).click();
+  await page.getByRole("button", { name: "Log" }).click();
+  await expect(page).toHaveURL(/upper_boundary=true/);
+  await expect(page).toHaveURL(/y_axis=log/);
+  await plot(page).focus();
+  await page.keyboard.press("+");
+  await expect(page).toHaveURL(/zoom=\d+_\d+/);
+  await page.getByRole("button", { name: "Reset zoom" }).click();
+  await expect(page).not.toHaveURL(/zoom=/);
+  if (project.name === "desktop") {
+    const box = await page.locator(".u-over").boundingBox();
+    if (!box) throw new Error("There is no plot.");
+    const drag = async (from: number, to: number) => {
+      await page.mouse.move(box.x + box.width * from, box.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 6 });
+      await page.mouse.up();
+    };
+    const zoom = () => /zoom=(\d+)/.exec(page.url())?.[1];
+    await drag(0.5, 0.9);
+    await expect(page).toHaveURL(/zoom=/);
+    const before = zoom();
+    await page.keyboard.down("Shift");
+    await drag(0.3, 0.6);
+    await page.keyboard.up("Shift");
+    await expect.poll(zoom).not.toBe(before);
+    expect(Number(zoom())).toBeLessThan(Number(before));
+    await page.getByRole("button", { name: "Reset zoom" }).click();
+    await hover(page);
+    await expect(page.locator(".readout")).toContainText("To the baseline");
+  }
+  await page.getByRole("button", { name: "Version" }).click();
+  await expect(page).toHaveURL(/x_axis=version/);
+  await page.getByLabel("To", { exact: true }).fill("2020-01-02");
+  await page.getByLabel("From", { exact: true }).fill("2020-01-01");
+  await expect(page.getByRole("heading", { name: "No data here" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("button", { name: "Show all time" }).click();
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+});
+
+test("a plot is pinned, changed, shared and downloaded", async ({ page }, { project }) => {
+  const slug = await lab(page, `Pin-${project.name}`, 6);
+  await page.goto(`/console/projects/${slug}/perf`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await page.getByRole("button", { name: "Pin", exact: true }).click();
+  await page.getByLabel("Title").fill("All of the lab");
+  await accessible(page);
+  await page.getByRole("button", { name: "Pin the plot" }).click();
+  await expect(page.getByRole("heading", { name: "All of the lab" })).toBeVisible();
+  await expect(page).toHaveURL(/plot=[\w-]{36}/);
+  await page.getByRole("button", { name: "Log" }).click();
+  await page.getByRole("button", { name: "Update pin" }).click();
+  await page.getByLabel("Title").fill("The lab");
+  await page.getByRole("button", { name: "Update the plot" }).click();
+  await expect(page.getByRole("heading", { name: "The lab" })).toBeVisible();
+  const [pinned] = (await (await page.context().request.get(`/v0/projects/${slug}/plots`)).json()) as { uuid: string; y_axis: string }[];
+  expect(pinned?.y_axis).toBe("log");
+  await page.goto(`/console/projects/${slug}/perf?plot=${pinned?.uuid}`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await expect(page).toHaveURL(/y_axis=log/);
+
+  await page.getByRole("button", { name: "Share" }).click();
+  await expect(page.getByRole("dialog")).toContainText("iframe");
+  await expect.poll(() => page.getByAltText(/^Preview/).evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0);
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Close" }).click();
+
+  for (const [name, ending] of [["Picture (PNG)", "png"], ["Drawing (SVG)", "svg"], ["Values (CSV)", "csv"]] as const) {
+    await page.getByRole("button", { name: "Download" }).click();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name }).click()]);
+    expect(download.suggestedFilename()).toBe(`${slug}-perf.${ending}`);
+    const content = readFileSync(await download.path());
+    if (ending === "png") expect(content.subarray(1, 4).toString()).toBe("PNG");
+    if (ending === "svg") expect(content.toString()).toContain("<svg");
+    if (ending === "csv") expect(content.toString().trim().split("\r\n").length).toBeGreaterThan(NAMES.length);
+  }
+});
+
+test("everybody sees a public project, its index and its frames, without an account", async ({ page }, { project }) => {
+  const slug = await lab(page, `Open-${project.name}`, 5);
+  await page.context().clearCookies();
+  await page.goto("/perf");
+  await page.getByLabel("Search projects").fill(`Open-${project.name}`);
+  await expect(page.getByRole("link", { name: `Open-${project.name}` })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.goto(`/perf/${slug}`);
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Pin", exact: true })).toBeHidden();
+  const { search } = new URL(page.url());
+  const answer = await page.goto(`/perf/${slug}/embed${search}&embed_title=In+a+frame`);
+  expect(answer?.headers()["content-security-policy"]).toContain("frame-ancestors *");
+  await expect(page.getByRole("heading", { name: "In a frame" })).toBeVisible();
+  await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  await expect(page.getByRole("navigation")).toHaveCount(0);
+  await accessible(page);
+  await fits(page);
+  await page.goto("/perf/there-is-no-such/embed");
+  await expect(page.getByRole("heading", { name: "There is no such plot" })).toBeVisible();
+});

@@ -1,0 +1,144 @@
+//! Requests as values: where they go, what they bring, and which type answers them. Sending them is up to the client.
+
+use std::{fmt::Display, marker::PhantomData};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::Error;
+
+/// What stands for itself in a path and a query.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A request that is answered with a `T`.
+#[derive(Debug)]
+pub struct Request<T> {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) body: Option<Vec<u8>>,
+    /// Whether it does no harm if it arrives twice.
+    pub(crate) repeatable: bool,
+    answer: PhantomData<fn() -> T>,
+}
+
+// Not derived: that would ask for answers that can be cloned.
+impl<T> Clone for Request<T> {
+    fn clone(&self) -> Self {
+        let Self { method, path, body, repeatable, answer } = self;
+        Self { method, path: path.clone(), body: body.clone(), repeatable: *repeatable, answer: *answer }
+    }
+}
+
+impl<T> Request<T> {
+    fn new(method: &'static str, segments: &[&dyn Display]) -> Self {
+        let mut path = "/v0".to_owned();
+        for segment in segments {
+            path.push('/');
+            path.extend(utf8_percent_encode(&segment.to_string(), PLAIN));
+        }
+        Self { method, path, body: None, repeatable: method != "POST", answer: PhantomData }
+    }
+
+    pub(crate) fn get(segments: &[&dyn Display]) -> Self {
+        Self::new("GET", segments)
+    }
+
+    pub(crate) fn post(segments: &[&dyn Display], body: &impl Serialize) -> Self {
+        Self::new("POST", segments).with(body)
+    }
+
+    pub(crate) fn put(segments: &[&dyn Display], body: &impl Serialize) -> Self {
+        Self::new("PUT", segments).with(body)
+    }
+
+    pub(crate) fn patch(segments: &[&dyn Display], body: &impl Serialize) -> Self {
+        Self::new("PATCH", segments).with(body)
+    }
+
+    pub(crate) fn delete(segments: &[&dyn Display]) -> Self {
+        Self::new("DELETE", segments)
+    }
+
+    /// Adds the fields of a flat structure to the query; those that are `None` are left out.
+    #[must_use]
+    pub fn query(mut self, query: &impl Serialize) -> Self {
+        let text =
+            serde_urlencoded::to_string(query).expect("a query is a flat structure of words and numbers");
+        if !text.is_empty() {
+            self.path.push(if self.path.contains('?') { '&' } else { '?' });
+            self.path.push_str(&text);
+        }
+        self
+    }
+
+    /// The same request, which the server recognizes when it arrives again.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    fn with(mut self, body: &impl Serialize) -> Self {
+        self.body = Some(serde_json::to_vec(body).expect("the types of the contract are written as JSON"));
+        self
+    }
+}
+
+/// An answer as the server gave it.
+#[derive(Clone, Debug)]
+pub struct Answer<T> {
+    pub(crate) bytes: Vec<u8>,
+    /// How many items there are in all, if it is a page of a list.
+    pub total: Option<u64>,
+    /// How many permutations were asked for, if it does not have all of them.
+    pub truncated: Option<u64>,
+    pub(crate) kind: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Answer<T> {
+    /// The value that was answered.
+    pub fn read(&self) -> Result<T, Error> {
+        let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
+        serde_json::from_slice(text).map_err(|error| strange(&error))
+    }
+}
+
+impl<T> Answer<T> {
+    /// The JSON that was answered; `null` if there is none.
+    pub fn json(&self) -> Result<&str, Error> {
+        if self.bytes.is_empty() {
+            return Ok("null");
+        }
+        serde_json::from_slice::<&RawValue>(&self.bytes).map(RawValue::get).map_err(|error| strange(&error))
+    }
+}
+
+fn strange(error: &serde_json::Error) -> Error {
+    Error::Strange { reason: format!("its answer is not what this program knows ({error})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{BranchFilter, Page, ProjBranchesSort};
+
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_one() {
+        let request = Request::<()>::get(&[&"projects", &"../a b/c?d#e%", &"é"]);
+        assert_eq!(request.path, "/v0/projects/..%2Fa%20b%2Fc%3Fd%23e%25/%C3%A9");
+    }
+
+    #[test]
+    fn a_query_has_what_is_given() {
+        let filter = BranchFilter {
+            name: Some("a&b=c".parse().unwrap()),
+            sort: Some(ProjBranchesSort::Name),
+            archived: Some(true),
+            search: None,
+        };
+        let request = Request::<()>::get(&[&"x"]).query(&filter).query(&Page::default());
+        assert_eq!(request.path, "/v0/x?name=a%26b%3Dc&archived=true&sort=name&page=1&per_page=8");
+    }
+}

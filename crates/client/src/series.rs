@@ -1,0 +1,56 @@
+//! Metrics over time, with no more of them than their values.
+
+use serde::Deserialize;
+use tidemark_api::{BenchmarkUuid, MeasureUuid, PerfQuery, ReportUuid, ResourceId, VariantUuid};
+
+use crate::{Client, Error, Request};
+
+/// The values of one series, from the oldest to the newest.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The benchmark.
+    pub benchmark: BenchmarkUuid,
+    /// The variant of the benchmark, if it was run with parameters.
+    pub variant: Option<VariantUuid>,
+    /// The measure.
+    pub measure: MeasureUuid,
+    /// The values, each with the report that brought it.
+    pub values: Vec<(ReportUuid, f64)>,
+}
+
+/// Asks for no more than the values of many series; all else that an answer has is passed over.
+pub fn values(client: &Client, project: &ResourceId, query: &PerfQuery) -> Result<Vec<Series>, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        results: Vec<Found>,
+    }
+    #[derive(Deserialize)]
+    struct Found {
+        benchmark: Named<BenchmarkUuid>,
+        variant: Option<Named<VariantUuid>>,
+        measure: Named<MeasureUuid>,
+        metrics: Vec<Point>,
+    }
+    #[derive(Deserialize)]
+    struct Named<T> {
+        uuid: T,
+    }
+    #[derive(Deserialize)]
+    struct Point {
+        report: ReportUuid,
+        metric: Value,
+    }
+    #[derive(Deserialize)]
+    struct Value {
+        value: f64,
+    }
+    let request = Request::<Answer>::get(&[&"projects", project, &"perf"]).query(query);
+    let answer = client.send(&request)?;
+    let series = answer.results.into_iter().map(|found| Series {
+        benchmark: found.benchmark.uuid,
+        variant: found.variant.map(|variant| variant.uuid),
+        measure: found.measure.uuid,
+        values: found.metrics.into_iter().map(|point| (point.report, point.metric.value)).collect(),
+    });
+    Ok(series.collect())
+}

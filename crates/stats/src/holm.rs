@@ -1,0 +1,32 @@
+//! Holm's correction: what a probability is worth when it is one of many.
+
+/// The probabilities corrected for their number, each in its place.
+///
+/// S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
+/// Whoever takes those at most α for real finds something where there is nothing in at most a share α of all cases,
+/// however the tests depend on each other.
+pub(crate) fn adjusted(probabilities: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|left, right| probabilities[*left].total_cmp(&probabilities[*right]));
+    let mut adjusted = vec![0.0; probabilities.len()];
+    let mut highest: f64 = 0.0;
+    for (place, index) in order.into_iter().enumerate() {
+        let left = (probabilities.len() - place) as f64;
+        highest = highest.max((probabilities[index] * left).min(1.0));
+        adjusted[index] = highest;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::adjusted;
+
+    /// As `p.adjust(p, "holm")` of R has it.
+    #[test]
+    fn the_smallest_counts_for_all_the_largest_for_itself() {
+        assert_eq!(adjusted(&[0.25, 0.0625, 0.5, 0.03125]), [0.5, 0.1875, 0.5, 0.125]);
+        assert_eq!(adjusted(&[0.75, 0.5]), [1.0, 1.0]);
+        assert_eq!(adjusted(&[]), [0.0; 0]);
+    }
+}

@@ -1,0 +1,332 @@
+//! What code hosts are told about a run: which ones, with what, and when. How each of them wants it stands in the file of
+//! its name; what is said, in `comment.rs`.
+
+pub(crate) mod comment;
+mod github;
+mod gitlab;
+mod host;
+pub(crate) mod links;
+pub(crate) mod markup;
+
+use std::{
+    env,
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    process,
+    sync::Arc,
+    thread,
+};
+
+use tidemark_api::{GitHash, JobCallback, Report, Slug};
+
+pub(crate) use self::host::Patience;
+use self::{
+    comment::Comment,
+    github::{Conclusion, GitHub},
+    gitlab::GitLab,
+    links::Links,
+    markup::{Block, Dialect, Span},
+};
+use crate::{
+    context::{Context, Environment},
+    failure::{Exit, Failure, Result},
+    verdict::{Row, Verdict},
+};
+
+/// Whom to tell about a run.
+#[derive(clap::Args)]
+pub(crate) struct CiFlags {
+    /// On GitHub Actions: a check on the commit, a comment on the pull request and a summary of the job, with this token
+    #[arg(long, value_name = "TOKEN", env = "TIDEMARK_GITHUB_TOKEN", hide_env_values = true)]
+    github_actions: Option<String>,
+    /// On GitLab CI: a note on the merge request, with this token
+    #[arg(long, value_name = "TOKEN", env = "TIDEMARK_GITLAB_TOKEN", hide_env_values = true)]
+    gitlab: Option<String>,
+    /// Write the regressions to this file as a report on code quality for GitLab
+    #[arg(long, value_name = "FILE")]
+    gitlab_code_quality: Option<PathBuf>,
+    /// Write the metrics to this file as a metrics report for GitLab, which is OpenMetrics
+    #[arg(long, value_name = "FILE")]
+    gitlab_metrics: Option<PathBuf>,
+    /// Write the report to this file as Markdown, for other systems
+    #[arg(long, value_name = "FILE")]
+    ci_markdown: Option<PathBuf>,
+    /// Comment only if there is a threshold, and say nothing of measures without one
+    #[arg(long)]
+    ci_only_thresholds: bool,
+    /// Comment only once something has become better or worse
+    #[arg(long)]
+    ci_only_on_alert: bool,
+    /// Link to the public pages also of a private project
+    #[arg(long)]
+    pub(crate) ci_public_links: bool,
+    /// What tells this run from others of the same project, in the comment and the check
+    #[arg(long, value_name = "ID")]
+    ci_id: Option<String>,
+    /// The number of the pull request; found out when not given
+    #[arg(long, value_name = "NUMBER")]
+    ci_number: Option<u64>,
+    /// For a job that nobody waits for: the token with which the server tells the code host how it ended
+    #[arg(long, value_name = "TOKEN", env = "TIDEMARK_CALLBACK_TOKEN", hide_env_values = true)]
+    callback_token: Option<String>,
+    #[arg(long, hide = true)]
+    ci_i_am_vulnerable_to_pwn_requests: bool,
+}
+
+/// What a run does that matters to those who are told of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    /// Whether it runs a command on this machine.
+    pub(crate) runs_command: bool,
+    /// Whether it does not wait for the end of its job.
+    pub(crate) is_detached: bool,
+}
+
+/// What tells one run of a pull request from another.
+pub(crate) struct Subject<'a> {
+    /// Whether the testbed was chosen, and not found out.
+    pub(crate) names_testbed: bool,
+    /// What is measured besides what tools print, such as `-build_time`.
+    pub(crate) suffix: &'a str,
+}
+
+/// A run whose end code hosts wait for.
+pub(crate) struct Session<'a> {
+    flags: &'a CiFlags,
+    github: Option<Arc<GitHub>>,
+    has_checks: bool,
+    gitlab: Option<GitLab>,
+    summary: Option<PathBuf>,
+}
+
+impl CiFlags {
+    /// Refuses what cannot work or is not safe, before anything is done.
+    pub(crate) fn check(&self, environment: &Environment, context: &Context, kind: Kind) -> Result {
+        let tokens = [
+            ("--github-actions", &self.github_actions),
+            ("--gitlab", &self.gitlab),
+            ("--callback-token", &self.callback_token),
+        ];
+        for (flag, token) in tokens {
+            let Some(token) = token else { continue };
+            if token.trim().is_empty() {
+                return Err(usage(format!(
+                    "The token of {flag} is empty; give one, or leave the flag out. Secrets are empty in the pull requests \
+                     of forks."
+                )));
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(usage(format!("The token of {flag} has characters that no token has.")));
+            }
+        }
+        let tells = self.github_actions.is_some() || self.gitlab.is_some();
+        if tells && kind.is_detached && self.callback_token.is_none() {
+            return Err(usage(
+                "Nobody waits for the end of a detached job, and the token of this workflow ends with it; give the server a \
+                 token of its own with --callback-token, or leave --detach out.",
+            ));
+        }
+        if self.github_actions.is_some() && !self.ci_i_am_vulnerable_to_pwn_requests {
+            github::guard(environment, context, kind.runs_command)?;
+        }
+        Ok(())
+    }
+
+    /// Completes what is known of the pull request: by its flag, or by asking for the one of a fork.
+    pub(crate) fn complete(&self, environment: &Environment, context: &mut Context, patience: Patience) {
+        if let Some(number) = self.ci_number {
+            context.set_pull_request(number, None);
+        } else if let Some(token) = &self.github_actions
+            && let Some((number, base)) = github::pull_request_of_fork(environment, token, patience, context)
+        {
+            context.set_pull_request(number, base);
+        }
+    }
+
+    /// Whether the name of the project is wanted before the run.
+    pub(crate) fn opens_check(&self) -> bool {
+        self.github_actions.is_some()
+    }
+
+    /// Tells that a run begins.
+    pub(crate) fn open(
+        &self,
+        environment: &Environment,
+        context: &Context,
+        hash: Option<&GitHash>,
+        project: Option<&str>,
+        patience: Patience,
+    ) -> Session<'_> {
+        let mut session =
+            Session { flags: self, github: None, has_checks: false, gitlab: None, summary: None };
+        if let Some(token) = &self.github_actions {
+            let commit = hash.or(context.hash.as_ref()).filter(|_| environment.is_set("GITHUB_ACTIONS"));
+            let github = commit
+                .and_then(|commit| GitHub::find(environment, token, patience, commit.as_str(), context));
+            if github.is_none() {
+                eprintln!(
+                    "warning: --github-actions is given, but this is not GitHub Actions; nothing is posted."
+                );
+            }
+            session.has_checks = context.system == Some("GitHub Actions");
+            session.summary =
+                environment.get("GITHUB_STEP_SUMMARY").map(PathBuf::from).filter(|_| github.is_some());
+            session.github = github.map(Arc::new);
+        }
+        if let Some(token) = &self.gitlab {
+            session.gitlab = GitLab::find(environment, token, patience, context.pull_request);
+            if session.gitlab.is_none() && !environment.is_set("GITLAB_CI") {
+                eprintln!("warning: --gitlab is given, but this is not GitLab CI; nothing is posted.");
+            }
+        }
+        if let Some(github) = session.github.as_ref().filter(|_| session.has_checks) {
+            github.open_check(self.ci_id.as_deref().or(project));
+            watch(github);
+        }
+        session
+    }
+}
+
+impl Session<'_> {
+    /// Whom the server tells when nobody waits any more.
+    pub(crate) fn callback(&self) -> Option<JobCallback> {
+        let token = self.flags.callback_token.as_ref()?;
+        let github = self.github.as_ref().and_then(|github| github.callback(token));
+        github.or_else(|| self.gitlab.as_ref()?.callback(token))
+    }
+
+    /// Tells that a run came to nothing.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        if let Some(github) = &self.github {
+            let sentence = Block::Paragraph(vec![Span::text(crate::output::plain(&failure.to_string()))]);
+            let sentence = markup::write(&[sentence], Dialect::Folding);
+            github.fail_check(Conclusion::Failure, "The run failed", &sentence);
+        }
+    }
+
+    /// Tells about a report. What could not be told is answered, a sentence for each.
+    pub(crate) fn finish(
+        &self,
+        report: &Report,
+        rows: &[Row<'_>],
+        links: &Links,
+        subject: &Subject<'_>,
+    ) -> Vec<String> {
+        let comment = Comment { report, rows, links, only_thresholds: self.flags.ci_only_thresholds };
+        let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, subject));
+        let has_threshold = rows.iter().any(|row| row.verdict != Verdict::NoThreshold);
+        let is_silent = self.flags.ci_only_thresholds && !has_threshold;
+        let may_create = !self.flags.ci_only_on_alert || rows.iter().any(Row::has_moved);
+        let mut failures = Vec::new();
+
+        if let Some(github) = &self.github {
+            eprint!("{}", github::annotations(rows));
+            if let Some(path) = &self.summary {
+                let before = fs::metadata(path).map_or(0, |file| file.len());
+                let text = github::summary(&comment, before);
+                failures.extend(write(path, OpenOptions::new().append(true).create(true), &text).err());
+            }
+            if self.has_checks {
+                let name = self.flags.ci_id.as_deref().unwrap_or(report.project.name.as_str());
+                github.report_check(name, conclusion(report, rows), &comment);
+            }
+            if !is_silent {
+                failures.extend(github.comment(&id, &comment, may_create).err());
+            }
+        }
+        if let Some(gitlab) = self.gitlab.as_ref().filter(|_| !is_silent) {
+            failures.extend(gitlab.comment(&id, &comment, may_create).err());
+        }
+        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
+            (&self.flags.ci_markdown, &|| comment.whole(Dialect::Markdown)),
+            (&self.flags.gitlab_code_quality, &|| gitlab::code_quality(report, rows)),
+            (&self.flags.gitlab_metrics, &|| gitlab::metrics(rows)),
+        ];
+        for (path, text) in files {
+            if let Some(path) = path {
+                failures.extend(
+                    write(path, File::options().write(true).create(true).truncate(true), &text()).err(),
+                );
+            }
+        }
+        failures
+    }
+}
+
+/// How the check of a report ends: any alert is a failure, and without a baseline there is neither.
+fn conclusion(report: &Report, rows: &[Row<'_>]) -> Conclusion {
+    if report.counts.alerts.total > 0 {
+        Conclusion::Failure
+    } else if rows.iter().any(|row| row.verdict == Verdict::Pass) {
+        Conclusion::Success
+    } else {
+        Conclusion::Neutral
+    }
+}
+
+/// What tells a run from others when nobody says. A testbed that is named after the machine may be another each time, so
+/// that its system stands for it.
+fn default_id(report: &Report, subject: &Subject<'_>) -> String {
+    let testbed = if subject.names_testbed { report.testbed.slug.as_str() } else { env::consts::OS };
+    format!("{}/{testbed}/{}{}", report.branch.slug, report.adapter, subject.suffix)
+}
+
+/// What a comment begins with, unseen, so that it is found again.
+fn marker(project: &Slug, id: &str) -> String {
+    format!("<!-- tidemark/projects/{project}/id/{} -->", encode(id))
+}
+
+/// A text that can stand in an address or a marker.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+fn write(path: &Path, options: &OpenOptions, text: &str) -> std::result::Result<(), String> {
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| format!("{} could not be written ({error}).", path.display()))
+}
+
+/// Completes the check when the run is interrupted, which Actions do to cancel it.
+fn watch(github: &Arc<GitHub>) {
+    let github = Arc::clone(github);
+    thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        let code = runtime.block_on(interruption());
+        let sentence = "The run was interrupted before there were results.\n";
+        github.fail_check(Conclusion::Cancelled, "The run was interrupted", sentence);
+        process::exit(code);
+    });
+}
+
+/// Waits until somebody wants this to end, and answers with what it then ends.
+async fn interruption() -> i32 {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+        if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
+            return tokio::select! {
+                _ = interrupt.recv() => 130,
+                _ = terminate.recv() => 143,
+            };
+        }
+    }
+    // Without signals there is nothing to wait for but the end.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    130
+}
+
+fn usage(sentence: impl Into<String>) -> Failure {
+    Failure::with(Exit::Usage, sentence)
+}

@@ -1,0 +1,164 @@
+//! Requests to the API of a code host: JSON, a token, and patience with one that is busy. What is asked of it stands in
+//! the file of its name.
+
+use std::{thread, time::Duration};
+
+use serde_json::Value;
+use ureq::{
+    Agent,
+    http::{HeaderMap, Request, header},
+};
+
+use crate::output;
+
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 64 << 20;
+/// The most characters of a reason that are told.
+const REASON_MAX: usize = 200;
+
+/// How long and how often it is tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) timeout: Duration,
+    pub(crate) attempts: u32,
+    pub(crate) first_wait: Duration,
+    pub(crate) longest_wait: Duration,
+}
+
+/// A code host, seen by somebody with a token.
+pub(crate) struct Host {
+    name: &'static str,
+    base: String,
+    headers: Vec<(&'static str, String)>,
+    agent: Agent,
+    pub(crate) patience: Patience,
+}
+
+/// Why a code host did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// What it answered with, if it did.
+    pub(crate) status: Option<u16>,
+    reason: String,
+    /// How long it asks to wait.
+    wait: Option<Duration>,
+    /// Whether another attempt may do better.
+    passes: bool,
+    /// Whether it may have been done all the same.
+    pub(crate) is_doubtful: bool,
+}
+
+impl Host {
+    /// `base` is where the API is; `headers` go with every request.
+    pub(crate) fn new(
+        name: &'static str,
+        base: &str,
+        headers: Vec<(&'static str, String)>,
+        patience: Patience,
+    ) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        let agent = tidemark_client::agent(&base, patience.timeout, false);
+        Self { name, base, headers, agent, patience }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Where its API is.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Sends a request until it is answered. One that makes something new is not sent again if it may have worked.
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+        let Patience { attempts, first_wait, longest_wait, .. } = self.patience;
+        let mut wait = first_wait.min(longest_wait);
+        for attempt in 1.. {
+            let refusal = match self.try_once(method, path, body) {
+                Ok(answer) => return Ok(answer),
+                Err(refusal) => refusal,
+            };
+            let asked = refusal.wait.unwrap_or(wait);
+            let makes_new = method == "POST" && refusal.is_doubtful;
+            if !refusal.passes || makes_new || attempt >= attempts || asked > longest_wait {
+                return Err(refusal);
+            }
+            eprintln!(
+                "warning: {} did not do it ({}); attempt {} of {attempts} follows in {} s.",
+                self.name,
+                refusal.reason,
+                attempt + 1,
+                asked.as_secs()
+            );
+            thread::sleep(asked);
+            wait = (wait * 2).min(longest_wait);
+        }
+        unreachable!("the loop ends with its last attempt")
+    }
+
+    fn try_once(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let answer = match body {
+            Some(body) => request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body.to_string())
+                .map_err(ureq::Error::from)
+                .and_then(|request| self.agent.run(request)),
+            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
+        };
+        let mut answer = answer.map_err(|error| Refusal::silent(&error))?;
+        let status = answer.status().as_u16();
+        let read = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec();
+        let bytes = read.map_err(|error| Refusal::silent(&error))?;
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        match status {
+            200..300 => Ok(value),
+            _ => Err(Refusal::answered(status, &value, answer.headers())),
+        }
+    }
+}
+
+impl Refusal {
+    fn silent(error: &ureq::Error) -> Self {
+        let refused =
+            matches!(error, ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused);
+        let never_there =
+            refused || matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
+        let reason = if refused { "nothing listens there".to_owned() } else { error.to_string() };
+        Self { status: None, reason, wait: None, passes: true, is_doubtful: !never_there }
+    }
+
+    fn answered(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
+        let header =
+            |name: &str| headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
+        let wait = header("retry-after").map(Duration::from_secs);
+        let said = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
+        let said = said.map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
+        let said: String =
+            output::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect();
+        let reason = if said.is_empty() {
+            format!("it answers {status}")
+        } else {
+            format!("it answers {status}: {said}")
+        };
+        // Too many requests are also refused as forbidden.
+        let is_busy = status == 429 || (status == 403 && (wait.is_some() || said.contains("rate limit")));
+        Self {
+            status: Some(status),
+            reason,
+            wait,
+            passes: is_busy || status >= 500,
+            is_doubtful: status >= 500,
+        }
+    }
+
+    /// What was in the way, in a few words.
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+}

@@ -1,0 +1,286 @@
+//! Texts for people as HTML and as Markdown. What is said is decided elsewhere; here it is made sure that a name stays a
+//! name, whatever characters it is made of: no markup, no link and no mention comes out of it.
+
+use std::fmt::Write;
+
+/// What a document is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// HTML without a head and a body.
+    Html,
+    /// Markdown with tables and nothing else that is not in every Markdown.
+    Markdown,
+    /// Markdown as GitHub and GitLab show it, with parts that unfold.
+    Folding,
+}
+
+/// A part of a document.
+pub(crate) enum Block {
+    Heading(Vec<Span>),
+    Paragraph(Vec<Span>),
+    Table {
+        titles: Vec<(&'static str, Align)>,
+        rows: Vec<Vec<Span>>,
+    },
+    /// Something to look at only if one wants to.
+    Fold {
+        summary: String,
+        table: Box<Block>,
+    },
+}
+
+/// The side that the texts of a column stand at.
+#[derive(Clone, Copy)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A piece of text.
+pub(crate) struct Span {
+    text: String,
+    style: Style,
+    link: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Strong,
+    Name,
+}
+
+impl Span {
+    /// Plain text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: Style::Plain, link: None }
+    }
+
+    /// Text that stands out.
+    pub(crate) fn strong(text: impl Into<String>) -> Self {
+        Self { style: Style::Strong, ..Self::text(text) }
+    }
+
+    /// A name that somebody has given.
+    pub(crate) fn name(text: impl Into<String>) -> Self {
+        Self { style: Style::Name, ..Self::text(text) }
+    }
+
+    /// The same with a link, if there is one.
+    pub(crate) fn to(self, link: Option<String>) -> Self {
+        Self { link, ..self }
+    }
+
+    fn write(&self, dialect: Dialect, in_table: bool, text: &mut String) {
+        if self.text.is_empty() {
+            return;
+        }
+        let piece = match (dialect, self.style) {
+            (Dialect::Html, Style::Plain) => html(&self.text),
+            (Dialect::Html, Style::Strong) => format!("<strong>{}</strong>", html(&self.text)),
+            (Dialect::Html, Style::Name) => format!("<code>{}</code>", html(&self.text)),
+            (_, Style::Plain) => markdown(&self.text),
+            (_, Style::Strong) => format!("**{}**", markdown(&self.text)),
+            (_, Style::Name) => code(&self.text, in_table),
+        };
+        match (&self.link, dialect) {
+            (None, _) => text.push_str(&piece),
+            (Some(link), Dialect::Html) => {
+                let _ = write!(text, "<a href=\"{}\">{piece}</a>", html(&address(link)));
+            }
+            (Some(link), _) => {
+                let _ = write!(text, "[{piece}]({})", address(link));
+            }
+        }
+    }
+}
+
+/// Writes a document.
+pub(crate) fn write(blocks: &[Block], dialect: Dialect) -> String {
+    let mut text = String::new();
+    for block in blocks {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        block.write(dialect, &mut text);
+    }
+    text
+}
+
+impl Block {
+    fn write(&self, dialect: Dialect, text: &mut String) {
+        match (self, dialect) {
+            (Self::Heading(spans), Dialect::Html) => wrap("h2", spans, text),
+            (Self::Paragraph(spans), Dialect::Html) => wrap("p", spans, text),
+            (Self::Heading(spans), _) => {
+                text.push_str("## ");
+                line(spans, text);
+            }
+            (Self::Paragraph(spans), _) => line(spans, text),
+            (Self::Table { titles, rows }, Dialect::Html) => html_table(titles, rows, text),
+            (Self::Table { titles, rows }, _) => markdown_table(titles, rows, text),
+            (Self::Fold { summary, table }, Dialect::Markdown) => {
+                let _ = write!(text, "### {}\n\n", markdown(summary));
+                table.write(dialect, text);
+            }
+            (Self::Fold { summary, table }, _) => {
+                let gap = if dialect == Dialect::Html { "" } else { "\n" };
+                let _ = write!(text, "<details><summary>{}</summary>\n{gap}", html(summary));
+                table.write(dialect, text);
+                let _ = writeln!(text, "{gap}</details>");
+            }
+        }
+    }
+}
+
+fn wrap(tag: &str, spans: &[Span], text: &mut String) {
+    let _ = write!(text, "<{tag}>");
+    for span in spans {
+        span.write(Dialect::Html, false, text);
+    }
+    let _ = writeln!(text, "</{tag}>");
+}
+
+fn line(spans: &[Span], text: &mut String) {
+    for span in spans {
+        span.write(Dialect::Folding, false, text);
+    }
+    text.push('\n');
+}
+
+fn html_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut String) {
+    text.push_str("<table>\n<thead><tr>");
+    for (title, _) in titles {
+        let _ = write!(text, "<th>{}</th>", html(title));
+    }
+    text.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        text.push_str("<tr>");
+        for (span, (_, align)) in row.iter().zip(titles) {
+            text.push_str(match align {
+                Align::Left => "<td>",
+                Align::Right => "<td align=\"right\">",
+            });
+            span.write(Dialect::Html, true, text);
+            text.push_str("</td>");
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</tbody>\n</table>\n");
+}
+
+fn markdown_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut String) {
+    text.push('|');
+    for (title, _) in titles {
+        let _ = write!(text, " {} |", markdown(title));
+    }
+    text.push_str("\n|");
+    for (_, align) in titles {
+        text.push_str(match align {
+            Align::Left => " :-- |",
+            Align::Right => " --: |",
+        });
+    }
+    text.push('\n');
+    for row in rows {
+        text.push('|');
+        for span in row {
+            text.push(' ');
+            span.write(Dialect::Folding, true, text);
+            text.push_str(" |");
+        }
+        text.push('\n');
+    }
+}
+
+/// Text in HTML.
+pub(crate) fn html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+/// Text in Markdown.
+fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut last = ' ';
+    for character in text.chars() {
+        let has_meaning = "\\`*_{}[]<>()#!|~&$^:".contains(character);
+        // `www.` alone makes a link.
+        if has_meaning || (character == '.' && matches!(last, 'w' | 'W')) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+        // Mentions are looked for when all escapes are gone; an invisible character keeps the sign from the name.
+        if character == '@' {
+            escaped.push('\u{2060}');
+        }
+        last = character;
+    }
+    escaped
+}
+
+/// A name in Markdown: as code, where nothing has a meaning but the end of it.
+fn code(text: &str, in_table: bool) -> String {
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let needs_room = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
+    let room = if needs_room { " " } else { "" };
+    let text = match in_table {
+        // A backslash before a bar could be read as one that is itself escaped, and the bar as the end of the cell.
+        true if text.contains('\\') => text.replace('|', "¦"),
+        true => text.replace('|', "\\|"),
+        false => text.to_owned(),
+    };
+    format!("{fence}{room}{text}{room}{fence}")
+}
+
+/// An address that cannot end the link that it stands in.
+fn address(link: &str) -> String {
+    let mut safe = String::with_capacity(link.len());
+    for character in link.chars() {
+        match character {
+            '(' | ')' | '<' | '>' | '"' | '\'' | '\\' | '|' | '`' | ' ' | '[' | ']' => {
+                let _ = write!(safe, "%{:02X}", u32::from(character));
+            }
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_a_name() {
+        for (name, alone, in_table) in [
+            ("sort", "`sort`", "`sort`"),
+            ("a|b", "`a|b`", "`a\\|b`"),
+            ("a\\|b", "`a\\|b`", "`a\\¦b`"),
+            ("`x`", "`` `x` ``", "`` `x` ``"),
+            ("a``b", "```a``b```", "```a``b```"),
+            ("@ada <b>", "`@ada <b>`", "`@ada <b>`"),
+        ] {
+            assert_eq!((code(name, false).as_str(), code(name, true).as_str()), (alone, in_table), "{name}");
+        }
+    }
+
+    #[test]
+    fn text_has_no_meaning() {
+        assert_eq!(markdown("4.1 µs"), "4.1 µs");
+        assert_eq!(markdown("[x](http://y) www.z @ada"), "\\[x\\]\\(http\\://y\\) www\\.z @\u{2060}ada");
+        assert_eq!(html("<b a='1'>&"), "&lt;b a=&#39;1&#39;&gt;&amp;");
+        assert_eq!(address("http://x/a(b)|c"), "http://x/a%28b%29%7Cc");
+    }
+}

@@ -1,0 +1,144 @@
+//! `tidemark alert`
+
+use tidemark_api::{
+    Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, BoundaryLimit,
+    NameId, ProjAlertsSort, ReportUuid, UpdateAlertStatus,
+};
+use tidemark_client::{alerts, update_alerts};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional, word},
+};
+
+/// What can be done with alerts.
+#[derive(clap::Subcommand)]
+pub(crate) enum AlertVerb {
+    /// List the alerts of a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those with this status
+        #[arg(long, value_parser = word::<AlertStatus>())]
+        status: Option<AlertStatus>,
+        /// List those of something archived instead of the others
+        #[arg(long)]
+        archived: bool,
+        #[command(flatten)]
+        order: Order<ProjAlertsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show an alert
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Dismiss an alert or make it active again
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        one: One,
+        /// The new status
+        #[arg(long, value_parser = word::<UpdateAlertStatus>())]
+        status: UpdateAlertStatus,
+    },
+    /// Dismiss many alerts or make them active again
+    UpdateAll {
+        #[command(flatten)]
+        project: InProject,
+        /// The new status
+        #[arg(long, value_parser = word::<UpdateAlertStatus>())]
+        status: UpdateAlertStatus,
+        /// Only those with this status
+        #[arg(long, value_name = "STATUS", value_parser = word::<AlertStatus>())]
+        from: Option<AlertStatus>,
+        /// Only those of this report
+        #[arg(long)]
+        report: Option<ReportUuid>,
+        /// Only those of this branch, by UUID, slug or name
+        #[arg(long)]
+        branch: Option<NameId>,
+        /// Only those of this testbed, by UUID, slug or name
+        #[arg(long)]
+        testbed: Option<NameId>,
+        /// Only those of this benchmark, by UUID, slug or name
+        #[arg(long)]
+        benchmark: Option<NameId>,
+        /// Only those of this measure, by UUID, slug or name
+        #[arg(long)]
+        measure: Option<NameId>,
+    },
+}
+
+/// An alert of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the alert
+    alert: AlertUuid,
+}
+
+impl Verb for AlertVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, status, archived, order, paging } => {
+                let filter =
+                    AlertFilter { status: *status, archived: archived.then_some(true), sort: order.sort };
+                session.list(alerts(project.id()?).list(&filter), paging)
+            }
+            Self::View(one) => session.show(&alerts(one.project.id()?).view(&one.alert)),
+            Self::Update { one, status } => {
+                let patch = AlertPatch { status: Some(*status) };
+                session.update(&alerts(one.project.id()?), &one.alert, &patch)
+            }
+            Self::UpdateAll { project, status, from, report, branch, testbed, benchmark, measure } => {
+                let patch = AlertsPatch {
+                    status: *status,
+                    from: *from,
+                    report: *report,
+                    branch: branch.clone(),
+                    testbed: testbed.clone(),
+                    benchmark: benchmark.clone(),
+                    measure: measure.clone(),
+                };
+                session.show(&update_alerts(project.id()?, &patch))
+            }
+        }
+    }
+}
+
+impl Shown for Alert {
+    fn fields(&self) -> Fields {
+        let Self { threshold, boundary, metric, .. } = self;
+        let units = threshold.measure.units.as_str();
+        let crossed = match self.limit {
+            BoundaryLimit::Lower => output::range(boundary.lower_limit, None, units),
+            BoundaryLimit::Upper => output::range(None, boundary.upper_limit, units),
+        };
+        let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
+        Fields::default()
+            .column("Status", self.status)
+            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .column("Measure", &threshold.measure.name)
+            .number("Value", output::quantity(metric.value, units))
+            .number("Baseline", optional(boundary.baseline.map(|value| output::quantity(value, units))))
+            .number("Limit", crossed)
+            .column("Branch", &threshold.branch.name)
+            .column("Testbed", &threshold.testbed.name)
+            .column("UUID", self.uuid)
+            .detail("Report", self.report)
+            .detail("Iteration", self.iteration)
+            .detail("Metric", metric.uuid)
+            .detail("Threshold", threshold.uuid)
+            .detail("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+    }
+}
+
+impl Shown for AlertsPatched {
+    fn fields(&self) -> Fields {
+        Fields::default().number("Changed", self.updated)
+    }
+}

@@ -1,0 +1,47 @@
+//! `tidemark audit`: who did what, when and from where.
+
+use tidemark_api::{AuditEntry, ResourceId};
+use tidemark_client::{audit_of, server_audit};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Paging, Session, Shown, Verb, optional},
+};
+
+/// What can be done with the audit log.
+#[derive(clap::Subcommand)]
+pub(crate) enum AuditVerb {
+    /// List who did what in an organization, or on the whole server; the newest first
+    #[command(visible_alias = "ls")]
+    List {
+        /// The organization, by UUID or slug; the whole server when not given, for its administrators
+        organization: Option<ResourceId>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+}
+
+impl Verb for AuditVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { organization, paging } => {
+                let log = organization.as_ref().map_or_else(server_audit, audit_of);
+                session.list(log.list(&()), paging)
+            }
+        }
+    }
+}
+
+impl Shown for AuditEntry {
+    fn fields(&self) -> Fields {
+        let detail: Vec<_> = self.detail.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Fields::default()
+            .column("When", output::time(self.created))
+            .column("Who", self.actor.name.as_deref().unwrap_or(self.actor.kind.as_str()))
+            .column("Action", &self.action)
+            .column("What", &self.target)
+            .column("Detail", detail.join(", "))
+            .column("From", optional(self.address.as_ref()))
+    }
+}

@@ -1,0 +1,89 @@
+//! `tidemark auth`: signing up and in by mail, for those who have no key yet. Keeping a key is `tidemark login`.
+
+use tidemark_api::{Accept, AuthUser, Confirm, Email, Jwt, Login, OrganizationUuid, Signup, Slug, UserName};
+use tidemark_client::{accept, confirm, sign_in, sign_up};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Session, Shown, Verb},
+};
+
+/// The ways to get in.
+#[derive(clap::Subcommand)]
+pub(crate) enum AuthVerb {
+    /// Make an account; a link to confirm it is mailed
+    Signup {
+        /// Your name
+        #[arg(long)]
+        name: UserName,
+        /// Your slug; made from the name when not given
+        #[arg(long)]
+        slug: Option<Slug>,
+        /// Your address
+        email: Email,
+        /// The token of an invitation to accept
+        #[arg(long)]
+        invite: Option<Jwt>,
+        /// The UUID of an organization to claim
+        #[arg(long)]
+        claim: Option<OrganizationUuid>,
+        /// Agree to the terms of the server
+        #[arg(long, required = true)]
+        i_agree: bool,
+    },
+    /// Sign in; a link is mailed
+    Login {
+        /// Your address
+        email: Email,
+        /// The token of an invitation to accept
+        #[arg(long)]
+        invite: Option<Jwt>,
+    },
+    /// Get a session for the token in a mailed link
+    Confirm {
+        /// The token
+        #[arg(value_name = "TOKEN")]
+        mailed: Jwt,
+    },
+    /// Accept an invitation
+    Accept {
+        /// The token of the invitation
+        invite: Jwt,
+    },
+}
+
+impl Verb for AuthVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::Signup { name, slug, email, invite, claim, i_agree } => session.show(&sign_up(&Signup {
+                name: name.clone(),
+                slug: slug.clone(),
+                email: email.clone(),
+                plan: None,
+                invite: invite.clone(),
+                claim: *claim,
+                i_agree: *i_agree,
+                recaptcha_token: None,
+            })),
+            Self::Login { email, invite } => session.show(&sign_in(&Login {
+                email: email.clone(),
+                plan: None,
+                invite: invite.clone(),
+                recaptcha_token: None,
+            })),
+            Self::Confirm { mailed } => session.show(&confirm(&Confirm { token: mailed.clone() })),
+            Self::Accept { invite } => session.show(&accept(&Accept { invite: invite.clone() })),
+        }
+    }
+}
+
+impl Shown for AuthUser {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("User", &self.user.name)
+            .column("Slug", &self.user.slug)
+            .column("Token", &self.token)
+            .column("Ends", output::time(self.expiration))
+    }
+}

@@ -1,0 +1,166 @@
+//! `tidemark compare`: two result files, or two commits, without a server and without its history.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tidemark_adapters::Results;
+use tidemark_api::{Adapter, Report};
+
+use crate::{
+    cmd::run::command::Benchmark,
+    comparison::{Judging, Sides, show::Format},
+    failure::{Exit, Failure, Result, print},
+    input::{Output, Reading},
+    interleave::{Interleave, Place, ROUNDS},
+    transfer,
+};
+
+/// The arguments of `tidemark compare`.
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// What to compare with: a file with results, a folder of such files, or, with a command, a commit
+    base: String,
+    /// What is new: the same kind of thing
+    new: String,
+    /// One more file or folder of the base, for repeated runs; repeat it for several
+    #[arg(long, value_name = "FILE")]
+    also_base: Vec<String>,
+    /// One more file or folder of the new side
+    #[arg(long, value_name = "FILE")]
+    also_new: Vec<String>,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    judging: Judging,
+    /// How to print the comparison
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Print JSON, as --format json does
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// End with 3 if something got worse
+    #[arg(long, alias = "err")]
+    error_on_alert: bool,
+    /// Print nothing but the comparison
+    #[arg(long, short)]
+    quiet: bool,
+    /// How often the command is run for each commit
+    #[arg(long, value_name = "COUNT", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
+    iter: u32,
+    /// A command for the shell that prepares each commit once, such as a build
+    #[arg(long, value_name = "COMMAND", requires = "command")]
+    ab_setup: Option<String>,
+    /// Leave rounds out in which the command fails instead of stopping
+    #[arg(long, requires = "command")]
+    allow_failure: bool,
+    /// Read results from this file of each checkout instead of what the command prints
+    #[arg(long, value_name = "FILE", requires = "command")]
+    file: Vec<PathBuf>,
+    #[command(flatten)]
+    benchmark: Benchmark,
+}
+
+impl Compare {
+    pub(crate) fn run(&self) -> Result {
+        let sides = if self.benchmark.is_given() { self.of_commits()? } else { self.of_files()? };
+        let outcome = sides.compare(&self.judging)?;
+        print(&outcome.show(if self.json { Format::Json } else { self.format }))?;
+        match outcome.regressions() {
+            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_commits(&self) -> Result<Sides> {
+        Interleave {
+            base: Place::Commit(self.base.clone()),
+            new: Place::Commit(self.new.clone()),
+            setup: self.ab_setup.as_deref(),
+            benchmark: &self.benchmark,
+            files: &self.file,
+            reading: &self.reading,
+            rounds: self.iter,
+            allow_failure: self.allow_failure,
+            quiet: self.quiet,
+        }
+        .run()
+    }
+
+    fn of_files(&self) -> Result<Sides> {
+        let side = |first: &String, more: &[String]| -> Result<Vec<Results>> {
+            let mut results = Vec::new();
+            for path in std::iter::once(first).chain(more) {
+                for file in files(Path::new(path))? {
+                    results.extend(self.read(&file)?);
+                }
+            }
+            Ok(results)
+        };
+        Ok(Sides {
+            base: side(&self.base, &self.also_base)?,
+            new: side(&self.new, &self.also_new)?,
+            base_name: self.base.clone(),
+            new_name: self.new.clone(),
+            paired: false,
+        })
+    }
+
+    /// The results in a file: several iterations if it is a report or has a JSON document on each line, otherwise one.
+    fn read(&self, file: &Path) -> Result<Vec<Results>> {
+        let output = Output::from_file(file)?;
+        if let Ok(report) = serde_json::from_str::<Report>(&output.text) {
+            return Ok(iterations(&report));
+        }
+        let lines: Vec<&str> = output.text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let of_line = |line: &&str| tidemark_adapters::parse(Adapter::Json, line, None).ok();
+        if lines.len() > 1
+            && let Some(results) = lines.iter().map(of_line).collect()
+        {
+            return Ok(results);
+        }
+        self.reading.read(&[output])
+    }
+}
+
+/// A file, or the files in a folder by their names.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.exists() {
+        return Err(Failure::with(
+            Exit::Usage,
+            format!(
+                "There is no file {}; to compare commits, give the command that measures them after `--`.",
+                path.display()
+            ),
+        ));
+    }
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let read = |error| Failure::new(format!("The folder {} cannot be read ({error}).", path.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(read)? {
+        let entry = entry.map_err(read)?.path();
+        if entry.is_file() {
+            files.push(entry);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::with(
+            Exit::Empty,
+            format!("There is no file in the folder {}.", path.display()),
+        ));
+    }
+    Ok(files)
+}
+
+/// What a report has, one result for each iteration.
+fn iterations(report: &Report) -> Vec<Results> {
+    let of = |iteration: &Vec<_>| Results {
+        adapter: Adapter::Json,
+        entries: iteration.iter().map(transfer::entry).collect(),
+    };
+    report.results.iter().flatten().map(of).collect()
+}

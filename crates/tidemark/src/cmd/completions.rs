@@ -1,0 +1,46 @@
+//! `tidemark completions` and `tidemark man`: made from the same table of commands as everything else.
+
+use std::{fs, path::PathBuf};
+
+use clap::Command;
+use clap_complete::Shell;
+
+use crate::{
+    failure::{Failure, Result, print},
+    manifest,
+};
+
+/// The arguments of `tidemark completions`.
+#[derive(clap::Args)]
+pub(crate) struct Completions {
+    /// The shell to complete commands in
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self, mut table: Command) -> Result {
+        manifest::disregard();
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut table, "tidemark", &mut script);
+        print(&String::from_utf8_lossy(&script))
+    }
+}
+
+/// The arguments of `tidemark man`.
+#[derive(clap::Args)]
+pub(crate) struct Man {
+    /// The folder to write the pages to, one for each command
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+impl Man {
+    pub(crate) fn run(&self, table: Command) -> Result {
+        manifest::disregard();
+        let failed = |error| {
+            Failure::new(format!("The manual pages cannot be written to {} ({error}).", self.out.display()))
+        };
+        fs::create_dir_all(&self.out).map_err(failed)?;
+        clap_mangen::generate_to(table, &self.out).map_err(failed)
+    }
+}

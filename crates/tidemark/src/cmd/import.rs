@@ -1,0 +1,271 @@
+//! `tidemark import`: results of the past, from the files of other tools or from another server. Done again, it sends
+//! only what is missing.
+
+mod asv;
+mod github;
+mod series;
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_api::{
+    Adapter, GitHash, NameId, NewRun, ReportIdempotencyKey, ReportSettings, ResourceId, ResourceName,
+    Timestamp, Url,
+};
+use tidemark_client::{Client, Credential, Settings};
+use uuid::Builder;
+
+use crate::{
+    connection::Connection,
+    failure::{Exit, Failure, Result, print},
+    input::Output,
+    transfer::{self, Copied, Parcel, Way},
+};
+
+/// The testbed of results that do not say where they were made.
+const UNKNOWN_TESTBED: &str = "imported";
+
+/// The arguments of `tidemark import`.
+#[derive(clap::Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    connection: Connection,
+    /// The UUID or slug of the project that gets them; a slug that is not known makes a new one
+    #[arg(long, env = "TIDEMARK_PROJECT")]
+    project: ResourceId,
+    /// Take them from this server of the same API instead of files
+    #[arg(long, value_name = "URL", conflicts_with = "paths", required_unless_present = "paths")]
+    from: Option<Url>,
+    /// A key or token for that server; without one, only what is public can be read
+    #[arg(long, value_name = "KEY", env = "TIDEMARK_FROM_KEY", hide_env_values = true)]
+    from_key: Option<String>,
+    /// The project there, if it has another name
+    #[arg(long, value_name = "PROJECT", requires = "from")]
+    from_project: Option<ResourceId>,
+    /// The branch that the results of files are of
+    #[arg(long, default_value = "main", conflicts_with = "from")]
+    branch: NameId,
+    /// The testbed that the results of files are of; taken from the files when not given
+    #[arg(long, conflicts_with = "from")]
+    testbed: Option<NameId>,
+    /// Only say what would be sent
+    #[arg(long)]
+    dry_run: bool,
+    /// Say nothing while it is sent
+    #[arg(long, short)]
+    quiet: bool,
+    /// `data.js` of github-action-benchmark, a folder of results of asv, or JSON files of pyperf, Google Benchmark or
+    /// another tool, one for each run
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// Results of the past.
+pub(crate) struct Past {
+    /// The commit that was measured.
+    hash: Option<GitHash>,
+    /// Where it was measured.
+    testbed: Option<String>,
+    time: Timestamp,
+    content: Content,
+}
+
+/// What was measured.
+enum Content {
+    /// Results that were read here.
+    Read(Vec<Entry>),
+    /// What a tool printed.
+    Printed { adapter: Adapter, text: String },
+}
+
+impl Import {
+    pub(crate) fn run(&self) -> Result {
+        let copied = match &self.from {
+            Some(from) => {
+                let (source, to) = (self.source(from)?, self.connection.client()?);
+                let from_project = self.from_project.as_ref().unwrap_or(&self.project);
+                let way = Way { from: &source, source: from_project, to: &to, target: &self.project };
+                transfer::copy(&way, self.dry_run, self.quiet)?
+            }
+            None => {
+                let parcels = self.parcels()?;
+                transfer::send(&self.connection.client()?, &self.project, parcels, self.dry_run, self.quiet)?
+            }
+        };
+        print(&summary(copied, self.dry_run))
+    }
+
+    /// The server that they come from.
+    fn source(&self, from: &Url) -> Result<Client> {
+        let credential = match &self.from_key {
+            Some(key) => Some(Credential::new(key.trim()).ok_or_else(|| {
+                Failure::with(Exit::Usage, "The key for the other server has characters that no key has.")
+            })?),
+            None => None,
+        };
+        let settings = Settings {
+            host: from.clone(),
+            credential,
+            timeout: Duration::from_secs(60),
+            attempts: 6,
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(60),
+            insecure: false,
+        };
+        Ok(Client::new(settings, |retry| {
+            eprintln!(
+                "warning: The other server did not answer ({}); attempt {} of {} follows in {} s.",
+                retry.reason.trim_end_matches('.'),
+                retry.attempt,
+                retry.attempts,
+                retry.wait.as_secs()
+            );
+        }))
+    }
+
+    /// The runs in the files, the oldest first, as versions are counted in the order in which they arrive.
+    fn parcels(&self) -> Result<Vec<Parcel>> {
+        let mut all = Vec::new();
+        for path in &self.paths {
+            all.extend(read(path)?);
+        }
+        if all.is_empty() {
+            return Err(Failure::with(Exit::Empty, "There are no results in it; check the path."));
+        }
+        all.sort_by_key(|past| past.time);
+        all.into_iter().map(|past| self.parcel(past)).collect()
+    }
+
+    fn parcel(&self, past: Past) -> Result<Parcel> {
+        let (adapter, text, units) = past.content.into_text()?;
+        let named = past.testbed.as_deref().unwrap_or(UNKNOWN_TESTBED);
+        let testbed = match &self.testbed {
+            Some(testbed) => testbed.clone(),
+            None => shortened(named).parse().map_err(|error| {
+                Failure::with(
+                    Exit::Unreadable,
+                    format!("`{named}` is no name for a testbed ({error}); give one with --testbed."),
+                )
+            })?,
+        };
+        let run = NewRun {
+            project: Some(self.project.clone()),
+            branch: Some(self.branch.clone()),
+            hash: past.hash,
+            start_point: None,
+            testbed: Some(testbed),
+            spec_reset: None,
+            thresholds: None,
+            start_time: past.time,
+            end_time: past.time,
+            results: vec![text],
+            settings: Some(ReportSettings { adapter: Some(adapter), ..ReportSettings::default() }),
+            job: None,
+            context: Some(transfer::named_after(&self.project.to_string())),
+            idempotency_key: None,
+        };
+        let idempotency_key = Some(idempotency_key(&run)?);
+        Ok(Parcel { run: NewRun { idempotency_key, ..run }, units })
+    }
+}
+
+impl Content {
+    /// What is sent, how it is read, and the units of measures that are not built in.
+    fn into_text(self) -> Result<(Adapter, String, HashMap<ResourceName, ResourceName>)> {
+        match self {
+            Self::Printed { adapter, text } => Ok((adapter, text, HashMap::new())),
+            Self::Read(entries) => {
+                let metrics = entries.iter().flat_map(|entry| &entry.metrics);
+                let units = metrics
+                    .filter_map(|measured| Some((measured.measure.clone(), measured.units.clone()?)))
+                    .collect();
+                let text =
+                    serde_json::to_string(&Results { adapter: Adapter::Json, entries }).map_err(|error| {
+                        Failure::new(format!("The results cannot be written as JSON ({error})."))
+                    })?;
+                Ok((Adapter::Json, text, units))
+            }
+        }
+    }
+}
+
+/// A key that is the same each time the same run is imported, and no other's.
+fn idempotency_key(run: &NewRun) -> Result<ReportIdempotencyKey> {
+    let text = serde_json::to_vec(run)
+        .map_err(|error| Failure::new(format!("The run cannot be written as JSON ({error}).")))?;
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&Sha256::digest(text)[..16]);
+    Ok(ReportIdempotencyKey(Builder::from_custom_bytes(bytes).into_uuid()))
+}
+
+/// The results in a file or folder, by what they look like.
+fn read(path: &Path) -> Result<Vec<Past>> {
+    if path.is_dir() {
+        return if asv::is_folder(path) { asv::read(path) } else { series::read_folder(path) };
+    }
+    let output = Output::from_file(path)?;
+    if github::is_data(&output.text) { github::read(&output) } else { Ok(vec![series::read(path, output)?]) }
+}
+
+/// The files in a folder with this ending, by their names.
+fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let unreadable =
+        |error| Failure::new(format!("The folder {} cannot be read ({error}).", folder.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_file() && path.extension().is_some_and(|extension| extension == ending) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A document, or what is wrong with it.
+fn document(name: &str, text: &str) -> Result<Value> {
+    serde_json::from_str(text).map_err(|error| unreadable(name, &format!("it is not valid JSON ({error})")))
+}
+
+fn unreadable(name: &str, reason: &str) -> Failure {
+    Failure::with(Exit::Unreadable, format!("{name}: {reason}."))
+}
+
+/// A benchmark with one value; none if it has no usable name.
+fn entry(name: &str, measured: Measured) -> Option<Entry> {
+    let label = Label::Reference(name.parse().ok()?);
+    Some(Entry { label, parameters: None, ignored: false, metrics: vec![measured] })
+}
+
+/// A value of a measure; none if it is not a number.
+fn measured(measure: &str, units: Option<&str>, value: f64) -> Option<Measured> {
+    let measure = measure.parse().ok()?;
+    let units = units.and_then(|units| units.parse().ok());
+    value.is_finite().then_some(Measured { measure, units, value, lower_value: None, upper_value: None })
+}
+
+/// A moment given in milliseconds since 1970.
+fn from_millis(millis: f64) -> Timestamp {
+    Timestamp::from_micros((millis * 1e3) as i64)
+}
+
+/// A name of at most 64 characters.
+fn shortened(name: &str) -> String {
+    name.trim().chars().take(64).collect::<String>().trim_end().to_owned()
+}
+
+fn summary(Copied { found, missing }: Copied, dry_run: bool) -> String {
+    let reports = |count: usize| if count == 1 { "1 report".to_owned() } else { format!("{count} reports") };
+    match (missing, dry_run) {
+        (0, _) => format!("There is nothing to send: the project has all of {}.\n", reports(found)),
+        (_, true) => format!("{missing} of {} would be sent.\n", reports(found)),
+        (_, false) => format!("{missing} of {} were sent; the project has them all now.\n", reports(found)),
+    }
+}

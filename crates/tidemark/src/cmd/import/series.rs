@@ -1,0 +1,102 @@
+//! A series of files, one for each run, as pyperf and Google Benchmark write them. When they were made, and of what, is
+//! read from the file, or else from its name and its date.
+
+use std::{path::Path, time::UNIX_EPOCH};
+
+use serde_json::Value;
+use tidemark_api::{Adapter, GitHash, Timestamp};
+
+use super::{Content, Past, files};
+use crate::{
+    failure::{Exit, Failure, Result},
+    input::Output,
+};
+
+/// How many digits a commit has.
+const HASH: usize = 40;
+
+/// Reads the JSON files of a folder.
+pub(super) fn read_folder(folder: &Path) -> Result<Vec<Past>> {
+    files(folder, "json")?.iter().map(|file| read(file, Output::from_file(file)?)).collect()
+}
+
+/// Reads a file.
+pub(super) fn read(path: &Path, output: Output) -> Result<Past> {
+    let Output { name, text } = output;
+    let results = tidemark_adapters::parse(Adapter::Magic, &text, None)
+        .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
+    let facts = Facts(&document);
+    let dated = || {
+        let time = modified(path)?;
+        eprintln!("warning: {name} does not say when it was made; the date of the file is taken, {time}.");
+        Some(time)
+    };
+    let time = facts.time().or_else(dated).ok_or_else(|| {
+        Failure::with(Exit::Unreadable, format!("{name}: It does not say when it was made."))
+    })?;
+    Ok(Past {
+        hash: facts.hash().or_else(|| hash_in(path.file_name()?.to_str()?)),
+        testbed: facts.first(&["host_name", "hostname"]).map(str::to_owned),
+        time,
+        content: Content::Printed { adapter: results.adapter, text },
+    })
+}
+
+/// What a document tells of itself: the context of Google Benchmark, the metadata of pyperf.
+struct Facts<'a>(&'a Value);
+
+impl Facts<'_> {
+    fn first(&self, names: &[&str]) -> Option<&str> {
+        let Self(document) = self;
+        let benchmark = &document["benchmarks"][0];
+        let places = [
+            &document["context"],
+            &document["metadata"],
+            &benchmark["metadata"],
+            &benchmark["runs"][0]["metadata"],
+        ];
+        names.iter().find_map(|name| places.iter().find_map(|place| place[*name].as_str()))
+    }
+
+    fn hash(&self) -> Option<GitHash> {
+        self.first(&["commit_id", "git_hash", "commit"])?.parse().ok()
+    }
+
+    /// pyperf leaves the time zone out; it is taken for UTC.
+    fn time(&self) -> Option<Timestamp> {
+        let text = self.first(&["date"])?;
+        text.parse().or_else(|_| format!("{}Z", text.replacen(' ', "T", 1)).parse()).ok()
+    }
+}
+
+/// The commit in the name of a file.
+fn hash_in(name: &str) -> Option<GitHash> {
+    let words = name.split(|character: char| !character.is_ascii_alphanumeric());
+    words.filter(|word| word.len() == HASH).find_map(|word| word.parse().ok())
+}
+
+fn modified(path: &Path) -> Option<Timestamp> {
+    let since = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_micros(i64::try_from(since.as_micros()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_tells_when_and_of_what() {
+        let google = serde_json::json!({ "context": { "date": "2026-11-15T09:46:24+02:00" } });
+        assert_eq!(Facts(&google).time().unwrap().to_string(), "2026-11-15T07:46:24.000Z");
+        let pyperf = serde_json::json!({
+            "benchmarks": [{ "runs": [{ "metadata": { "date": "2026-11-15 07:48:54.195828" } }] }],
+            "metadata": { "commit_id": "0123456789012345678901234567890123456789" },
+        });
+        let facts = Facts(&pyperf);
+        assert_eq!(facts.time().unwrap().to_string(), "2026-11-15T07:48:54.195Z");
+        assert!(facts.hash().is_some());
+        assert!(hash_in("run-0123456789012345678901234567890123456789.json").is_some());
+        assert!(hash_in("run-7.json").is_none());
+    }
+}

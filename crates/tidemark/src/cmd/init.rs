@@ -1,0 +1,204 @@
+//! `tidemark init`: writes the `tidemark.toml` of a repository from what it finds there and, on a terminal, from what it
+//! is told.
+
+mod detect;
+
+use std::{
+    env, fs,
+    io::{self, BufRead, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use tidemark_api::{Adapter, ResourceId, Slug, Url, measure};
+use tidemark_stats::Worse;
+
+use self::detect::Tool;
+use crate::{
+    context::repository_name,
+    failure::{Exit, Failure, Result, print},
+    manifest::{self, Manifest},
+};
+
+/// The arguments of `tidemark init`.
+#[derive(clap::Args)]
+pub(crate) struct Init {
+    /// Ask nothing and take what is found
+    #[arg(long, short)]
+    yes: bool,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// What goes into the file.
+struct Answers {
+    project: String,
+    command: String,
+    files: Vec<String>,
+    adapter: Adapter,
+    host: String,
+    tolerance: f64,
+}
+
+impl Init {
+    pub(crate) fn run(self) -> Result {
+        let here = env::current_dir()
+            .map_err(|error| Failure::new(format!("The folder we are in cannot be found out ({error}).")))?;
+        let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
+        let file = root.join(manifest::FILE);
+        if file.exists() && !self.force {
+            return Err(Failure::with(
+                Exit::Usage,
+                format!("There is {} already; --force replaces it.", file.display()),
+            ));
+        }
+        let found = found(root);
+        let answers = if self.yes {
+            found
+        } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
+            ask(&found)?
+        } else {
+            return Err(Failure::with(
+                Exit::Usage,
+                "There is nobody to ask; --yes takes what is found in the repository.",
+            ));
+        };
+        write(&file, &answers.text())?;
+        // Whatever was answered, a file that we wrote must be one that we read.
+        Manifest::read(&file)?;
+        print(&format!("Wrote {}.\n\n{}", file.display(), answers.next()))
+    }
+}
+
+/// What the repository tells.
+fn found(root: &Path) -> Answers {
+    let name = repository_name(root);
+    let slug = name.as_deref().and_then(Slug::derive).map_or_else(|| "benchmarks".to_owned(), String::from);
+    let tool = detect::detect(root);
+    let Tool { adapter, command, files, .. } = tool.unwrap_or(&detect::UNKNOWN);
+    Answers {
+        project: slug,
+        command: (*command).to_owned(),
+        files: files.iter().map(|file| (*file).to_owned()).collect(),
+        adapter: *adapter,
+        host: String::new(),
+        tolerance: 10.0,
+    }
+}
+
+/// Asks for each, with what was found as what nothing stands for.
+fn ask(found: &Answers) -> Result<Answers> {
+    eprintln!("Return takes what is in brackets.\n");
+    let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
+        text.parse::<ResourceId>().map(|id| id.to_string()).map_err(|error| error.to_string())
+    })?;
+    let command = question("Command that runs the benchmarks", &found.command, |text| {
+        if text.is_empty() { Err("say what to run".to_owned()) } else { Ok(text.to_owned()) }
+    })?;
+    let shown = found.files.join(" ");
+    let files = question("Files that it writes results to, if it does not print them", &shown, |text| {
+        Ok(text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    })?;
+    let adapter = question("Adapter, magic finds it out", found.adapter.as_str(), |text| {
+        let allowed = || Adapter::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
+        text.parse::<Adapter>().map_err(|_| format!("it is one of: {}", allowed()))
+    })?;
+    let host = question("Server, nothing keeps results on this machine", "", |text| match text {
+        "" => Ok(String::new()),
+        text => text.parse::<Url>().map(String::from).map_err(|error| error.to_string()),
+    })?;
+    let tolerance =
+        question("By how many percent may something get worse", &found.tolerance.to_string(), |text| {
+            let number = text.trim_end_matches('%').trim().parse::<f64>();
+            number
+                .ok()
+                .filter(|number| *number > 0.0 && number.is_finite())
+                .ok_or("it is a number above 0".to_owned())
+        })?;
+    Ok(Answers { project, command, files, adapter, host, tolerance })
+}
+
+/// Asks until the answer will do.
+fn question<T>(
+    what: &str,
+    default: &str,
+    read: impl Fn(&str) -> std::result::Result<T, String>,
+) -> Result<T> {
+    loop {
+        eprint!("{what} [{default}]: ");
+        // A question that cannot be shown can still be answered.
+        let _ = io::stderr().flush();
+        let mut line = String::new();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(0) => {
+                return Err(Failure::with(Exit::Usage, "Nothing was written: the answers ended too soon."));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                return Err(Failure::new(format!("Standard input cannot be read ({error}).")));
+            }
+        }
+        let answer = line.trim();
+        match read(if answer.is_empty() { default } else { answer }) {
+            Ok(value) => return Ok(value),
+            Err(reason) => eprintln!("  That cannot be used: {reason}."),
+        }
+    }
+}
+
+impl Answers {
+    /// The file.
+    fn text(&self) -> String {
+        let Self { project, command, files, adapter, host, tolerance } = self;
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let host = match host.as_str() {
+            "" => "# host = \"https://tidemark.example.com\"   # without a server, results stay on the machine\n".to_owned(),
+            host => format!("host = {}\n", quoted(host)),
+        };
+        let files = match files.as_slice() {
+            [] => String::new(),
+            files => {
+                format!("file = [{}]\n", files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(", "))
+            }
+        };
+        let measure = detect::measure(*adapter);
+        let side = match measure::built_in(measure).map(|measure| measure.worse) {
+            Some(Worse::Down) => "lower_boundary",
+            _ => "upper_boundary",
+        };
+        let share = tolerance / 100.0;
+        format!(
+            "# What `tidemark run` goes by in this repository; flags and variables win over it. Keys do not belong here.\n\
+             project = {}\n{host}adapter = {}\ncommand = {}\n{files}\n\
+             # More than {tolerance} % worse than the mean of the newest values is a regression. With ten values or more, a\n\
+             # t_test with {side} = 0.99 learns from them how much is noise. Measures that are not named are not judged.\n\
+             [thresholds.{measure}]\ntest = \"percentage\"\nmax_sample_size = 16\n{side} = {share}\n",
+            quoted(project),
+            quoted(adapter.as_str()),
+            quoted(command),
+        )
+    }
+
+    /// What to do now.
+    fn next(&self) -> String {
+        let mut lines =
+            "Next:\n  tidemark run      runs the benchmarks; the second run has something to compare with\n"
+                .to_owned();
+        if self.host.is_empty() {
+            lines.push_str("  tidemark serve    shows the results on this machine\n");
+            lines.push_str("  tidemark push     brings them to a server, once there is one\n");
+        } else {
+            lines.push_str("  tidemark login    keeps a key for the server on this machine; on CI it is TIDEMARK_API_KEY\n");
+        }
+        lines.push_str(&format!("Commit {} so that others and CI measure the same.\n", manifest::FILE));
+        lines
+    }
+}
+
+/// Writes the file whole or not at all.
+fn write(file: &Path, text: &str) -> Result {
+    let draft: PathBuf = file.with_extension("toml.new");
+    fs::write(&draft, text)
+        .and_then(|()| fs::rename(&draft, file))
+        .map_err(|error| Failure::new(format!("{} cannot be written ({error}).", file.display())))
+}

@@ -1,0 +1,151 @@
+//! Which benchmark tool a repository uses, by the files that name it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tidemark_api::Adapter;
+
+/// A benchmark tool and how its results are had.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// The file that names it.
+    manifest: &'static str,
+    /// A word in that file; none if the file alone tells.
+    word: &'static str,
+    pub(super) adapter: Adapter,
+    pub(super) command: &'static str,
+    /// What the command writes results to instead of printing them.
+    pub(super) files: &'static [&'static str],
+}
+
+/// What stands for a tool that is not known.
+pub(super) const UNKNOWN: Tool =
+    Tool { manifest: "", word: "", adapter: Adapter::Magic, command: "./benchmark.sh", files: &[] };
+
+const PYTEST: &str = "pytest --benchmark-only --benchmark-json=benchmark.json";
+
+/// The tools, the more particular ones first.
+const TOOLS: &[Tool] = &[
+    tool("Cargo.toml", "gungraun", Adapter::RustGungraun, "cargo bench", &[]),
+    tool("Cargo.toml", "iai-callgrind", Adapter::RustGungraun, "cargo bench", &[]),
+    tool("Cargo.toml", "iai", Adapter::RustIai, "cargo bench", &[]),
+    tool("Cargo.toml", "divan", Adapter::RustDivan, "cargo bench", &[]),
+    tool("Cargo.toml", "criterion", Adapter::RustCriterion, "cargo bench", &[]),
+    tool("Cargo.toml", "", Adapter::Magic, "cargo bench", &[]),
+    tool("pyproject.toml", "pytest-benchmark", Adapter::PythonPytest, PYTEST, &["benchmark.json"]),
+    tool("requirements.txt", "pytest-benchmark", Adapter::PythonPytest, PYTEST, &["benchmark.json"]),
+    tool("requirements-dev.txt", "pytest-benchmark", Adapter::PythonPytest, PYTEST, &["benchmark.json"]),
+    tool("setup.cfg", "pytest-benchmark", Adapter::PythonPytest, PYTEST, &["benchmark.json"]),
+    tool("setup.py", "pytest-benchmark", Adapter::PythonPytest, PYTEST, &["benchmark.json"]),
+    tool("asv.conf.json", "", Adapter::PythonAsv, "asv run --python=same", &[]),
+    tool(
+        "package.json",
+        "vitest",
+        Adapter::JsVitest,
+        "npx vitest bench --run --outputJson benchmark.json",
+        &["benchmark.json"],
+    ),
+    tool("package.json", "mitata", Adapter::JsMitata, "npm run --silent bench", &[]),
+    tool("package.json", "benchmark", Adapter::JsBenchmark, "npm run --silent bench", &[]),
+    tool("go.mod", "", Adapter::GoBench, "go test -run '^$' -bench . ./...", &[]),
+    tool(
+        "CMakeLists.txt",
+        "benchmark::benchmark",
+        Adapter::CppGoogle,
+        "cmake --build build && ./build/benchmarks --benchmark_format=json",
+        &[],
+    ),
+    tool("CMakeLists.txt", "Catch2", Adapter::CppCatch2, "cmake --build build && ./build/benchmarks", &[]),
+    tool(
+        "pom.xml",
+        "jmh-core",
+        Adapter::JavaJmh,
+        "mvn --quiet package && java -jar target/benchmarks.jar -rf json -rff benchmark.json",
+        &["benchmark.json"],
+    ),
+    tool("build.gradle", "jmh", Adapter::JavaJmh, "./gradlew jmh", &["build/results/jmh/results.json"]),
+    tool("build.gradle.kts", "jmh", Adapter::JavaJmh, "./gradlew jmh", &["build/results/jmh/results.json"]),
+    tool(
+        "pubspec.yaml",
+        "benchmark_harness",
+        Adapter::DartBenchmarkHarness,
+        "dart run benchmark/benchmark.dart",
+        &[],
+    ),
+    tool("Gemfile", "benchmark", Adapter::RubyBenchmark, "ruby benchmark.rb", &[]),
+];
+
+const fn tool(
+    manifest: &'static str,
+    word: &'static str,
+    adapter: Adapter,
+    command: &'static str,
+    files: &'static [&'static str],
+) -> Tool {
+    Tool { manifest, word, adapter, command, files }
+}
+
+/// The tool of a repository, if it can be told.
+pub(super) fn detect(root: &Path) -> Option<&'static Tool> {
+    let folders = folders(root);
+    TOOLS.iter().find(|tool| {
+        // A command of Cargo reaches all crates of a workspace; others are run where their file is.
+        let reached = if tool.manifest == "Cargo.toml" { folders.as_slice() } else { &folders[..1] };
+        root.join(tool.manifest).is_file()
+            && reached.iter().any(|folder| {
+                fs::read_to_string(folder.join(tool.manifest)).is_ok_and(|text| names(&text, tool.word))
+            })
+    })
+}
+
+/// The measure of a tool that tells most.
+pub(super) fn measure(adapter: Adapter) -> &'static str {
+    match adapter {
+        Adapter::RustGungraun
+        | Adapter::RustIaiCallgrind
+        | Adapter::RustGungraunJson
+        | Adapter::RustGungraunStdout
+        | Adapter::RustIai => "instructions",
+        Adapter::JsBenchmark => "throughput",
+        _ => "latency",
+    }
+}
+
+/// The root and the folders below it, two levels deep, without what is built, fetched or hidden.
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut all = vec![root.to_owned()];
+    let mut level = all.clone();
+    for _ in 0..2 {
+        let entries = level.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        level = entries.map(|entry| entry.path()).filter(|path| path.is_dir() && !is_foreign(path)).collect();
+        all.extend(level.iter().cloned());
+    }
+    all
+}
+
+fn is_foreign(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || matches!(&*name, "target" | "node_modules" | "vendor" | "build")
+}
+
+/// Whether a word stands in a text, not as a part of a longer one.
+fn names(text: &str, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
+    word.is_empty()
+        || text.match_indices(word).any(|(start, _)| {
+            !text[..start].ends_with(is_part) && !text[start + word.len()..].starts_with(is_part)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_not_a_part_of_another() {
+        assert!(names("iai = \"1\"", "iai") && !names("iai-callgrind = \"1\"", "iai"));
+        assert!(names("[dev-dependencies.criterion]", "criterion") && names("", ""));
+    }
+}

@@ -1,0 +1,66 @@
+//! `tidemark invitation`: who is invited into an organization. Inviting is `tidemark member invite`.
+
+use tidemark_api::{Invitation, InvitationUuid, ResourceId};
+use tidemark_client::invitations;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Paging, Session, Shown, Verb, optional},
+};
+
+/// What can be done with invitations.
+#[derive(clap::Subcommand)]
+pub(crate) enum InvitationVerb {
+    /// List the invitations into an organization
+    #[command(visible_alias = "ls")]
+    List {
+        /// The organization, by UUID or slug
+        organization: ResourceId,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show an invitation
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Take an invitation back
+    #[command(visible_aliases = ["rm", "delete"])]
+    Revoke(One),
+}
+
+/// An invitation into an organization.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    /// The organization, by UUID or slug
+    organization: ResourceId,
+    /// The UUID of the invitation
+    invitation: InvitationUuid,
+}
+
+impl Verb for InvitationVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { organization, paging } => session.list(invitations(organization).list(&()), paging),
+            Self::View(One { organization, invitation }) => {
+                session.show(&invitations(organization).view(invitation))
+            }
+            Self::Revoke(One { organization, invitation }) => {
+                session.done(&invitations(organization).delete(invitation), "The invitation is taken back.")
+            }
+        }
+    }
+}
+
+impl Shown for Invitation {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Email", &self.email)
+            .column("Role", self.role)
+            .column("Status", self.status)
+            .column("By", optional(self.inviter.as_ref().map(|user| &user.name)))
+            .column("Sent", output::time(self.created))
+            .column("Ends", output::time(self.expires))
+            .column("UUID", self.uuid)
+            .detail("Organization", self.organization)
+    }
+}

@@ -1,0 +1,254 @@
+//! `tidemark user key`, `tidemark project key` and `tidemark token`: what programs show instead of a password. They
+//! differ in whose they are; the verbs and flags are the same.
+
+use std::{marker::PhantomData, num::NonZeroU32};
+
+use tidemark_api::{
+    KeyFilter, KeysSort, NewProjectKey, NewToken, NewUserKey, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
+    ResourceId, ResourceName, Search, Token, TokenFilter, TokenPatch, UserKey, UserKeyCreated, UserKeyPatch,
+};
+use tidemark_client::{Collection, Resource, project_keys, tokens, user_keys};
+use uuid::Uuid;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Find, Order, Paging, Session, Shown, Verb, optional},
+};
+
+/// What can be done with keys of a kind.
+#[derive(clap::Subcommand)]
+pub(crate) enum KeyVerb<K: Key> {
+    /// List them
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        owner: Owner<K>,
+        #[command(flatten)]
+        find: Find<ResourceName>,
+        /// List the revoked ones instead of the others
+        #[arg(long)]
+        revoked: bool,
+        #[command(flatten)]
+        order: Order<KeysSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Make one, and show it this once
+    #[command(visible_alias = "add")]
+    Create {
+        #[command(flatten)]
+        owner: Owner<K>,
+        /// Its name
+        #[arg(long)]
+        name: ResourceName,
+        /// How many seconds it is to work; as long as possible when not given
+        #[arg(long, value_name = "SECONDS")]
+        ttl: Option<NonZeroU32>,
+    },
+    /// Show what is known of one
+    #[command(visible_alias = "get")]
+    View(One<K>),
+    /// Change the name of one
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        one: One<K>,
+        /// The new name
+        #[arg(long)]
+        name: ResourceName,
+    },
+    /// Make one work no longer
+    #[command(visible_aliases = ["rm", "delete"])]
+    Revoke(One<K>),
+}
+
+/// Whose keys.
+#[derive(clap::Args)]
+pub(crate) struct Owner<K: Key> {
+    /// Whose they are: the user, or the project, by UUID or slug
+    owner: ResourceId,
+    #[arg(skip)]
+    kind: PhantomData<fn() -> K>,
+}
+
+/// A key of somebody.
+#[derive(clap::Args)]
+pub(crate) struct One<K: Key> {
+    #[command(flatten)]
+    owner: Owner<K>,
+    /// Its UUID
+    uuid: Uuid,
+}
+
+/// A kind of key.
+pub(crate) trait Key: Resource<Created: Shown, Patch: Default + PartialEq> + Shown {
+    fn of(owner: &ResourceId) -> Collection<Self>;
+
+    fn filter(
+        name: Option<ResourceName>,
+        search: Option<Search>,
+        revoked: bool,
+        sort: Option<KeysSort>,
+    ) -> Self::Filter;
+
+    fn new(name: ResourceName, ttl: Option<NonZeroU32>) -> Self::New;
+
+    fn rename(name: ResourceName) -> Self::Patch;
+}
+
+impl<K: Key> Owner<K> {
+    fn keys(&self) -> Collection<K> {
+        K::of(&self.owner)
+    }
+}
+
+impl<K: Key> Verb for KeyVerb<K> {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { owner, find, revoked, order, paging } => {
+                let filter = K::filter(find.name.clone(), find.search.clone(), *revoked, order.sort);
+                session.list(owner.keys().list(&filter), paging)
+            }
+            Self::Create { owner, name, ttl } => {
+                session.show(&owner.keys().create(&K::new(name.clone(), *ttl)))
+            }
+            Self::View(One { owner, uuid }) => session.show(&owner.keys().view(uuid)),
+            Self::Update { one: One { owner, uuid }, name } => {
+                session.update(&owner.keys(), uuid, &K::rename(name.clone()))
+            }
+            Self::Revoke(One { owner, uuid }) => session.done(&owner.keys().delete(uuid), "It is revoked."),
+        }
+    }
+}
+
+impl Key for UserKey {
+    fn of(owner: &ResourceId) -> Collection<Self> {
+        user_keys(owner)
+    }
+
+    fn filter(
+        name: Option<ResourceName>,
+        search: Option<Search>,
+        revoked: bool,
+        sort: Option<KeysSort>,
+    ) -> KeyFilter {
+        KeyFilter { name, search, revoked: revoked.then_some(true), sort }
+    }
+
+    fn new(name: ResourceName, ttl: Option<NonZeroU32>) -> NewUserKey {
+        NewUserKey { name, ttl }
+    }
+
+    fn rename(name: ResourceName) -> UserKeyPatch {
+        UserKeyPatch { name: Some(name) }
+    }
+}
+
+impl Key for ProjectKey {
+    fn of(owner: &ResourceId) -> Collection<Self> {
+        project_keys(owner)
+    }
+
+    fn filter(
+        name: Option<ResourceName>,
+        search: Option<Search>,
+        revoked: bool,
+        sort: Option<KeysSort>,
+    ) -> KeyFilter {
+        KeyFilter { name, search, revoked: revoked.then_some(true), sort }
+    }
+
+    fn new(name: ResourceName, ttl: Option<NonZeroU32>) -> NewProjectKey {
+        NewProjectKey { name, ttl }
+    }
+
+    fn rename(name: ResourceName) -> ProjectKeyPatch {
+        ProjectKeyPatch { name: Some(name) }
+    }
+}
+
+impl Key for Token {
+    fn of(owner: &ResourceId) -> Collection<Self> {
+        tokens(owner)
+    }
+
+    fn filter(
+        name: Option<ResourceName>,
+        search: Option<Search>,
+        revoked: bool,
+        // There is one order only, by name.
+        _: Option<KeysSort>,
+    ) -> TokenFilter {
+        TokenFilter { name, search, revoked: revoked.then_some(true), sort: None }
+    }
+
+    fn new(name: ResourceName, ttl: Option<NonZeroU32>) -> NewToken {
+        NewToken { name, ttl }
+    }
+
+    fn rename(name: ResourceName) -> TokenPatch {
+        TokenPatch { name: Some(name) }
+    }
+}
+
+impl Shown for UserKey {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("UUID", self.uuid)
+            .detail("User", self.user)
+            .column("Created", output::time(self.creation))
+            .column("Ends", output::time(self.expiration))
+            .column("Revoked", optional(self.revoked.map(output::time)))
+    }
+}
+
+impl Shown for UserKeyCreated {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Key", &self.key)
+            .column("UUID", self.uuid)
+            .detail("User", self.user)
+            .column("Created", output::time(self.creation))
+            .column("Ends", output::time(self.expiration))
+    }
+}
+
+impl Shown for ProjectKey {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("UUID", self.uuid)
+            .detail("Project", self.project)
+            .detail("Made by", optional(self.creator))
+            .column("Created", output::time(self.creation))
+            .column("Ends", output::time(self.expiration))
+            .column("Revoked", optional(self.revoked.map(output::time)))
+    }
+}
+
+impl Shown for ProjectKeyCreated {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Key", &self.key)
+            .column("UUID", self.uuid)
+            .detail("Project", self.project)
+            .column("Created", output::time(self.creation))
+            .column("Ends", output::time(self.expiration))
+    }
+}
+
+impl Shown for Token {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("UUID", self.uuid)
+            .detail("User", self.user)
+            .column("Created", output::time(self.creation))
+            .column("Ends", output::time(self.expiration))
+            .column("Revoked", optional(self.revoked.map(output::time)))
+    }
+}

@@ -1,0 +1,143 @@
+//! `tidemark login`, `logout` and `whoami`: a key that is kept for a server, so that it need not be given each time.
+
+use std::io::{self, IsTerminal, Read};
+
+use serde_json::json;
+use tidemark_api::{Caller, Jwt, PlainKey, Url};
+use tidemark_client::caller;
+
+use crate::{
+    connection::{Connection, credential},
+    failure::{Exit, Failure, Result, print},
+    logins::Logins,
+    output::{self, Table},
+    resource::Format,
+};
+
+/// The arguments of `tidemark login`.
+#[derive(clap::Args)]
+pub(crate) struct LogIn {
+    #[command(flatten)]
+    connection: Connection,
+    /// Read the key from standard input, as is done when it is no terminal
+    #[arg(long)]
+    stdin: bool,
+}
+
+/// The arguments of `tidemark logout`.
+#[derive(clap::Args)]
+pub(crate) struct LogOut {
+    /// The server whose key is forgotten; the one of the last login when not given
+    #[arg(long, value_name = "URL", env = "TIDEMARK_HOST")]
+    host: Option<Url>,
+}
+
+/// The arguments of `tidemark whoami`.
+#[derive(clap::Args)]
+pub(crate) struct WhoAmI {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl LogIn {
+    pub(crate) fn run(&self) -> Result {
+        let (host, given) = self.connection.given()?;
+        let key = match given {
+            Some(key) => key,
+            None => self.ask(&host)?,
+        };
+        let is_either = key.parse::<PlainKey>().is_ok() || key.parse::<Jwt>().is_ok();
+        if !is_either {
+            return Err(Failure::with(
+                Exit::Usage,
+                "That is no key: one looks like svc_user_ and 30 letters and digits; `tidemark user key create` makes one.",
+            ));
+        }
+        // A key that does not work is not worth keeping.
+        let client = self.connection.client_of(host.clone(), Some(credential(&key)?));
+        let caller = client.send(&caller())?;
+        let mut logins = Logins::load()?;
+        logins.add(&host, key);
+        let file = logins.save()?;
+        print(&format!("Logged in to {host} as {}. The key is kept in {}.\n", title(&caller), file.display()))
+    }
+
+    /// Asks for a key without showing it, or reads it from standard input.
+    fn ask(&self, host: &Url) -> Result<String> {
+        let failed = |error: io::Error| Failure::new(format!("The key cannot be read ({error})."));
+        let text = if self.stdin || !io::stdin().is_terminal() {
+            let mut text = String::new();
+            io::stdin().lock().read_to_string(&mut text).map_err(failed)?;
+            text
+        } else {
+            rpassword::prompt_password(format!("Key for {host}: ")).map_err(failed)?
+        };
+        match text.trim() {
+            "" => Err(Failure::with(Exit::Usage, "No key was given: type it, or pipe it in.")),
+            key => Ok(key.to_owned()),
+        }
+    }
+}
+
+impl LogOut {
+    pub(crate) fn run(&self) -> Result {
+        let mut logins = Logins::load()?;
+        let Some(host) = self.host.clone().or_else(|| logins.current()) else {
+            return Err(Failure::new("Nobody is logged in."));
+        };
+        if !logins.remove(&host) {
+            return Err(Failure::new(format!("Nobody is logged in to {host}.")));
+        }
+        logins.save()?;
+        print(&format!("Logged out of {host}. The key itself works until it is revoked.\n"))
+    }
+}
+
+impl WhoAmI {
+    pub(crate) fn run(&self) -> Result {
+        let target = self.connection.target()?;
+        let (host, host_by) = target.host.unzip();
+        let caller = match target.credential {
+            Some(_) => Some(self.connection.client()?.send(&caller())?),
+            None => None,
+        };
+        let credential_by = target.credential.map(|(_, means)| means.to_string());
+        if self.format.json {
+            let document = json!({
+                "host": host, "host_by": host_by.map(|means| means.to_string()), "credential_by": credential_by,
+                "user": caller.as_ref().and_then(|caller| caller.user.as_ref()),
+                "project": caller.as_ref().and_then(|caller| caller.project.as_ref()),
+            });
+            return print(&format!("{document:#}\n"));
+        }
+        let who = caller.as_ref().map_or_else(|| "nobody: there is no credential".to_owned(), title);
+        let mut table = Table::record();
+        table.push(["Who".to_owned(), who]);
+        if let Some(means) = credential_by {
+            table.push(["Credential from".to_owned(), means]);
+        }
+        let server =
+            host.map_or_else(|| "none: results stay on this machine".to_owned(), |host| host.to_string());
+        table.push(["Server".to_owned(), server]);
+        if let Some(means) = host_by {
+            table.push(["Server from".to_owned(), means.to_string()]);
+        }
+        print(&table.to_string())
+    }
+}
+
+/// A caller in a few words.
+fn title(caller: &Caller) -> String {
+    match (&caller.user, &caller.project) {
+        (Some(user), _) => {
+            let admin = if user.admin { ", administrator" } else { "" };
+            format!("{} ({}{admin})", output::plain(user.name.as_str()), user.slug)
+        }
+        (None, Some(project)) => {
+            format!("the project {} ({})", output::plain(project.name.as_str()), project.slug)
+        }
+        (None, None) => "nobody".to_owned(),
+    }
+}

@@ -1,0 +1,93 @@
+//! `tidemark mock`: made-up results in the format of the adapter `json`, to try things out with. Nothing is measured.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher, Hasher, RandomState},
+};
+
+use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_api::{Adapter, BenchmarkName, ResourceName};
+
+use crate::failure::{Exit, Failure, Result, print};
+
+/// How far the range of a value reaches to both sides, as a share of it.
+const SPREAD: f64 = 0.1;
+
+/// The arguments of `tidemark mock`.
+#[derive(clap::Args)]
+pub(crate) struct Mock {
+    /// Makes the same results each time it is the same; without one they are new each time
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// How many benchmarks to make up
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    count: u32,
+    /// What was measured of each; repeat it for several
+    #[arg(long, value_name = "MEASURE", default_value = "latency")]
+    measure: Vec<ResourceName>,
+    /// How large the numbers are: a power of ten
+    #[arg(long, value_name = "POWER", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-300..=300))]
+    pow: i32,
+    /// Fail once the results are printed
+    #[arg(long)]
+    fail: bool,
+    /// Fail half of the time
+    #[arg(long, conflicts_with = "fail")]
+    flaky: bool,
+}
+
+impl Mock {
+    pub(crate) fn run(&self) -> Result {
+        let mut distinct = HashSet::new();
+        if let Some(twice) = self.measure.iter().find(|measure| !distinct.insert(*measure)) {
+            return Err(Failure::with(
+                Exit::Usage,
+                format!("The measure `{twice}` is given twice with --measure."),
+            ));
+        }
+        let mut random = Random(self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()));
+        let entries = (0..self.count).map(|index| self.entry(index, &mut random)).collect::<Result<_>>()?;
+        let json = serde_json::to_string_pretty(&Results { adapter: Adapter::Json, entries })
+            .map_err(|error| Failure::new(format!("The results cannot be written as JSON ({error}).")))?;
+        print(&format!("{json}\n"))?;
+        if self.fail || (self.flaky && random.uniform() < 0.5) {
+            return Err(Failure::new("The results are made up, and so is this failure."));
+        }
+        Ok(())
+    }
+
+    /// The benchmark of this number: each has a range of values of its own.
+    fn entry(&self, index: u32, random: &mut Random) -> Result<Entry> {
+        let name: BenchmarkName = format!("tidemark::mock_{index}")
+            .parse()
+            .map_err(|error| Failure::new(format!("A benchmark cannot be named: {error}.")))?;
+        let size = 10_f64.powi(self.pow);
+        let measured = |measure: &ResourceName| {
+            let value = size * (f64::from(index) + random.uniform());
+            Measured {
+                measure: measure.clone(),
+                units: None,
+                value,
+                lower_value: Some(value - value * SPREAD),
+                upper_value: Some(value + value * SPREAD),
+            }
+        };
+        let metrics = self.measure.iter().map(measured).collect();
+        Ok(Entry { label: Label::Name(name), parameters: None, ignored: false, metrics })
+    }
+}
+
+/// SplitMix64, which is a few lines that will never change: what a seed makes must not depend on a library's version.
+struct Random(u64);
+
+impl Random {
+    /// A number from 0 to just below 1, of the upper 53 bits.
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,258 @@
+//! `tidemark noise`: how much this machine varies while it does the same thing again and again, and what to do about it.
+//! What the system says of itself is in `platform`.
+
+mod platform;
+
+use std::{
+    fs::File,
+    hint::black_box,
+    io::{self, Read, Seek, SeekFrom, Write},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use self::platform::Platform;
+use crate::{
+    failure::{Result, print},
+    output::{Column, Table},
+};
+
+/// The parts with their share of the time and of the score. The rest of the time is for watching the system.
+const COMPUTE: Part = Part { name: "compute", share: 0.3, weight: 0.30 };
+const CACHE: Part = Part { name: "cache", share: 0.3, weight: 0.40 };
+const DISK: Part = Part { name: "I/O", share: 0.2, weight: 0.15 };
+/// The share of stolen time in the score.
+const STEAL_WEIGHT: f64 = 0.15;
+/// The share of samples at the beginning that are left out, as caches and clocks settle.
+const WARM_UP: f64 = 0.1;
+/// How many steps of arithmetic are timed at once: some tens of microseconds.
+const STEPS: u32 = 10_000;
+/// The cache to walk through if the system does not say.
+const DEFAULT_CACHE: usize = 8 << 20;
+/// The most memory to walk through.
+const MOST_MEMORY: usize = 64 << 20;
+/// How far apart the words of the walk are: a line of the cache.
+const LINE: usize = 8;
+/// How much is written at once.
+const BLOCK: usize = 4096;
+
+/// The arguments of `tidemark noise`.
+#[derive(clap::Args)]
+pub(crate) struct Noise {
+    /// How many seconds to measure
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    duration: u64,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Say nothing while it is measured
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A table with advice
+    Human,
+    /// Results that `tidemark run` takes
+    Json,
+}
+
+struct Part {
+    name: &'static str,
+    share: f64,
+    weight: f64,
+}
+
+/// What was found.
+struct Found {
+    /// How much the same work varies, in percent.
+    compute: f64,
+    cache: f64,
+    /// None where nothing can be written.
+    disk: Option<f64>,
+    /// The share of time that others took of this machine, in percent; none if the system does not say.
+    steal: Option<f64>,
+    platform: Platform,
+}
+
+impl Noise {
+    pub(crate) fn run(&self) -> Result {
+        let time = |part: &Part| Duration::from_secs_f64(self.duration as f64 * part.share);
+        let tell = |what: &str| {
+            if !self.quiet {
+                eprintln!("Measuring {what} …");
+            }
+        };
+        let before = platform::times();
+        tell(COMPUTE.name);
+        let compute = jitter(&sample(time(&COMPUTE), compute));
+        tell(CACHE.name);
+        let size = (platform::cache_size().unwrap_or(DEFAULT_CACHE) / 4 * 3).min(MOST_MEMORY);
+        let mut memory = vec![1_u64; size / size_of::<u64>()];
+        let cache = jitter(&sample(time(&CACHE), || walk(&mut memory)));
+        tell(DISK.name);
+        let disk = write_samples(time(&DISK)).ok().map(|samples| jitter(&samples));
+        tell("the system");
+        let rest = 1.0 - COMPUTE.share - CACHE.share - DISK.share;
+        let platform = Platform::watch(Duration::from_secs_f64(self.duration as f64 * rest));
+        let steal = before.zip(platform::times()).map(|(before, after)| after.steal_since(&before));
+        let found = Found { compute, cache, disk, steal, platform };
+        print(&match self.format {
+            Format::Human => found.human(),
+            Format::Json => format!("{:#}\n", found.json()),
+        })
+    }
+}
+
+impl Found {
+    /// How noisy it is in all: 33 dB for each tenfold of the weighted percentages, from 0 to 100.
+    fn score(&self) -> f64 {
+        let parts = [
+            (Some(self.compute), COMPUTE.weight),
+            (Some(self.cache), CACHE.weight),
+            (self.disk, DISK.weight),
+            (self.steal, STEAL_WEIGHT),
+        ];
+        // What is not known leaves its weight to the others.
+        let known: f64 = parts.iter().filter_map(|(value, weight)| value.map(|_| weight)).sum();
+        let sum: f64 = parts.iter().filter_map(|(value, weight)| Some((*value)? * weight)).sum();
+        (33.0 * (sum / known).log10()).clamp(0.0, 100.0)
+    }
+
+    fn human(&self) -> String {
+        let mut table = Table::new([Column::Left("Part"), Column::Right("Varies by"), Column::Left("Is")]);
+        let percent = |value: f64| format!("{value:.2} %");
+        table.push([COMPUTE.name.into(), percent(self.compute), word(self.compute).into()]);
+        table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);
+        let (disk, disk_word) = match self.disk {
+            Some(disk) => (percent(disk), word(disk / 10.0)),
+            None => (String::new(), "not measured: nothing can be written"),
+        };
+        table.push([DISK.name.into(), disk, disk_word.into()]);
+        if let Some(steal) = self.steal {
+            table.push(["stolen time".into(), percent(steal), word(steal * 2.0).into()]);
+        }
+        let score = self.score();
+        let verdict = match score {
+            ..=40.0 => "quiet",
+            ..=55.0 => "moderate",
+            ..=70.0 => "noisy",
+            _ => "very noisy",
+        };
+        let mut text = format!("{table}\nThis machine is {verdict}: {score:.0} of 100 dB.\n");
+        let advice = self.platform.advice(self);
+        if !advice.is_empty() {
+            text.push_str("\nWhat to do about it:\n");
+            for line in advice {
+                text.push_str(&format!("* {line}\n"));
+            }
+        }
+        text
+    }
+
+    /// Results in the format of the adapter `json`.
+    fn json(&self) -> Value {
+        let mut results = json!({
+            "tidemark::noise::compute_jitter": { "compute-jitter": { "value": self.compute } },
+            "tidemark::noise::cache_jitter": { "cache-jitter": { "value": self.cache } },
+            "tidemark::noise::composite": { "noise-score": { "value": self.score() } },
+        });
+        if let Some(disk) = self.disk {
+            results["tidemark::noise::io_jitter"] = json!({ "io-jitter": { "value": disk } });
+        }
+        if let Some(steal) = self.steal {
+            results["tidemark::noise::cpu_steal"] = json!({ "cpu-steal": { "value": steal } });
+        }
+        results
+    }
+}
+
+fn word(percent: f64) -> &'static str {
+    match percent {
+        ..=1.0 => "very steady",
+        ..=3.0 => "steady",
+        ..=10.0 => "unsteady",
+        _ => "very unsteady",
+    }
+}
+
+/// How long each of many runs of the same work takes, in seconds.
+fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
+    let started = Instant::now();
+    let mut samples = Vec::new();
+    while started.elapsed() < time || samples.len() < 20 {
+        let begin = Instant::now();
+        work();
+        samples.push(begin.elapsed().as_secs_f64());
+    }
+    samples
+}
+
+/// Arithmetic that needs no memory.
+fn compute() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for step in 0..STEPS {
+        state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(u64::from(step));
+    }
+    black_box(state);
+}
+
+/// Reads and writes a word in each line of a stretch of memory.
+fn walk(memory: &mut [u64]) {
+    for word in memory.iter_mut().step_by(LINE) {
+        *word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+    }
+    black_box(memory);
+}
+
+/// How long it takes to write a block, to have it on disk, and to read it again.
+fn write_samples(time: Duration) -> io::Result<Vec<f64>> {
+    let mut file: File = tempfile::tempfile()?;
+    let mut block = vec![7; BLOCK];
+    let started = Instant::now();
+    let mut samples = Vec::new();
+    while started.elapsed() < time || samples.len() < 20 {
+        let begin = Instant::now();
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&block)?;
+        file.sync_all()?;
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut block)?;
+        samples.push(begin.elapsed().as_secs_f64());
+    }
+    Ok(samples)
+}
+
+/// The coefficient of variation in percent, without the first samples.
+fn jitter(samples: &[f64]) -> f64 {
+    let samples = &samples[(samples.len() as f64 * WARM_UP) as usize..];
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    variance.sqrt() / mean * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_is_the_deviation_in_percent_of_the_mean() {
+        // The first of ten is left out.
+        let samples = [1000.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 10.0];
+        assert!((jitter(&samples) - 10.0).abs() < 1e-12, "{}", jitter(&samples));
+    }
+
+    #[test]
+    fn the_score_knows_what_it_does_not_know() {
+        let found =
+            |disk, steal| Found { compute: 10.0, cache: 10.0, disk, steal, platform: Platform::default() };
+        for known in [found(Some(10.0), Some(10.0)), found(None, Some(10.0)), found(None, None)] {
+            assert!((known.score() - 33.0).abs() < 1e-9, "{}", known.score());
+        }
+        let quiet = Found { compute: 0.1, cache: 0.1, ..found(None, None) };
+        assert_eq!(quiet.score(), 0.0);
+    }
+}

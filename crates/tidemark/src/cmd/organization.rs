@@ -1,0 +1,161 @@
+//! `tidemark organization`
+
+use serde::Serialize;
+use tidemark_api::{
+    Allowed, Jwt, NewOrganization, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, OrganizationsSort, ResourceId, ResourceName, Slug, Usage,
+};
+use tidemark_client::{allowed_in_organization, claim, organizations, usage};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Change, Fields, Find, Order, Paging, Session, Shown, Verb, optional, word},
+};
+
+/// What can be done with organizations.
+#[derive(clap::Subcommand)]
+pub(crate) enum OrganizationVerb {
+    /// List the organizations that you are in
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        find: Find<ResourceName>,
+        #[command(flatten)]
+        order: Order<OrganizationsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Make an organization
+    #[command(visible_alias = "add")]
+    Create {
+        /// Its name
+        #[arg(long)]
+        name: ResourceName,
+        /// Its slug; made from the name when not given
+        #[arg(long)]
+        slug: Option<Slug>,
+    },
+    /// Show an organization
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Change an organization
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        one: One,
+        /// The new name
+        #[arg(long)]
+        name: Option<ResourceName>,
+        /// The new slug
+        #[arg(long)]
+        slug: Option<Slug>,
+        /// The new license key; `_` takes it away
+        #[arg(long, value_name = "KEY")]
+        license: Option<Change<Jwt>>,
+    },
+    /// Delete an organization
+    #[command(visible_alias = "rm")]
+    Delete {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        how: Hard,
+    },
+    /// Make an organization yours that a run without a credential has made
+    Claim(One),
+    /// Say whether you may do something in an organization
+    Allowed {
+        #[command(flatten)]
+        one: One,
+        /// What is to be done
+        #[arg(long, value_parser = word::<OrganizationPermission>())]
+        perm: OrganizationPermission,
+    },
+    /// Show how much an organization uses
+    Usage(One),
+}
+
+/// An organization.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    /// The organization, by UUID or slug
+    organization: ResourceId,
+}
+
+/// How something is deleted.
+#[derive(clap::Args, Serialize)]
+pub(crate) struct Hard {
+    /// Delete it for good, with all it has, instead of hiding it; for administrators of the server
+    #[arg(long)]
+    hard: bool,
+}
+
+impl Verb for OrganizationVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { find, order, paging } => {
+                let filter = OrganizationFilter {
+                    name: find.name.clone(),
+                    search: find.search.clone(),
+                    sort: order.sort,
+                };
+                session.list(organizations().list(&filter), paging)
+            }
+            Self::Create { name, slug } => {
+                let new = NewOrganization { name: name.clone(), slug: slug.clone() };
+                session.show(&organizations().create(&new))
+            }
+            Self::View(One { organization }) => session.show(&organizations().view(organization)),
+            Self::Update { one, name, slug, license } => {
+                let patch = OrganizationPatch {
+                    name: name.clone(),
+                    slug: slug.clone(),
+                    license: Change::of(license.as_ref()),
+                };
+                session.update(&organizations(), &one.organization, &patch)
+            }
+            Self::Delete { one, how } => {
+                let request = organizations().delete(&one.organization).query(how);
+                session.done(&request, "The organization is deleted.")
+            }
+            Self::Claim(One { organization }) => session.show(&claim(organization)),
+            Self::Allowed { one, perm } => session.show(&allowed_in_organization(&one.organization, *perm)),
+            Self::Usage(One { organization }) => session.show(&usage(organization)),
+        }
+    }
+}
+
+impl Shown for Organization {
+    fn fields(&self) -> Fields {
+        let domains: Vec<_> = self.sso.iter().map(|sso| sso.domain.as_str()).collect();
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Slug", &self.slug)
+            .detail("UUID", self.uuid)
+            .detail("License", if self.license.is_some() { "there is one" } else { "" })
+            .detail("Single sign-on", domains.join(", "))
+            .column("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+            .column("Claimed", optional(self.claimed.map(output::time)))
+    }
+}
+
+impl Shown for Allowed {
+    fn fields(&self) -> Fields {
+        Fields::default().column("Allowed", if self.allowed { "yes" } else { "no" })
+    }
+}
+
+impl Shown for Usage {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .detail("Organization", self.organization)
+            .detail("Kind", self.kind)
+            .detail("From", output::time(self.start_time))
+            .detail("Until", output::time(self.end_time))
+            .number("Metrics", optional(self.metrics))
+            .number("Active series", optional(self.active_series))
+            .number("Runner minutes", optional(self.runner_minutes))
+    }
+}

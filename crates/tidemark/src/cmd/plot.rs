@@ -1,0 +1,259 @@
+//! `tidemark plot`
+
+use tidemark_api::{
+    Benchmark, BenchmarkUuid, Branch, BranchUuid, Index, Measure, MeasureUuid, NameId, NewPlot, Plot,
+    PlotFilter, PlotPatch, PlotUuid, ProjPlotsSort, ResourceName, Search, Testbed, TestbedUuid, Window,
+    XAxis, YAxis,
+};
+use tidemark_client::plots;
+use uuid::Uuid;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{
+        Change, Dimension, Fields, InProject, Order, Paging, Session, Shown, Verb, flag, number, optional,
+        word,
+    },
+};
+
+/// What can be done with pinned plots.
+#[derive(clap::Subcommand)]
+pub(crate) enum PlotVerb {
+    /// List the plots that are pinned to a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those with exactly this title
+        #[arg(long)]
+        title: Option<ResourceName>,
+        /// Only those with this text in their title or UUID
+        #[arg(long, value_name = "TEXT")]
+        search: Option<Search>,
+        #[command(flatten)]
+        order: Order<ProjPlotsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Pin a plot
+    #[command(visible_alias = "add")]
+    Create(Box<New>),
+    /// Show a plot
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Change a plot
+    #[command(visible_alias = "edit")]
+    Update(Box<Update>),
+    /// Delete a plot
+    #[command(visible_alias = "rm")]
+    Delete(One),
+}
+
+/// A plot of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the plot
+    plot: PlotUuid,
+}
+
+/// A plot to pin.
+#[derive(clap::Args)]
+pub(crate) struct New {
+    #[command(flatten)]
+    project: InProject,
+    /// Its place, counted from 0; the first when not given
+    #[arg(long, value_parser = number::<u8, Index>)]
+    index: Option<Index>,
+    /// Its title
+    #[arg(long)]
+    title: Option<ResourceName>,
+    /// Show the lower values of the metrics
+    #[arg(long)]
+    lower_value: bool,
+    /// Show the upper values of the metrics
+    #[arg(long)]
+    upper_value: bool,
+    /// Show the lower limits of the thresholds
+    #[arg(long)]
+    lower_boundary: bool,
+    /// Show the upper limits of the thresholds
+    #[arg(long)]
+    upper_boundary: bool,
+    /// What the horizontal axis shows
+    #[arg(long, value_parser = word::<XAxis>())]
+    x_axis: XAxis,
+    /// How the vertical axis is scaled
+    #[arg(long, value_parser = word::<YAxis>(), default_value = "auto")]
+    y_axis: YAxis,
+    /// How many seconds to look back
+    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    window: Window,
+    /// The branches to show, by UUID, slug or name, separated by commas; or repeat the flag
+    #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
+    branches: Vec<NameId>,
+    /// The testbeds to show
+    #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
+    testbeds: Vec<NameId>,
+    /// The benchmarks to show
+    #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
+    benchmarks: Vec<NameId>,
+    /// The measures to show
+    #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
+    measures: Vec<NameId>,
+}
+
+/// What to change of a plot.
+#[derive(clap::Args)]
+pub(crate) struct Update {
+    #[command(flatten)]
+    one: One,
+    /// The new place, counted from 0
+    #[arg(long, value_parser = number::<u8, Index>)]
+    index: Option<Index>,
+    /// The new title; `_` takes it away
+    #[arg(long)]
+    title: Option<Change<ResourceName>>,
+    /// Whether to show the lower values of the metrics
+    #[arg(long, value_name = "TRUE|FALSE")]
+    lower_value: Option<bool>,
+    /// Whether to show the upper values of the metrics
+    #[arg(long, value_name = "TRUE|FALSE")]
+    upper_value: Option<bool>,
+    /// Whether to show the lower limits of the thresholds
+    #[arg(long, value_name = "TRUE|FALSE")]
+    lower_boundary: Option<bool>,
+    /// Whether to show the upper limits of the thresholds
+    #[arg(long, value_name = "TRUE|FALSE")]
+    upper_boundary: Option<bool>,
+    /// What the horizontal axis shows
+    #[arg(long, value_parser = word::<XAxis>())]
+    x_axis: Option<XAxis>,
+    /// How the vertical axis is scaled
+    #[arg(long, value_parser = word::<YAxis>())]
+    y_axis: Option<YAxis>,
+    /// How many seconds to look back
+    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    window: Option<Window>,
+    /// The branches to show instead
+    #[arg(long, value_name = "BRANCH", value_delimiter = ',')]
+    branches: Option<Vec<NameId>>,
+    /// The testbeds to show instead
+    #[arg(long, value_name = "TESTBED", value_delimiter = ',')]
+    testbeds: Option<Vec<NameId>>,
+    /// The benchmarks to show instead
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',')]
+    benchmarks: Option<Vec<NameId>>,
+    /// The measures to show instead
+    #[arg(long, value_name = "MEASURE", value_delimiter = ',')]
+    measures: Option<Vec<NameId>>,
+}
+
+impl Verb for PlotVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, title, search, order, paging } => {
+                let filter = PlotFilter { title: title.clone(), search: search.clone(), sort: order.sort };
+                session.list(plots(project.id()?).list(&filter), paging)
+            }
+            Self::Create(new) => new.run(session),
+            Self::View(one) => session.show(&plots(one.project.id()?).view(&one.plot)),
+            Self::Update(update) => update.run(session),
+            Self::Delete(one) => {
+                session.done(&plots(one.project.id()?).delete(&one.plot), "The plot is deleted.")
+            }
+        }
+    }
+}
+
+impl New {
+    fn run(&self, session: &Session) -> Result {
+        let new = NewPlot {
+            index: self.index,
+            title: self.title.clone(),
+            lower_value: self.lower_value,
+            upper_value: self.upper_value,
+            lower_boundary: self.lower_boundary,
+            upper_boundary: self.upper_boundary,
+            x_axis: self.x_axis,
+            y_axis: self.y_axis,
+            window: self.window,
+            branches: uuids::<Branch, BranchUuid>(session, &self.project, &self.branches)?,
+            testbeds: uuids::<Testbed, TestbedUuid>(session, &self.project, &self.testbeds)?,
+            benchmarks: uuids::<Benchmark, BenchmarkUuid>(session, &self.project, &self.benchmarks)?,
+            measures: uuids::<Measure, MeasureUuid>(session, &self.project, &self.measures)?,
+        };
+        session.show(&plots(self.project.id()?).create(&new))
+    }
+}
+
+impl Update {
+    fn run(&self, session: &Session) -> Result {
+        let One { project, plot } = &self.one;
+        let patch = PlotPatch {
+            index: self.index,
+            title: Change::of(self.title.as_ref()),
+            lower_value: self.lower_value,
+            upper_value: self.upper_value,
+            lower_boundary: self.lower_boundary,
+            upper_boundary: self.upper_boundary,
+            x_axis: self.x_axis,
+            y_axis: self.y_axis,
+            window: self.window,
+            branches: given::<Branch, BranchUuid>(session, project, self.branches.as_deref())?,
+            testbeds: given::<Testbed, TestbedUuid>(session, project, self.testbeds.as_deref())?,
+            benchmarks: given::<Benchmark, BenchmarkUuid>(session, project, self.benchmarks.as_deref())?,
+            measures: given::<Measure, MeasureUuid>(session, project, self.measures.as_deref())?,
+        };
+        session.update(&plots(project.id()?), plot, &patch)
+    }
+}
+
+/// The UUIDs of what is named.
+fn uuids<D: Dimension, U: From<Uuid>>(
+    session: &Session,
+    project: &InProject,
+    ids: &[NameId],
+) -> Result<Vec<U>> {
+    ids.iter().map(|id| Ok(session.find::<D>(project, id)?.1.into())).collect()
+}
+
+fn given<D: Dimension, U: From<Uuid>>(
+    session: &Session,
+    project: &InProject,
+    ids: Option<&[NameId]>,
+) -> Result<Option<Vec<U>>> {
+    ids.map(|ids| uuids::<D, U>(session, project, ids)).transpose()
+}
+
+impl Shown for Plot {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Title", optional(self.title.as_ref()))
+            .short("Branches", self.branches.len())
+            .short("Testbeds", self.testbeds.len())
+            .short("Benchmarks", self.benchmarks.len())
+            .short("Measures", self.measures.len())
+            .detail("Branches", joined(&self.branches))
+            .detail("Testbeds", joined(&self.testbeds))
+            .detail("Benchmarks", joined(&self.benchmarks))
+            .detail("Measures", joined(&self.measures))
+            .detail("Lower values", flag(self.lower_value))
+            .detail("Upper values", flag(self.upper_value))
+            .detail("Lower limits", flag(self.lower_boundary))
+            .detail("Upper limits", flag(self.upper_boundary))
+            .detail("Horizontal axis", self.x_axis)
+            .detail("Vertical axis", self.y_axis)
+            .number("Window", format!("{} s", self.window))
+            .column("UUID", self.uuid)
+            .detail("Project", self.project)
+            .detail("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+    }
+}
+
+fn joined(ids: &[impl ToString]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,141 @@
+//! `tidemark push`: brings what was measured without a server to one. Results that are there already are left alone, so
+//! that it can be done again at any time.
+
+use std::str::FromStr;
+
+use serde_json::json;
+use tidemark_api::{Page, Project, ProjectFilter, ResourceId};
+use tidemark_client::{Client, projects};
+
+use crate::{
+    connection::Connection,
+    failure::{Exit, Failure, Result, print},
+    local,
+    output::plain,
+    resource::Format,
+    transfer::{self, Way},
+};
+
+/// The arguments of `tidemark push`.
+#[derive(clap::Args)]
+pub(crate) struct Push {
+    #[command(flatten)]
+    connection: Connection,
+    /// A project on this machine, and after a = what it is called on the server, if that is something else; repeat it
+    /// for several
+    #[arg(long, value_name = "PROJECT[=THERE]", env = "TIDEMARK_PROJECT")]
+    project: Vec<Mapping>,
+    /// Push all projects on this machine
+    #[arg(long)]
+    all: bool,
+    /// Only say how much there is to push
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    format: Format,
+    /// Do not say how far it is
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A project here and what it is there.
+#[derive(Clone, Debug, PartialEq)]
+struct Mapping {
+    here: ResourceId,
+    there: ResourceId,
+}
+
+impl FromStr for Mapping {
+    type Err = tidemark_api::Invalid;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let (here, there) = text.split_once('=').unwrap_or((text, text));
+        Ok(Self { here: here.trim().parse()?, there: there.trim().parse()? })
+    }
+}
+
+impl Push {
+    pub(crate) fn run(self) -> Result {
+        let Some((host, _)) = self.connection.target()?.host else {
+            return Err(usage(
+                "There is no server to push to: give its address with --host or in TIDEMARK_HOST, as host in \
+                 tidemark.toml, or with `tidemark login`.",
+            ));
+        };
+        let address = host.as_str().trim_end_matches('/').to_owned();
+        let here = local::client(None)?;
+        let mappings = self.mappings(&here)?;
+        let there = self.connection.client()?;
+        let (mut lines, mut pushed) = (String::new(), Vec::new());
+        for Mapping { here: source, there: target } in &mappings {
+            let way = Way { from: &here, source, to: &there, target };
+            let copied = transfer::copy(&way, self.dry_run, self.quiet || self.format.json)?;
+            let verb = if self.dry_run { "to be sent" } else { "sent" };
+            lines.push_str(&format!(
+                "{source}: {} of {} reports {verb}, the others are at {address}/v0/projects/{target} already.\n",
+                copied.missing, copied.found
+            ));
+            pushed.push(json!({
+                "from": source, "to": target, "reports": copied.found,
+                "sent": if self.dry_run { 0 } else { copied.missing }, "missing": copied.missing,
+            }));
+        }
+        if self.format.json {
+            return print(&format!("{:#}\n", json!({ "host": address, "projects": pushed })));
+        }
+        print(&lines)
+    }
+
+    /// The projects to push, all of which must be here.
+    fn mappings(&self, here: &Client) -> Result<Vec<Mapping>> {
+        let known = known(here)?;
+        if self.all {
+            let same = |project: Project| ResourceId::Slug(project.slug);
+            return Ok(known
+                .into_iter()
+                .map(same)
+                .map(|id| Mapping { here: id.clone(), there: id })
+                .collect());
+        }
+        let slugs: Vec<_> = known.iter().map(|project| plain(project.slug.as_str())).collect();
+        let found = if slugs.is_empty() {
+            "there is none yet".to_owned()
+        } else {
+            format!("there are: {}", slugs.join(" "))
+        };
+        if self.project.is_empty() {
+            return Err(usage(format!(
+                "Which project on this machine is to be pushed? Give --project, or --all; {found}."
+            )));
+        }
+        for Mapping { here, .. } in &self.project {
+            let is_here = |project: &Project| match here {
+                ResourceId::Slug(slug) => project.slug == *slug,
+                ResourceId::Uuid(uuid) => project.uuid.uuid() == *uuid,
+            };
+            if !known.iter().any(is_here) {
+                return Err(usage(format!("There is no project `{here}` on this machine; {found}.")));
+            }
+        }
+        Ok(self.project.clone())
+    }
+}
+
+/// All projects of a server.
+fn known(client: &Client) -> Result<Vec<Project>> {
+    let mut all = Vec::new();
+    for number in 1.. {
+        let page = Page { page: number, per_page: u8::MAX, direction: None };
+        let projects = client.send(&projects().list(&ProjectFilter::default()).query(&page))?;
+        let is_last = projects.len() < usize::from(u8::MAX);
+        all.extend(projects);
+        if is_last {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn usage(sentence: impl Into<String>) -> Failure {
+    Failure::with(Exit::Usage, sentence)
+}

@@ -1,0 +1,242 @@
+//! `tidemark report`: what the server keeps of runs. Running benchmarks and sending what they print is `tidemark run`.
+
+use std::path::PathBuf;
+
+use tidemark_api::{
+    GitHash, Millis, NameId, NewReport, ProjReportsSort, Report, ReportFilter, ReportIdempotencyKey,
+    ReportSettings, ReportUuid, StartPointPatch, Timestamp,
+};
+use tidemark_client::reports;
+use uuid::Uuid;
+
+use super::run::threshold::Thresholds;
+use crate::{
+    failure::{Exit, Failure, Result},
+    history::History,
+    input::{Output, Reading},
+    output,
+    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional},
+    verdict,
+};
+
+/// What can be done with reports.
+#[derive(clap::Subcommand)]
+pub(crate) enum ReportVerb {
+    /// List the reports of a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those of this branch, by UUID, slug or name
+        #[arg(long)]
+        branch: Option<NameId>,
+        /// Only those of this testbed, by UUID, slug or name
+        #[arg(long)]
+        testbed: Option<NameId>,
+        #[command(flatten)]
+        time: Span,
+        /// List those whose branch or testbed is archived instead of the others
+        #[arg(long)]
+        archived: bool,
+        /// With --json, give the results and alerts, too
+        #[arg(long)]
+        expand: bool,
+        #[command(flatten)]
+        order: Order<ProjReportsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Send results that are there already
+    #[command(visible_alias = "add")]
+    Create(Box<New>),
+    /// Show a report with its results
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Delete a report
+    #[command(visible_alias = "rm")]
+    Delete(One),
+}
+
+/// A report of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the report
+    report: ReportUuid,
+}
+
+/// Between which times.
+#[derive(clap::Args)]
+pub(crate) struct Span {
+    /// Only runs that began at this time or later, in seconds since 1970 or as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    start_time: Option<Timestamp>,
+    /// Only runs that ended at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    end_time: Option<Timestamp>,
+}
+
+impl Span {
+    pub(crate) fn start(&self) -> Option<Millis> {
+        self.start_time.map(Millis::from)
+    }
+
+    pub(crate) fn end(&self) -> Option<Millis> {
+        self.end_time.map(Millis::from)
+    }
+}
+
+/// A report to send.
+#[derive(clap::Args)]
+pub(crate) struct New {
+    #[command(flatten)]
+    project: InProject,
+    /// The branch, by UUID, slug or name
+    #[arg(long)]
+    branch: NameId,
+    /// The commit that was measured
+    #[arg(long)]
+    hash: Option<GitHash>,
+    /// The branch that this one starts from, by UUID, slug or name
+    #[arg(long, value_name = "BRANCH", alias = "start-point-branch")]
+    start_point: Option<NameId>,
+    /// The commit to start from
+    #[arg(long, value_name = "HASH", requires = "start_point")]
+    start_point_hash: Option<GitHash>,
+    /// How many versions to take over from the start point [default: 255]
+    #[arg(long, value_name = "COUNT", requires = "start_point")]
+    start_point_max_versions: Option<u32>,
+    /// Take over the thresholds of the start point, too
+    #[arg(long, requires = "start_point")]
+    start_point_clone_thresholds: bool,
+    /// Put earlier results of the branch aside and start anew
+    #[arg(long)]
+    start_point_reset: bool,
+    /// The testbed, by UUID, slug or name
+    #[arg(long)]
+    testbed: NameId,
+    /// When the run began, as 2026-01-31T12:00:00Z or in seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    start_time: Timestamp,
+    /// When the run ended
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    end_time: Timestamp,
+    /// What a tool printed, as it is; repeat it for several
+    #[arg(long, value_name = "TEXT")]
+    results: Vec<String>,
+    /// A file with what a tool printed; repeat it for several
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    thresholds: Thresholds,
+}
+
+/// Reads a time, in either form.
+fn moment(text: &str) -> std::result::Result<Timestamp, String> {
+    match text.parse::<i64>() {
+        Ok(seconds) => Ok(Timestamp::from_micros(0).plus_seconds(seconds)),
+        Err(_) => text.parse().map_err(|error: tidemark_api::Invalid| error.to_string()),
+    }
+}
+
+impl Verb for ReportVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, branch, testbed, time, archived, expand, order, paging } => {
+                let filter = ReportFilter {
+                    branch: branch.clone(),
+                    testbed: testbed.clone(),
+                    start_time: time.start(),
+                    end_time: time.end(),
+                    archived: archived.then_some(true),
+                    expand: expand.then_some(true),
+                    sort: order.sort,
+                };
+                session.list(reports(project.id()?).list(&filter), paging)
+            }
+            Self::Create(new) => {
+                let report = new.report()?;
+                session.show(&reports(new.project.id()?).create(&report).repeatable())
+            }
+            Self::View(one) => session.show(&reports(one.project.id()?).view(&one.report)),
+            Self::Delete(one) => {
+                session.done(&reports(one.project.id()?).delete(&one.report), "The report is deleted.")
+            }
+        }
+    }
+}
+
+impl New {
+    /// What is sent, read here first so that a mistake is named with its place.
+    fn report(&self) -> Result<NewReport> {
+        let given = (1..).zip(&self.results);
+        let mut outputs: Vec<_> = given
+            .map(|(number, text)| Output::new(format!("--results {number}"), text.clone().into_bytes()))
+            .collect();
+        for file in &self.file {
+            outputs.push(Output::from_file(file)?);
+        }
+        if outputs.is_empty() {
+            return Err(Failure::with(Exit::Usage, "There are no results: give --results or --file."));
+        }
+        self.reading.read(&outputs)?;
+        let start_point = StartPointPatch {
+            branch: self.start_point.clone(),
+            hash: self.start_point_hash.clone(),
+            max_versions: self.start_point_max_versions,
+            clone_thresholds: self.start_point_clone_thresholds.then_some(true),
+            reset: self.start_point_reset.then_some(true),
+        };
+        let Reading { adapter, average, fold, .. } = self.reading;
+        Ok(NewReport {
+            branch: self.branch.clone(),
+            hash: self.hash.clone(),
+            start_point: (start_point != StartPointPatch::default()).then_some(start_point),
+            testbed: self.testbed.clone(),
+            thresholds: self.thresholds.wanted()?,
+            start_time: self.start_time,
+            end_time: self.end_time,
+            results: outputs.into_iter().map(|output| output.text).collect(),
+            settings: Some(ReportSettings { adapter: Some(adapter), average, fold }),
+            idempotency_key: Some(ReportIdempotencyKey(Uuid::new_v4())),
+        })
+    }
+}
+
+impl Shown for Report {
+    fn fields(&self) -> Fields {
+        let version = self.branch.head.version.as_ref();
+        let hash = version.and_then(|version| version.hash.as_ref()).map(GitHash::as_str);
+        let sum = |of: fn(&tidemark_api::IterationCounts) -> u32| -> u32 {
+            self.counts.results.iter().map(of).sum()
+        };
+        Fields::default()
+            .column("Began", output::time(self.start_time))
+            .detail("Ended", output::time(self.end_time))
+            .column("Branch", &self.branch.name)
+            .number("Version", optional(version.map(|version| version.number)))
+            .short("Commit", hash.map_or("", |hash| &hash[..hash.len().min(10)]))
+            .detail("Commit", optional(hash))
+            .column("Testbed", &self.testbed.name)
+            .column("Adapter", self.adapter)
+            .number("Iterations", self.counts.results.len())
+            .number("Benchmarks", sum(|counts| counts.benchmarks))
+            .number("Alerts", self.counts.alerts.total)
+            .detail("Active alerts", self.counts.alerts.active)
+            .detail("By", optional(self.user.as_ref().map(|user| &user.name)))
+            .column("UUID", self.uuid)
+            .detail("Project", &self.project.name)
+            .detail("Received", output::time(self.created))
+    }
+
+    fn more(&self) -> String {
+        if self.results.as_ref().is_some_and(|results| !results.is_empty()) {
+            verdict::show(self, &verdict::rows(self), &History::default(), false)
+        } else {
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `tidemark run --ab`: the work tree against a commit, both measured here and now. Nothing is sent.
+
+use super::{Format, Run};
+use crate::{
+    comparison::{Judging, show},
+    failure::{Exit, Failure, Result, print},
+    interleave::{Interleave, Place, ROUNDS},
+};
+
+/// The arguments of a comparison with another commit.
+#[derive(clap::Args)]
+pub(crate) struct Against {
+    /// Compare the work tree with this commit instead of sending anything: run the command for both in turn, --iter
+    /// times each (6 unless given)
+    #[arg(long, value_name = "BASE", conflicts_with_all = ["dry_run", "build_time", "file_size", "image"])]
+    pub(crate) ab: Option<String>,
+    /// A command for the shell that prepares each side once, such as a build
+    #[arg(long, value_name = "COMMAND", requires = "ab")]
+    ab_setup: Option<String>,
+    #[command(flatten)]
+    judging: Judging,
+}
+
+impl Run {
+    /// Runs both sides and says how they compare.
+    pub(super) fn compare_with(&self, base: &str) -> Result {
+        if !self.benchmark.is_given() {
+            return Err(Failure::with(
+                Exit::Usage,
+                "--ab runs a command, and there is none; give the command to run.",
+            ));
+        }
+        let format = match self.format {
+            Format::Human => show::Format::Human,
+            Format::Json => show::Format::Json,
+            Format::Markdown => show::Format::Markdown,
+            Format::Html => {
+                return Err(Failure::with(
+                    Exit::Usage,
+                    "A comparison is not printed as HTML; use --format markdown, json or human.",
+                ));
+            }
+        };
+        let interleave = Interleave {
+            base: Place::Commit(base.to_owned()),
+            new: Place::WorkTree,
+            setup: self.ab.ab_setup.as_deref(),
+            benchmark: &self.benchmark,
+            files: &self.file,
+            reading: &self.reading,
+            rounds: self.iter.unwrap_or(ROUNDS),
+            allow_failure: self.allow_failure,
+            quiet: self.quiet,
+        };
+        let outcome = interleave.run()?.compare(&self.ab.judging)?;
+        print(&outcome.show(format))?;
+        match outcome.regressions() {
+            1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Runs on a runner instead of this machine: the job that is asked for, and the wait for its end.
+
+use std::{
+    collections::BTreeMap,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tidemark_api::{
+    Job, JobStatus, JobUuid, NewJob, Report, ResourceId, Timestamp,
+    job::{JOB_ENTRIES_MAX, JOB_WORDS_MAX, JobSecret},
+    name::MASK,
+};
+use tidemark_client::{Client, job, reports};
+
+use super::{Run, usage};
+use crate::{
+    failure::{Exit, Failure, Result},
+    progress::{self, Progress},
+};
+
+/// How many seconds a job may take when nobody says.
+const TIMEOUT: u32 = 3_600;
+/// How many seconds lie between two looks at a job.
+const POLL: u64 = 5;
+
+/// The job.
+#[derive(clap::Args)]
+pub(crate) struct JobFlags {
+    /// Let a runner run this image, instead of running a command here
+    #[arg(long, value_name = "REFERENCE")]
+    pub(crate) image: Option<String>,
+    /// The kind of machine that runs it, by UUID or slug
+    #[arg(long, requires = "image")]
+    spec: Option<ResourceId>,
+    /// What is started in the image, instead of its own entry point
+    #[arg(long, value_name = "PROGRAM", requires = "image", allow_hyphen_values = true)]
+    entrypoint: Option<String>,
+    /// A variable for it, as NAME=VALUE; repeat it for several
+    #[arg(long, value_name = "NAME=VALUE", requires = "image", allow_hyphen_values = true)]
+    env: Vec<String>,
+    /// How many seconds it may take [default: 3600]
+    #[arg(long, value_name = "SECONDS", requires = "image",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    job_timeout: Option<u32>,
+    /// How many seconds to wait between two looks at it [default: 5]
+    #[arg(long, alias = "poll-interval", value_name = "SECONDS", requires = "image", conflicts_with = "detach",
+        value_parser = clap::value_parser!(u64).range(1..=900))]
+    job_poll_interval: Option<u64>,
+    /// Do not wait for its end
+    #[arg(long, requires = "image")]
+    pub(crate) detach: bool,
+}
+
+impl JobFlags {
+    /// The job that the flags of a run ask for, if they do.
+    pub(crate) fn wanted(&self, run: &Run) -> Result<Option<NewJob>> {
+        let Some(image) = self.image.clone() else { return Ok(None) };
+        if image.trim().is_empty() {
+            return Err(usage("--image is empty; name the image to run."));
+        }
+        if run.benchmark.names_shell() {
+            return Err(usage(
+                "A job starts its command without a shell of this machine; leave --shell and --flag out.",
+            ));
+        }
+        let command = run.benchmark.words();
+        if command.len() > JOB_WORDS_MAX {
+            return Err(usage(format!("The command of a job has at most {JOB_WORDS_MAX} words.")));
+        }
+        let files = if run.file.is_empty() { &run.synthetic.file_size } else { &run.file };
+        if files.len() > JOB_ENTRIES_MAX {
+            return Err(usage(format!("A job has at most {JOB_ENTRIES_MAX} files.")));
+        }
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        Ok(Some(NewJob {
+            image,
+            spec: self.spec.clone(),
+            entrypoint: self.entrypoint.clone().map(|program| vec![program]),
+            cmd: Some(command.to_vec()).filter(|command| !command.is_empty()),
+            env: self.variables()?,
+            timeout: self.job_timeout,
+            file_paths: Some(files).filter(|files| !files.is_empty()),
+            build_time: run.synthetic.build_time.then_some(true),
+            file_size: (!run.synthetic.file_size.is_empty()).then_some(true),
+            iter: Some(run.iterations()),
+            allow_failure: run.allow_failure.then_some(true),
+            backdate: run.backdate.map(|seconds| Timestamp::from_micros(0).plus_seconds(seconds)),
+            callback: None,
+        }))
+    }
+
+    /// The variables. What is wrong with one is said without its value.
+    fn variables(&self) -> Result<Option<BTreeMap<String, JobSecret>>> {
+        let mut variables = BTreeMap::new();
+        for given in &self.env {
+            let Some((name, value)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+                return Err(usage("A variable of --env is not of the form NAME=VALUE."));
+            };
+            variables.insert(name.to_owned(), JobSecret(value.to_owned()));
+        }
+        if variables.len() > JOB_ENTRIES_MAX {
+            return Err(usage(format!("A job has at most {JOB_ENTRIES_MAX} variables.")));
+        }
+        Ok(Some(variables).filter(|variables| !variables.is_empty()))
+    }
+
+    /// Waits for the job of a report, and answers the report with its results.
+    pub(crate) fn wait(&self, client: &Client, sent: Report, quiet: bool) -> Result<Report> {
+        let Some(id) = sent.job.filter(|_| !self.detach) else { return Ok(sent) };
+        let project = ResourceId::Slug(sent.project.slug.clone());
+        let interval = Duration::from_secs(self.job_poll_interval.unwrap_or(POLL));
+        let patience = Duration::from_secs(2 * u64::from(self.job_timeout.unwrap_or(TIMEOUT)));
+        let is_drawn = !quiet && progress::is_possible();
+        let progress = Progress::start("The job is sent", is_drawn);
+        let (started, mut known) = (Instant::now(), None);
+        loop {
+            let found = client.send(&job(&project, id))?;
+            if known != Some(found.status) {
+                known = Some(found.status);
+                let label = format!("The job is {}", words(found.status));
+                if !quiet && !is_drawn {
+                    eprintln!("{label}.");
+                }
+                progress.set(label);
+            }
+            match found.status {
+                JobStatus::Processed => return Ok(client.send(&reports(&project).view(&sent.uuid))?),
+                JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
+                    progress.end();
+                    return Err(failed(&found));
+                }
+                JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {}
+            }
+            if started.elapsed() + interval > patience {
+                return Err(too_long(id, patience));
+            }
+            thread::sleep(interval);
+        }
+    }
+}
+
+/// A job as JSON, without the values of its variables.
+pub(crate) fn show(job: &NewJob) -> Result<String> {
+    let env = job.env.as_ref().map(|variables| {
+        let hidden = |name: &String| (name.clone(), JobSecret(MASK.to_owned()));
+        variables.keys().map(hidden).collect()
+    });
+    let shown = NewJob { env, ..job.clone() };
+    serde_json::to_string_pretty(&shown)
+        .map(|json| format!("{json}\n"))
+        .map_err(|error| Failure::new(format!("The job cannot be written as JSON ({error}).")))
+}
+
+fn words(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Pending => "waiting for a runner",
+        JobStatus::Claimed => "about to start",
+        JobStatus::Completed => "done, its results are being read",
+        status => status.as_str(),
+    }
+}
+
+/// Shows what a job that did not end well has printed.
+fn failed(job: &Job) -> Failure {
+    let output = job.output.clone().unwrap_or_default();
+    for iteration in &output.results {
+        for text in [&iteration.stdout, &iteration.stderr].into_iter().flatten() {
+            eprint!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
+        }
+    }
+    let reason = output.error.map_or_else(String::new, |error| format!(": {}", error.trim_end_matches('.')));
+    let code = output.results.iter().map(|iteration| iteration.exit_code).find(|code| *code != 0);
+    let ended = code.map_or_else(String::new, |code| format!(" after its command ended with {code}"));
+    let uuid = job.uuid;
+    match job.status {
+        JobStatus::Canceled => Failure::new(format!("The job {uuid} was canceled; nothing was measured.")),
+        JobStatus::Unknown => {
+            Failure::new(format!("The runner of the job {uuid} was lost{reason}; run it again."))
+        }
+        _ => Failure::with(Exit::Benchmark, format!("The job {uuid} failed{ended}{reason}.")),
+    }
+}
+
+fn too_long(job: JobUuid, patience: Duration) -> Failure {
+    Failure::new(format!(
+        "The job {job} has not ended after {} s; it goes on without us. --job-timeout says how long it may take.",
+        patience.as_secs()
+    ))
+}

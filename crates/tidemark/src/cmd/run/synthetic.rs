@@ -1,0 +1,92 @@
+//! Results that no tool prints: how long the command took, and how large files are. They are made in the service's own
+//! format and read like any other.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use tidemark_api::job::JOB_ENTRIES_MAX;
+
+use super::{command::Benchmark, usage};
+use crate::{
+    failure::{Failure, Result},
+    input::Output,
+};
+
+/// The most bytes that the name of a benchmark has.
+const NAME_MAX: usize = 1_024;
+
+/// What is measured besides what tools print.
+#[derive(clap::Args)]
+pub(crate) struct Synthetic {
+    /// Measure how long the command takes, instead of reading what it prints
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) build_time: bool,
+    /// Measure the size of this file, after the command if there is one; repeat it for several
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) file_size: Vec<PathBuf>,
+}
+
+impl Synthetic {
+    /// Whether something is measured that no tool prints.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.build_time || !self.file_size.is_empty()
+    }
+
+    /// What can be wrong is said before the benchmarks run.
+    pub(crate) fn check(&self, runs_something: bool) -> Result {
+        if self.build_time && !runs_something {
+            return Err(usage(
+                "--build-time measures a command, and there is none; give the command to run.",
+            ));
+        }
+        if self.file_size.len() > JOB_ENTRIES_MAX {
+            return Err(usage(format!("--file-size is given more than {JOB_ENTRIES_MAX} times.")));
+        }
+        let mut files: Vec<&PathBuf> = self.file_size.iter().collect();
+        files.sort_unstable();
+        match files.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(usage(format!("--file-size names {} twice.", pair[0].display()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The result: the time that the command took, if it was run, and the sizes of the files.
+    pub(crate) fn measure(&self, benchmark: &Benchmark, elapsed: Option<Duration>) -> Result<Output> {
+        let mut results = Map::new();
+        if let Some(elapsed) = elapsed.filter(|_| self.build_time) {
+            let name = benchmark.words().join(" ");
+            let name = name[..name.floor_char_boundary(NAME_MAX)].to_owned();
+            results.insert(name, json!({ "build-time": { "value": elapsed.as_secs_f64() } }));
+        }
+        for file in &self.file_size {
+            let size = fs::metadata(file)
+                .map_err(|error| {
+                    Failure::new(format!(
+                        "{} cannot be looked at ({error}); check the path of --file-size.",
+                        file.display()
+                    ))
+                })?
+                .len();
+            let measured = json!({ "value": size });
+            // A file may be called like the command.
+            match results.entry(self.name(file)).or_insert_with(|| json!({})) {
+                Value::Object(measures) => drop(measures.insert("file-size".to_owned(), measured)),
+                _ => unreachable!("only objects are put there"),
+            }
+        }
+        Ok(Output { name: "what was measured".to_owned(), text: Value::Object(results).to_string() })
+    }
+
+    /// What a file is called: by its last part, unless another file ends in the same.
+    fn name(&self, file: &Path) -> String {
+        let base = |file: &Path| file.file_name().map(|name| name.to_string_lossy().into_owned());
+        let own = base(file).filter(|own| {
+            self.file_size.iter().filter(|other| base(other).as_ref() == Some(own)).count() == 1
+        });
+        own.unwrap_or_else(|| file.display().to_string())
+    }
+}

@@ -1,0 +1,156 @@
+//! `tidemark server`: the server itself, as its administrators see it. Starting one is `tidemark serve`.
+
+use serde_json::Value;
+use tidemark_api::{ApiVersion, Backup, BackupCreated, Compression, Console, DataStore, ServerStats};
+use tidemark_client::{server, server_audit};
+
+use crate::{
+    failure::{Result, print},
+    output::{self, Column, Table},
+    resource::{Fields, Paging, Session, Shown, Verb, optional, word},
+};
+
+/// What can be asked of a server.
+#[derive(clap::Subcommand)]
+pub(crate) enum ServerVerb {
+    /// Show the version of the API that it speaks
+    Version,
+    /// Print the description of its API
+    Spec,
+    /// How it is configured
+    #[command(subcommand)]
+    Config(ConfigVerb),
+    /// Make a backup of its database; for administrators
+    Backup {
+        /// Compress it
+        #[arg(long)]
+        compress: bool,
+        /// How to compress it [default: gzip]
+        #[arg(long, value_name = "HOW", value_parser = word::<Compression>(), requires = "compress")]
+        compression: Option<Compression>,
+        /// Where to copy it
+        #[arg(long, value_name = "STORE", value_parser = word::<DataStore>())]
+        data_store: Option<DataStore>,
+        /// Remove it from the server once it is copied
+        #[arg(long, alias = "rm", requires = "data_store")]
+        remove: bool,
+    },
+    /// Show what it holds, in numbers; for administrators
+    Stats,
+    /// List who did what on it, the newest first; for administrators
+    Audit(Paging),
+}
+
+/// What can be asked of its configuration.
+#[derive(clap::Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Show the whole configuration, its secrets masked; for administrators
+    #[command(visible_alias = "get")]
+    View,
+    /// Show where its web console is
+    Console,
+}
+
+impl Verb for ServerVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::Version => session.show(&server::view_version()),
+            Self::Spec => {
+                print(&format!("{}\n", output::pretty(session.client.fetch(&server::spec())?.json()?)))
+            }
+            Self::Config(ConfigVerb::View) => session.show(&server::config()),
+            Self::Config(ConfigVerb::Console) => session.show(&server::console()),
+            Self::Backup { compress, compression, data_store, remove } => {
+                let backup = Backup {
+                    compress: compress.then_some(true),
+                    compression: *compression,
+                    data_store: *data_store,
+                    remove: remove.then_some(true),
+                };
+                session.show(&server::backup(&backup))
+            }
+            Self::Stats => session.show(&server::stats()),
+            Self::Audit(paging) => session.list(server_audit().list(&()), paging),
+        }
+    }
+}
+
+impl Shown for ApiVersion {
+    fn fields(&self) -> Fields {
+        Fields::default().column("Version", &self.version)
+    }
+}
+
+impl Shown for Console {
+    fn fields(&self) -> Fields {
+        Fields::default().column("URL", &self.url)
+    }
+}
+
+impl Shown for BackupCreated {
+    fn fields(&self) -> Fields {
+        Fields::default().column("Created", output::time(self.created))
+    }
+}
+
+/// The configuration, which is the server's own.
+impl Shown for Value {
+    fn fields(&self) -> Fields {
+        Fields::default()
+    }
+
+    fn more(&self) -> String {
+        let mut table = Table::record();
+        settings(&mut table, "", self);
+        table.to_string()
+    }
+}
+
+fn settings(table: &mut Table, name: &str, value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+                settings(table, &name, value);
+            }
+        }
+        Value::String(text) => table.push([name.to_owned(), output::plain(text)]),
+        value => table.push([name.to_owned(), output::plain(&value.to_string())]),
+    }
+}
+
+impl Shown for ServerStats {
+    fn fields(&self) -> Fields {
+        let admins: Vec<_> = self.admins.iter().flatten().map(|user| user.name.as_str()).collect();
+        Fields::default()
+            .detail("Server", self.server.uuid)
+            .detail("Version", optional(self.server.version.as_ref()))
+            .detail("Since", output::time(self.server.created))
+            .detail("Counted", output::time(self.timestamp))
+            .detail("Organizations", optional(self.organizations.as_ref().map(Vec::len)))
+            .detail("Administrators", admins.join(", "))
+    }
+
+    fn more(&self) -> String {
+        let mut table = Table::new([
+            Column::Left("What"),
+            Column::Right("Last week"),
+            Column::Right("Last month"),
+            Column::Right("In all"),
+        ]);
+        for (name, cohort) in [
+            ("Users", self.users),
+            ("Projects", self.projects),
+            ("Projects with reports", self.active_projects),
+            ("Reports", self.reports),
+            ("Metrics", self.metrics),
+        ] {
+            if let Some(cohort) = cohort {
+                let count = |count: u64| tidemark_api::unit::grouped(&count.to_string());
+                table.push([name.to_owned(), count(cohort.week), count(cohort.month), count(cohort.total)]);
+            }
+        }
+        table.to_string()
+    }
+}

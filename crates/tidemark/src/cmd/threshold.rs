@@ -1,0 +1,235 @@
+//! `tidemark threshold`
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tidemark_api::{
+    Boundary, Invalid, Model, ModelQuery, ModelTest, ModelUuid, NameId, NewThreshold, ProjThresholdsSort,
+    SampleSize, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Window,
+};
+use tidemark_client::{models, thresholds};
+use tidemark_stats::Test;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, number, optional},
+};
+
+/// What can be done with thresholds.
+#[derive(clap::Subcommand)]
+pub(crate) enum ThresholdVerb {
+    /// List the thresholds of a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those of this branch, by UUID, slug or name
+        #[arg(long)]
+        branch: Option<NameId>,
+        /// Only those of this testbed, by UUID, slug or name
+        #[arg(long)]
+        testbed: Option<NameId>,
+        /// Only those of this measure, by UUID, slug or name
+        #[arg(long)]
+        measure: Option<NameId>,
+        /// List those of something archived instead of the others
+        #[arg(long)]
+        archived: bool,
+        #[command(flatten)]
+        order: Order<ProjThresholdsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Make a threshold
+    #[command(visible_alias = "add")]
+    Create {
+        #[command(flatten)]
+        project: InProject,
+        /// The branch to watch, by UUID, slug or name
+        #[arg(long)]
+        branch: NameId,
+        /// The testbed to watch, by UUID, slug or name
+        #[arg(long)]
+        testbed: NameId,
+        /// The measure to watch, by UUID, slug or name
+        #[arg(long)]
+        measure: NameId,
+        /// How it is judged
+        #[arg(long, value_parser = test())]
+        test: ModelTest,
+        #[command(flatten)]
+        model: Settings,
+    },
+    /// Show a threshold
+    #[command(visible_alias = "get")]
+    View {
+        #[command(flatten)]
+        one: One,
+        /// Show it with this model instead of the current one
+        #[arg(long)]
+        model: Option<ModelUuid>,
+    },
+    /// Give a threshold another model, or none
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        one: One,
+        /// How it is judged from now on
+        #[arg(long, value_parser = test(), required_unless_present = "remove_model")]
+        test: Option<ModelTest>,
+        #[command(flatten)]
+        model: Settings,
+        /// Let it judge nothing
+        #[arg(long, conflicts_with = "test")]
+        remove_model: bool,
+    },
+    /// Delete a threshold that has judged nothing
+    #[command(visible_alias = "rm")]
+    Delete(One),
+    /// List the models that a threshold has and had
+    Models {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        paging: Paging,
+    },
+}
+
+/// A threshold of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the threshold
+    threshold: ThresholdUuid,
+}
+
+/// The settings of a model.
+#[derive(clap::Args)]
+pub(crate) struct Settings {
+    /// How many values there must be before it judges
+    #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
+    min_sample_size: Option<SampleSize>,
+    /// How many values it looks at, the newest ones
+    #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
+    max_sample_size: Option<SampleSize>,
+    /// How many seconds it looks back
+    #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
+    window: Option<Window>,
+    /// The lower boundary
+    #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
+    lower_boundary: Option<Boundary>,
+    /// The upper boundary
+    #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
+    upper_boundary: Option<Boundary>,
+}
+
+fn test() -> impl TypedValueParser<Value = ModelTest> {
+    // The short words are what `run` takes, too.
+    PossibleValuesParser::new(Test::ALL.map(Test::as_str).into_iter().chain(["z", "t"])).try_map(|word| {
+        let test = match word.as_str() {
+            "z" => Ok(Test::ZScore),
+            "t" => Ok(Test::TTest),
+            word => word.parse().map_err(|_| Invalid::new("there is no such test")),
+        };
+        test.map(ModelTest)
+    })
+}
+
+impl Verb for ThresholdVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, branch, testbed, measure, archived, order, paging } => {
+                let filter = ThresholdFilter {
+                    branch: branch.clone(),
+                    testbed: testbed.clone(),
+                    measure: measure.clone(),
+                    archived: archived.then_some(true),
+                    sort: order.sort,
+                };
+                session.list(thresholds(project.id()?).list(&filter), paging)
+            }
+            Self::Create { project, branch, testbed, measure, test, model } => {
+                let new = NewThreshold {
+                    branch: branch.clone(),
+                    testbed: testbed.clone(),
+                    measure: measure.clone(),
+                    test: *test,
+                    min_sample_size: model.min_sample_size,
+                    max_sample_size: model.max_sample_size,
+                    window: model.window,
+                    lower_boundary: model.lower_boundary,
+                    upper_boundary: model.upper_boundary,
+                };
+                session.show(&thresholds(project.id()?).create(&new))
+            }
+            Self::View { one, model } => {
+                let request = thresholds(one.project.id()?).view(&one.threshold);
+                session.show(&request.query(&ModelQuery { model: *model }))
+            }
+            Self::Update { one, test, model, remove_model: _ } => {
+                let put = ThresholdPut {
+                    test: *test,
+                    min_sample_size: model.min_sample_size,
+                    max_sample_size: model.max_sample_size,
+                    window: model.window,
+                    lower_boundary: model.lower_boundary,
+                    upper_boundary: model.upper_boundary,
+                };
+                session.show(&thresholds(one.project.id()?).update(&one.threshold, &put))
+            }
+            Self::Delete(one) => {
+                let request = thresholds(one.project.id()?).delete(&one.threshold);
+                session.done(&request, "The threshold is deleted.")
+            }
+            Self::Models { one, paging } => session.list(models(one.project.id()?, one.threshold), paging),
+        }
+    }
+}
+
+impl Shown for Threshold {
+    fn fields(&self) -> Fields {
+        let fields = Fields::default()
+            .column("Branch", &self.branch.name)
+            .column("Testbed", &self.testbed.name)
+            .column("Measure", &self.measure.name);
+        let fields = match &self.model {
+            Some(model) => settings(fields, model),
+            None => fields
+                .column("Test", "none")
+                .number("Lower boundary", "")
+                .number("Upper boundary", "")
+                .number("Samples", "")
+                .number("Window", ""),
+        };
+        fields
+            .column("UUID", self.uuid)
+            .detail("Model", optional(self.model.as_ref().map(|model| model.uuid)))
+            .detail("Project", self.project)
+            .detail("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+    }
+}
+
+impl Shown for Model {
+    fn fields(&self) -> Fields {
+        settings(Fields::default(), self)
+            .column("UUID", self.uuid)
+            .column("Created", output::time(self.created))
+            .column("Replaced", optional(self.replaced.map(output::time)))
+    }
+}
+
+fn settings(fields: Fields, model: &Model) -> Fields {
+    let samples = match (model.min_sample_size, model.max_sample_size) {
+        (Some(least), Some(most)) => format!("{least} … {most}"),
+        (Some(least), None) => format!("≥ {least}"),
+        (None, Some(most)) => format!("≤ {most}"),
+        (None, None) => String::new(),
+    };
+    fields
+        .column("Test", model.test.0.as_str())
+        .number("Lower boundary", optional(model.lower_boundary.map(Boundary::get)))
+        .number("Upper boundary", optional(model.upper_boundary.map(Boundary::get)))
+        .number("Samples", samples)
+        .number("Window", optional(model.window.map(|window| format!("{window} s"))))
+}

@@ -1,0 +1,93 @@
+//! `tidemark user`
+
+use tidemark_api::{Email, ResourceId, Slug, User, UserFilter, UserKey, UserName, UserPatch, UsersSort};
+use tidemark_client::users;
+
+use super::key::KeyVerb;
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Find, Order, Paging, Session, Shown, Verb, flag, optional},
+};
+
+/// What can be done with users.
+#[derive(clap::Subcommand)]
+pub(crate) enum UserVerb {
+    /// List the users of the server; for its administrators
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        find: Find<UserName>,
+        #[command(flatten)]
+        order: Order<UsersSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a user
+    #[command(visible_alias = "get")]
+    View {
+        /// The user, by UUID or slug
+        user: ResourceId,
+    },
+    /// Change a user
+    #[command(visible_alias = "edit")]
+    Update {
+        /// The user, by UUID or slug
+        user: ResourceId,
+        /// The new name
+        #[arg(long)]
+        name: Option<UserName>,
+        /// The new slug
+        #[arg(long)]
+        slug: Option<Slug>,
+        /// The new address, which has to be confirmed
+        #[arg(long)]
+        email: Option<Email>,
+        /// Whether the user administers the server
+        #[arg(long, value_name = "TRUE|FALSE")]
+        admin: Option<bool>,
+        /// Whether the user is kept out
+        #[arg(long, value_name = "TRUE|FALSE")]
+        locked: Option<bool>,
+    },
+    /// Keys that act for a user
+    #[command(subcommand)]
+    Key(KeyVerb<UserKey>),
+}
+
+impl Verb for UserVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { find, order, paging } => {
+                let filter =
+                    UserFilter { name: find.name.clone(), search: find.search.clone(), sort: order.sort };
+                session.list(users().list(&filter), paging)
+            }
+            Self::View { user } => session.show(&users().view(user)),
+            Self::Update { user, name, slug, email, admin, locked } => {
+                let patch = UserPatch {
+                    name: name.clone(),
+                    slug: slug.clone(),
+                    email: email.clone(),
+                    admin: *admin,
+                    locked: *locked,
+                };
+                session.update(&users(), user, &patch)
+            }
+            Self::Key(verb) => verb.run(session),
+        }
+    }
+}
+
+impl Shown for User {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Slug", &self.slug)
+            .column("Email", &self.email)
+            .column("Admin", flag(self.admin))
+            .column("Locked", flag(self.locked))
+            .detail("UUID", self.uuid)
+            .column("Created", optional(self.created.map(output::time)))
+    }
+}

@@ -1,0 +1,248 @@
+//! Two sides of results held against each other: which benchmarks and measures they have in common, how far those are
+//! apart and what that amounts to. How it looks is in `show`; the mathematics is in `tidemark-stats`.
+
+pub(crate) mod show;
+
+use std::collections::HashMap;
+
+use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_api::{Parameters, ResourceName, measure};
+use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
+
+use crate::{
+    failure::{Exit, Failure, Result},
+    output,
+};
+
+/// What it takes to call something a change.
+#[derive(clap::Args)]
+pub(crate) struct Judging {
+    /// How sure to be, as a probability: of comparisons where nothing has changed, so many raise no alarm
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95, value_parser = probability)]
+    pub(crate) confidence: f64,
+    /// The smallest change that counts, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
+    min_change: f64,
+    /// How closely two sides must be known to agree to be called the same, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percentage)]
+    same_within: f64,
+}
+
+fn probability(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.5..1.0).contains(number));
+    number.ok_or_else(|| "it is a number of at least 0.5 and less than 1".to_owned())
+}
+
+fn percentage(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "it is a number of at least 0".to_owned())
+}
+
+/// The two sides.
+pub(crate) struct Sides {
+    /// What the base is called.
+    pub(crate) base_name: String,
+    /// What the new side is called.
+    pub(crate) new_name: String,
+    /// What was measured, one result for each run.
+    pub(crate) base: Vec<Results>,
+    pub(crate) new: Vec<Results>,
+    /// Whether the runs of both sides belong together one by one.
+    pub(crate) paired: bool,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    base_name: String,
+    new_name: String,
+    confidence: f64,
+    paired: bool,
+    /// The worst first.
+    rows: Vec<Row>,
+    /// Benchmarks with measures that only the base has.
+    only_base: Vec<String>,
+    only_new: Vec<String>,
+}
+
+/// A benchmark and a measure.
+struct Row {
+    series: Series,
+    units: String,
+    verdict: Verdict,
+    comparison: Comparison,
+    /// The probability corrected for the number of comparisons.
+    adjusted: Option<f64>,
+    base_runs: usize,
+    new_runs: usize,
+    /// What can be said if there is but one value on a side.
+    note: &'static str,
+}
+
+/// A benchmark with its parameters, and a measure of it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Series {
+    label: String,
+    parameters: Option<Parameters>,
+    measure: ResourceName,
+}
+
+/// The values of a series with the number of their run.
+#[derive(Default)]
+struct Values {
+    base: Vec<(usize, Measured)>,
+    new: Vec<(usize, Measured)>,
+}
+
+impl Sides {
+    /// Compares what both sides have.
+    pub(crate) fn compare(self, judging: &Judging) -> Result<Outcome> {
+        let (order, mut values) = self.series();
+        let (mut rows, mut only_base, mut only_new) = (Vec::new(), Vec::new(), Vec::new());
+        for series in order {
+            let Some(of_both) = values.remove(&series) else { continue };
+            match (of_both.base.is_empty(), of_both.new.is_empty()) {
+                (false, false) => rows.push(of_both.compare(series, self.paired, judging.confidence)),
+                (false, true) => only_base.push(series.title()),
+                (true, _) => only_new.push(series.title()),
+            }
+        }
+        if rows.is_empty() {
+            return Err(Failure::with(
+                Exit::Empty,
+                format!(
+                    "{} and {} have no benchmark and measure in common; check that both sides ran the same.",
+                    self.base_name, self.new_name
+                ),
+            ));
+        }
+        let criteria = Criteria {
+            smallest_change: judging.min_change / 100.0,
+            same_within: judging.same_within / 100.0,
+        };
+        let comparisons: Vec<(Comparison, Worse)> =
+            rows.iter().map(|row| (row.comparison, row.series.worse())).collect();
+        for (row, (verdict, adjusted)) in rows.iter_mut().zip(verdicts(&comparisons, &criteria)) {
+            (row.verdict, row.adjusted) = (verdict, adjusted);
+        }
+        rows.sort_by(|left, right| {
+            left.verdict.cmp(&right.verdict).then(right.badness().total_cmp(&left.badness()))
+        });
+        let Self { base_name, new_name, paired, .. } = self;
+        let confidence = judging.confidence;
+        Ok(Outcome { base_name, new_name, confidence, paired, rows, only_base, only_new })
+    }
+
+    /// The values of each series, and the series in the order in which they come up.
+    fn series(&self) -> (Vec<Series>, HashMap<Series, Values>) {
+        let (mut order, mut values) = (Vec::new(), HashMap::<Series, Values>::new());
+        for (is_new, results) in [(false, &self.base), (true, &self.new)] {
+            for (run, result) in results.iter().enumerate() {
+                for entry in &result.entries {
+                    for measured in &entry.metrics {
+                        let series = Series::of(entry, measured);
+                        let of_both = values.entry(series.clone()).or_insert_with(|| {
+                            order.push(series);
+                            Values::default()
+                        });
+                        let side = if is_new { &mut of_both.new } else { &mut of_both.base };
+                        side.push((run, measured.clone()));
+                    }
+                }
+            }
+        }
+        (order, values)
+    }
+}
+
+impl Outcome {
+    /// How many got worse.
+    pub(crate) fn regressions(&self) -> usize {
+        self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count()
+    }
+
+    /// The sentence that a failure because of them ends with.
+    pub(crate) fn complaint(&self) -> String {
+        match self.regressions() {
+            1 => "There is 1 regression.".to_owned(),
+            count => format!("There are {count} regressions."),
+        }
+    }
+}
+
+impl Series {
+    fn of(entry: &Entry, measured: &Measured) -> Self {
+        let (Label::Name(name) | Label::Reference(name)) = &entry.label;
+        // A built-in measure may go by its slug or its name.
+        let known = measure::built_in(measured.measure.as_str()).and_then(|known| known.slug.parse().ok());
+        Self {
+            label: name.as_str().to_owned(),
+            parameters: entry.parameters.clone(),
+            measure: known.unwrap_or_else(|| measured.measure.clone()),
+        }
+    }
+
+    /// The direction in which it gets worse, as the server has it.
+    fn worse(&self) -> Worse {
+        measure::built_in(self.measure.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
+    }
+
+    fn benchmark(&self) -> String {
+        output::benchmark(&self.label, self.parameters.as_ref())
+    }
+
+    fn title(&self) -> String {
+        format!("{} ({})", self.benchmark(), output::plain(self.measure.as_str()))
+    }
+}
+
+impl Values {
+    fn compare(self, series: Series, paired: bool, confidence: f64) -> Row {
+        let values = |side: &[(usize, Measured)]| -> Vec<f64> {
+            side.iter().map(|(_, measured)| measured.value).collect()
+        };
+        let (base, new) = (values(&self.base), values(&self.new));
+        let (comparison, base_runs, new_runs) = if paired {
+            let of_new: HashMap<usize, f64> =
+                self.new.iter().map(|(run, measured)| (*run, measured.value)).collect();
+            let pairs: Vec<(f64, f64)> = self
+                .base
+                .iter()
+                .filter_map(|(run, measured)| Some((measured.value, *of_new.get(run)?)))
+                .collect();
+            (compare(Samples::Pairs(&pairs), confidence), pairs.len(), pairs.len())
+        } else {
+            (compare(Samples::Apart(&base, &new), confidence), base.len(), new.len())
+        };
+        let note = match (self.base.as_slice(), self.new.as_slice()) {
+            ([(_, base)], [(_, new)]) => ranges(base, new),
+            _ => "",
+        };
+        let units = self.new.first().map_or("", |(_, measured)| output::units(measured)).to_owned();
+        let verdict = Verdict::Unclear;
+        Row { series, units, verdict, comparison, adjusted: None, base_runs, new_runs, note }
+    }
+}
+
+impl Row {
+    /// By how much it is worse, as a share; negative if better.
+    fn badness(&self) -> f64 {
+        let change = self.comparison.change.unwrap_or(f64::INFINITY);
+        match self.series.worse() {
+            Worse::Up => change,
+            Worse::Down => -change,
+            Worse::Unknown => change.abs(),
+        }
+    }
+}
+
+/// What the ranges of two single values say. They are what one run saw, and another run may be elsewhere, so that this
+/// is a hint and no verdict.
+fn ranges(base: &Measured, new: &Measured) -> &'static str {
+    let ends = |measured: &Measured| measured.lower_value.zip(measured.upper_value);
+    match (ends(base), ends(new)) {
+        (Some((base_lower, base_upper)), Some((new_lower, new_upper))) => {
+            if new_lower > base_upper || new_upper < base_lower { "ranges apart" } else { "ranges overlap" }
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,123 @@
+//! The store on this machine: the whole server inside this process, without a port, on the database that
+//! `tidemark serve` would use. It may run beside a server and beside others of its kind.
+
+use std::{rc::Rc, time::Duration};
+
+use axum::{Router, body::Body};
+use http_body_util::BodyExt;
+use tidemark_client::{
+    Client, Credential, Settings,
+    http::{Request, Response, StatusCode},
+};
+use tidemark_server::{
+    App,
+    config::{Config, Flags, LogFormat, LogLevel, Logging},
+    http::{self, error::Error},
+};
+use tidemark_store::restore::{self, Visit};
+use tokio::runtime::{self, Runtime};
+use tower::ServiceExt;
+
+use crate::{
+    cmd::serve,
+    connection,
+    failure::{Failure, Result},
+    logging, settings,
+};
+
+/// What stands for the address of a server where there is none.
+const HOST: &str = "http://localhost";
+
+/// How often a request is tried while others write to the database; one attempt waits for some seconds by itself.
+const ATTEMPTS: u32 = 6;
+
+/// The server in this process.
+struct Local {
+    runtime: Runtime,
+    app: App,
+    router: Router,
+    _visit: Option<Visit>,
+}
+
+/// A client of the store on this machine, which is made if it is not there yet.
+pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
+    let local = Local::open(config()?)?;
+    let settings = Settings {
+        host: HOST.parse().map_err(|error| Failure::new(format!("{HOST} is no address ({error}).")))?,
+        credential,
+        timeout: Duration::from_secs(60),
+        attempts: ATTEMPTS,
+        first_wait: Duration::from_secs(1),
+        longest_wait: Duration::from_secs(30),
+        insecure: false,
+    };
+    Ok(Client::inside(Rc::new(move |request| local.answer(request)), settings, connection::tell_of_retry))
+}
+
+/// Where the store is, for people.
+pub(crate) fn place() -> Result<String> {
+    Ok(serve::database(&config()?))
+}
+
+/// What `tidemark serve` goes by, so that both have the same data.
+fn config() -> Result<Config> {
+    settings::load(settings::named_file(), &Flags::default())
+}
+
+impl Local {
+    fn open(config: Config) -> Result<Self> {
+        // There is no log to look into afterwards.
+        logging::start(&Logging { level: LogLevel::Error, format: LogFormat::Human });
+        config.create_folders()?;
+        let place = serve::database(&config);
+        let visit = match config.database.url {
+            Some(_) => None,
+            None => Some(restore::visit(&config.database.file).map_err(|error| {
+                Failure::new(format!(
+                    "The database {place} cannot be locked ({error}); set TIDEMARK_DATA_DIR to another folder, or name \
+                     a server with --host."
+                ))
+            })?),
+        };
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("The store cannot start its threads ({error}).")))?;
+        let app = runtime.block_on(App::embed(config)).map_err(|error| cannot_open(&place, &error))?;
+        let router = http::router(app.clone());
+        Ok(Self { runtime, app, router, _visit: visit })
+    }
+
+    /// Does what a request asks for.
+    fn answer(&self, request: Request<Vec<u8>>) -> Response<Vec<u8>> {
+        self.runtime.block_on(async {
+            let Ok(answer) = self.router.clone().oneshot(request.map(Body::from)).await;
+            let (head, body) = answer.into_parts();
+            match body.collect().await {
+                Ok(body) => Response::from_parts(head, body.to_bytes().into()),
+                // An answer that broke off in the middle; what broke it is on standard error.
+                Err(_) => {
+                    let mut broken = Response::new(Vec::new());
+                    *broken.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                    broken
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.app.close());
+    }
+}
+
+fn cannot_open(place: &str, error: &Error) -> Failure {
+    match serve::why_not_open(error) {
+        Ok(reason) => Failure::new(format!(
+            "The results on this machine cannot be opened in {place}: {reason}; set TIDEMARK_DATA_DIR to another folder, \
+             or name a server with --host."
+        )),
+        Err(failure) => failure,
+    }
+}

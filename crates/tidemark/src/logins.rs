@@ -1,0 +1,121 @@
+//! The credentials that `tidemark login` keeps: a file in the folder of settings that only its owner can read.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process,
+};
+
+use directories::ProjectDirs;
+use serde::{Deserialize, Serialize};
+use tidemark_api::Url;
+
+use crate::failure::{Failure, Result};
+
+/// The name of the file.
+const FILE: &str = "credentials.toml";
+
+/// The servers that somebody is logged in to.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Logins {
+    /// The server that is meant when none is named: the one of the last login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    current: Option<String>,
+    #[serde(default)]
+    hosts: BTreeMap<String, Login>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Login {
+    key: String,
+}
+
+impl Logins {
+    /// Reads the file; there need not be one.
+    pub(crate) fn load() -> Result<Self> {
+        let Some(file) = file() else { return Ok(Self::default()) };
+        let failed = |reason: String| {
+            Failure::new(format!(
+                "{} cannot be read ({reason}); `tidemark login` makes a new one once it is gone.",
+                file.display()
+            ))
+        };
+        match fs::read_to_string(&file) {
+            // What is wrong with it is not shown: it may be a key.
+            Ok(text) => toml::from_str(&text).map_err(|_| failed("it is not a file of logins".to_owned())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(Self::default())
+            }
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// The server that is meant when none is named.
+    pub(crate) fn current(&self) -> Option<Url> {
+        self.current.as_ref()?.parse().ok()
+    }
+
+    /// The credential that was stored for a server, and for no other.
+    pub(crate) fn credential(&self, host: &Url) -> Option<&str> {
+        self.hosts.get(name(host)).map(|login| login.key.as_str())
+    }
+
+    /// Remembers a credential, and that its server is meant from now on.
+    pub(crate) fn add(&mut self, host: &Url, credential: String) {
+        self.hosts.insert(name(host).to_owned(), Login { key: credential });
+        self.current = Some(name(host).to_owned());
+    }
+
+    /// Forgets the credential of a server; answers whether there was one.
+    pub(crate) fn remove(&mut self, host: &Url) -> bool {
+        let removed = self.hosts.remove(name(host)).is_some();
+        if self.current.as_deref() == Some(name(host)) {
+            self.current = self.hosts.keys().next().cloned();
+        }
+        removed
+    }
+
+    /// Writes the file: the whole of it or nothing.
+    pub(crate) fn save(&self) -> Result<PathBuf> {
+        let file = file().ok_or_else(|| {
+            Failure::new("There is no folder for settings: the system does not say where home is; set HOME.")
+        })?;
+        let text = toml::to_string(self)
+            .map_err(|error| Failure::new(format!("The login cannot be written as TOML ({error}).")))?;
+        match write(&file, &text) {
+            Ok(()) => Ok(file),
+            Err(error) => Err(Failure::new(format!("{} cannot be written ({error}).", file.display()))),
+        }
+    }
+}
+
+/// How a server is called in the file: with or without a slash at the end it is the same.
+fn name(host: &Url) -> &str {
+    host.as_str().trim_end_matches('/')
+}
+
+fn file() -> Option<PathBuf> {
+    ProjectDirs::from("", "", "tidemark").map(|folders| folders.config_dir().join(FILE))
+}
+
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let draft = folder.join(format!(".{FILE}.{}", process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let moved = written.and_then(|()| fs::rename(&draft, file));
+    if moved.is_err() {
+        // The failure is what matters; what is left of the draft does no harm.
+        let _ = fs::remove_file(&draft);
+    }
+    moved
+}

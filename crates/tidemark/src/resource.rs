@@ -1,0 +1,419 @@
+//! What the commands of the resources share: a noun with its verbs, the flags of lists, and how an answer is shown, as a
+//! table, as a record or as JSON. Which flags and columns a noun has is in the file of its name below `cmd`.
+
+use std::{fmt::Display, str::FromStr};
+
+use clap::{
+    ArgMatches, Args, Command, FromArgMatches, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use serde::de::DeserializeOwned;
+use tidemark_api::{Direction, Invalid, NameId, Page, ResourceId, Search, Word};
+use tidemark_client::{Client, Collection, Error, Request, Resource};
+use uuid::Uuid;
+
+use crate::{
+    connection::Connection,
+    failure::{Exit, Failure, Result, print},
+    manifest,
+    output::{self, Column, Table},
+};
+
+/// How many items are asked for at once when all are wanted.
+const PER_PAGE: u8 = u8::MAX;
+/// What takes the place of a value to take it away.
+const NONE: &str = "_";
+
+/// A command whose verbs and flags are made when it is called: there are hundreds of them.
+pub(crate) struct Later<A>(pub(crate) A);
+
+impl<A: Args> Args for Later<A> {
+    fn augment_args(command: Command) -> Command {
+        command.defer(|command| {
+            let about = command.get_about().cloned().unwrap_or_default();
+            let mut command = A::augment_args(command);
+            if command.has_subcommands() {
+                // What all verbs share can stand after each of them.
+                command = command.mut_args(|flag| flag.global(true));
+            }
+            let mut command = crate::forget_empty(command);
+            // What is wrong with the file is said by those who go by it.
+            if let Ok(manifest) = manifest::here() {
+                command = manifest.apply(command);
+            }
+            command.about(about)
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: Args> FromArgMatches for Later<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        A::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// A noun of the command line.
+#[derive(clap::Args)]
+pub(crate) struct Noun<V: Subcommand> {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    format: Format,
+    #[command(subcommand)]
+    verb: V,
+}
+
+/// What can be done with a noun.
+pub(crate) trait Verb: Subcommand {
+    fn run(&self, session: &Session) -> Result;
+}
+
+impl<V: Verb> Noun<V> {
+    pub(crate) fn run(&self) -> Result {
+        let session = Session { client: self.connection.client()?, json: self.format.json };
+        self.verb.run(&session).map_err(|failure| self.connection.explain(failure))
+    }
+}
+
+/// How an answer is printed.
+#[derive(clap::Args)]
+pub(crate) struct Format {
+    /// Print what the server answered as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The project that a command is about.
+#[derive(clap::Args)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct InProject {
+    /// The project, by UUID or slug; can be left out where TIDEMARK_PROJECT names it
+    #[arg(env = "TIDEMARK_PROJECT")]
+    project: Option<ResourceId>,
+}
+
+impl InProject {
+    pub(crate) fn id(&self) -> Result<&ResourceId> {
+        self.project.as_ref().ok_or_else(|| {
+            Failure::with(Exit::Usage, "No project is named: give its slug or UUID, or set TIDEMARK_PROJECT.")
+        })
+    }
+}
+
+impl From<ResourceId> for InProject {
+    fn from(project: ResourceId) -> Self {
+        Self { project: Some(project) }
+    }
+}
+
+/// Which of the things that have a name to list.
+#[derive(clap::Args)]
+pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {
+    /// Only those with exactly this name
+    #[arg(long)]
+    pub(crate) name: Option<N>,
+    /// Only those with this text in their name, slug or UUID
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<Search>,
+}
+
+/// The order of a list.
+#[derive(clap::Args)]
+pub(crate) struct Order<S: Word> {
+    /// What to order by
+    #[arg(long, value_parser = word::<S>())]
+    pub(crate) sort: Option<S>,
+}
+
+/// The part of a list that is shown.
+#[derive(clap::Args)]
+pub(crate) struct Paging {
+    /// The direction of the order
+    #[arg(long, value_parser = word::<Direction>())]
+    direction: Option<Direction>,
+    /// Which page to show, counted from 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    page: u32,
+    /// How many a page has, at most 255
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    per_page: u8,
+    /// Show all pages
+    #[arg(long, conflicts_with_all = ["page", "per_page"])]
+    all: bool,
+}
+
+/// Whether something is to be archived.
+#[derive(clap::Args)]
+pub(crate) struct Archiving {
+    /// Archive it
+    #[arg(long, conflicts_with = "unarchive")]
+    archive: bool,
+    /// Bring it back from the archive
+    #[arg(long)]
+    unarchive: bool,
+}
+
+impl Archiving {
+    pub(crate) fn wanted(&self) -> Option<bool> {
+        (self.archive || self.unarchive).then_some(self.archive)
+    }
+}
+
+/// A new value, or none in the place of the old one.
+#[derive(Clone, Debug)]
+pub(crate) struct Change<T>(pub(crate) Option<T>);
+
+impl<T: FromStr> FromStr for Change<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> std::result::Result<Self, T::Err> {
+        if text == NONE { Ok(Self(None)) } else { text.parse().map(|value| Self(Some(value))) }
+    }
+}
+
+impl<T: Clone> Change<T> {
+    /// The new value of a patch.
+    pub(crate) fn of(change: Option<&Self>) -> Option<Option<T>> {
+        change.map(|change| change.0.clone())
+    }
+}
+
+/// Reads one of a few words, which the help lists.
+pub(crate) fn word<T: Word>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::ALL.iter().map(|word| word.as_str())).try_map(|word| word.parse::<T>())
+}
+
+/// Reads a number that has to be in a range.
+pub(crate) fn number<N, T>(text: &str) -> std::result::Result<T, String>
+where
+    N: FromStr<Err: Display>,
+    T: TryFrom<N, Error = Invalid>,
+{
+    let number: N = text.parse().map_err(|error: N::Err| error.to_string())?;
+    number.try_into().map_err(|error: Invalid| error.to_string())
+}
+
+/// What is shown of a thing.
+pub(crate) trait Shown: DeserializeOwned {
+    fn fields(&self) -> Fields;
+
+    /// What follows the record of a single one.
+    fn more(&self) -> String {
+        String::new()
+    }
+}
+
+/// The fields of a thing in their order: columns of a table, or lines of a record.
+#[derive(Default)]
+pub(crate) struct Fields(Vec<Field>);
+
+struct Field {
+    column: Column,
+    text: String,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Tables,
+    Records,
+    Both,
+}
+
+impl Fields {
+    fn add(mut self, column: Column, text: &dyn Display, place: Place) -> Self {
+        self.0.push(Field { column, text: output::plain(&text.to_string()), place });
+        self
+    }
+
+    /// A field that tells things apart.
+    pub(crate) fn column(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Left(title), &text, Place::Both)
+    }
+
+    /// A short form of what records have in full.
+    pub(crate) fn short(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Left(title), &text, Place::Tables)
+    }
+
+    /// Such a field that is a number.
+    pub(crate) fn number(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Right(title), &text, Place::Both)
+    }
+
+    /// A field for who looks closer: it is in records only.
+    pub(crate) fn detail(self, title: &'static str, text: impl Display) -> Self {
+        self.add(Column::Left(title), &text, Place::Records)
+    }
+}
+
+/// The text of what may not be there.
+pub(crate) fn optional(value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Yes, or nothing.
+pub(crate) fn flag(is_set: bool) -> &'static str {
+    if is_set { "yes" } else { "" }
+}
+
+/// A table of things.
+pub(crate) fn table<T: Shown>(items: &[T]) -> String {
+    let columns = |item: &T| item.fields().0.into_iter().filter(|field| field.place != Place::Records);
+    let Some(first) = items.first() else { return String::new() };
+    let mut table = Table::new(columns(first).map(|field| field.column).collect::<Vec<_>>());
+    for item in items {
+        table.push(columns(item).map(|field| field.text).collect::<Vec<_>>());
+    }
+    table.to_string()
+}
+
+/// A record of one thing.
+pub(crate) fn record(thing: &impl Shown) -> String {
+    let mut table = Table::record();
+    for Field { column: Column::Left(title) | Column::Right(title), text, place } in thing.fields().0 {
+        if place != Place::Tables && !text.is_empty() {
+            table.push([title.to_owned(), text]);
+        }
+    }
+    let more = thing.more();
+    if more.is_empty() { table.to_string() } else { format!("{table}\n{more}") }
+}
+
+/// A server, and how its answers are printed.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) json: bool,
+}
+
+impl Session {
+    /// Sends a request and shows the one thing that is answered.
+    pub(crate) fn show<T: Shown>(&self, request: &Request<T>) -> Result {
+        let answer = self.client.fetch(request)?;
+        if self.json { print_json(answer.json()?) } else { print(&record(&answer.read()?)) }
+    }
+
+    /// Sends a request whose answer has nothing to show, and says that it is done.
+    pub(crate) fn done<T>(&self, request: &Request<T>, sentence: &str) -> Result {
+        let answer = self.client.fetch(request)?;
+        if self.json { print_json(answer.json()?) } else { print(&format!("{sentence}\n")) }
+    }
+
+    /// Sends a change, unless it changes nothing.
+    pub(crate) fn update<R>(&self, list: &Collection<R>, id: &dyn Display, patch: &R::Patch) -> Result
+    where
+        R: Resource<Patch: Default + PartialEq> + Shown,
+    {
+        if *patch == R::Patch::default() {
+            return Err(Failure::with(
+                Exit::Usage,
+                "There is nothing to change: give a flag with a new value.",
+            ));
+        }
+        self.show(&list.update(id, patch))
+    }
+
+    /// Shows a list: a page of it, or all.
+    pub(crate) fn list<T: Shown>(&self, request: Request<Vec<T>>, paging: &Paging) -> Result {
+        let Paging { direction, page, per_page, all } = *paging;
+        if !all {
+            let answer = self.client.fetch(&request.query(&Page { page, per_page, direction }))?;
+            if self.json {
+                return print_json(answer.json()?);
+            }
+            let items = answer.read()?;
+            print(&table(&items))?;
+            let total = answer.total.unwrap_or(items.len() as u64);
+            match items.len() {
+                0 if total == 0 => eprintln!("There are none."),
+                count if (count as u64) < total => {
+                    eprintln!("{count} of {total} shown; --all shows the rest.");
+                }
+                _ => {}
+            }
+            return Ok(());
+        }
+        let (mut items, mut texts) = (Vec::new(), Vec::new());
+        for page in 1.. {
+            let answer =
+                self.client.fetch(&request.clone().query(&Page { page, per_page: PER_PAGE, direction }))?;
+            let found = answer.read()?;
+            let is_last = found.len() < usize::from(PER_PAGE);
+            items.extend(found);
+            let text = answer.json()?;
+            let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text).trim();
+            if !inner.is_empty() {
+                texts.push(inner.to_owned());
+            }
+            if is_last {
+                break;
+            }
+        }
+        if self.json {
+            return print_json(&format!("[{}]", texts.join(",")));
+        }
+        if items.is_empty() {
+            eprintln!("There are none.");
+        }
+        print(&table(&items))
+    }
+
+    /// Where something of a project is that is given by UUID, slug or name, in this order.
+    pub(crate) fn find<D: Dimension>(
+        &self,
+        project: &InProject,
+        id: &NameId,
+    ) -> Result<(Collection<D>, Uuid)> {
+        let list = D::of(project.id()?);
+        let uuid = match id.uuid() {
+            Some(uuid) => uuid,
+            None => self.look_up(&list, id)?,
+        };
+        Ok((list, uuid))
+    }
+
+    fn look_up<D: Dimension>(&self, list: &Collection<D>, id: &NameId) -> Result<Uuid> {
+        if let Some(slug) = id.slug() {
+            match self.client.send(&list.view(&slug)) {
+                Ok(found) => return Ok(found.uuid()),
+                Err(Error::Refused { status: 404, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for archived in [false, true] {
+            let Some(filter) = D::named(id.as_str(), archived) else { continue };
+            if let Some(found) = self.client.send(&list.list(&filter))?.first() {
+                return Ok(found.uuid());
+            }
+        }
+        let id = output::plain(id.as_str());
+        Err(Failure::with(Exit::Refused, format!("There is no {} `{id}`, or you may not see it.", D::NOUN)))
+    }
+}
+
+/// A branch, a testbed, a benchmark or a measure: what has a name in a project and can be archived.
+pub(crate) trait Dimension: Resource {
+    const NOUN: &'static str;
+
+    fn of(project: &ResourceId) -> Collection<Self>;
+
+    fn uuid(&self) -> Uuid;
+
+    /// Those with this name, if it can be one.
+    fn named(name: &str, archived: bool) -> Option<Self::Filter>;
+
+    /// The change that archives it or brings it back.
+    fn archive(archived: bool) -> Self::Patch;
+}
+
+fn print_json(json: &str) -> Result {
+    print(&format!("{}\n", output::pretty(json)))
+}

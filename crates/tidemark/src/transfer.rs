@@ -1,0 +1,383 @@
+//! The way of reports from one server to another: which there are, oldest first, and each of them as the run that would
+//! make it again. Where they come from and go to is up to the commands.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tidemark_adapters::{Entry, Label, Measured, Results};
+use tidemark_api::{
+    Adapter, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
+    NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
+    ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, RunContext, StartPoint,
+    StartPointPatch, TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
+};
+use tidemark_client::{Client, Error, measures as measures_of, reports, run};
+
+use crate::{
+    failure::{Failure, Result},
+    steps::Steps,
+};
+
+/// From where to where.
+pub(crate) struct Way<'a> {
+    /// The server that has the reports.
+    pub(crate) from: &'a Client,
+    /// The project there.
+    pub(crate) source: &'a ResourceId,
+    /// The server that gets them.
+    pub(crate) to: &'a Client,
+    /// The project there, which is made if it is not known.
+    pub(crate) target: &'a ResourceId,
+}
+
+/// What became of the reports of a project.
+#[derive(Clone, Copy)]
+pub(crate) struct Copied {
+    /// How many there are.
+    pub(crate) found: usize,
+    /// How many of them were missing on the other side.
+    pub(crate) missing: usize,
+}
+
+/// A run on its way, with the units of its measures, which results have no place for.
+pub(crate) struct Parcel {
+    pub(crate) run: NewRun,
+    pub(crate) units: HashMap<ResourceName, ResourceName>,
+}
+
+/// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
+/// on where it stopped.
+pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
+    let mut looking = Steps::new("Looking for reports", None, quiet);
+    let all = list(way.from, way.source, |count| looking.at(count))?;
+    looking.end();
+    let mut replay = Replay::new(Some(way.target.clone()), &all);
+    let keys: Vec<Option<Key>> = all.iter().map(|past| Some(past.key.clone())).collect();
+    deliver(way.to, way.target, &keys, dry_run, quiet, |index, is_missing| {
+        let past = &all[index];
+        if !is_missing {
+            replay.skip(past);
+            return Ok(None);
+        }
+        let report = way.from.send(&reports(way.source).view(&past.uuid))?;
+        let units = measures(&report).map(|measured| &measured.measure);
+        let units = units.map(|measure| (measure.name.clone(), measure.units.clone())).collect();
+        Ok(Some(Parcel { run: replay.run(&report)?, units }))
+    })
+}
+
+/// Sends runs to a project that does not have them yet, or only counts them.
+pub(crate) fn send(
+    to: &Client,
+    target: &ResourceId,
+    parcels: Vec<Parcel>,
+    dry_run: bool,
+    quiet: bool,
+) -> Result<Copied> {
+    let keys: Vec<Option<Key>> = parcels.iter().map(|parcel| Key::of(&parcel.run)).collect();
+    let mut parcels: Vec<Option<Parcel>> = parcels.into_iter().map(Some).collect();
+    deliver(to, target, &keys, dry_run, quiet, |index, is_missing| {
+        Ok(parcels[index].take().filter(|_| is_missing))
+    })
+}
+
+/// Goes through runs that are known by their keys, and sends those that are missing. `parcel` is asked for each in turn,
+/// unless they are only counted.
+fn deliver(
+    to: &Client,
+    target: &ResourceId,
+    keys: &[Option<Key>],
+    dry_run: bool,
+    quiet: bool,
+    mut parcel: impl FnMut(usize, bool) -> Result<Option<Parcel>>,
+) -> Result<Copied> {
+    let there = match list(to, target, |_| {}) {
+        // The first run makes the project.
+        Err(Error::Refused { status: 404, .. }) => Vec::new(),
+        listed => listed?,
+    };
+    let missing = missing(keys, &there);
+    let count = missing.iter().filter(|is_missing| **is_missing).count();
+    let copied = Copied { found: keys.len(), missing: count };
+    if dry_run {
+        return Ok(copied);
+    }
+    let (mut sent, mut without_units) = (0, false);
+    let mut sending = Steps::new("Sending reports", Some(count), quiet);
+    for (index, is_missing) in missing.into_iter().enumerate() {
+        let mut one = || -> Result<bool> {
+            let Some(Parcel { run, units }) = parcel(index, is_missing)? else { return Ok(false) };
+            let made = run::create(to, run, None)?;
+            for (id, units) in unknown_units(&units, &made) {
+                let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
+                match to.send(&measures_of(target).update(&id, &patch)) {
+                    // Whoever may send results need not be one who may change measures.
+                    Err(Error::Refused { .. }) => without_units = true,
+                    told => drop(told?),
+                }
+            }
+            Ok(true)
+        };
+        let was_sent = one().map_err(|failure| {
+            failure.and(&format!("{sent} of {count} reports were sent; run it again to go on from there."))
+        })?;
+        if was_sent {
+            sent += 1;
+            sending.step();
+        }
+    }
+    sending.end();
+    if without_units {
+        eprintln!(
+            "warning: The server did not let us say in which units its new measures are; somebody who may change {target} \
+             can."
+        );
+    }
+    Ok(copied)
+}
+
+/// A report without its results.
+struct Past {
+    uuid: ReportUuid,
+    created: Timestamp,
+    branch: BranchUuid,
+    head: HeadUuid,
+    key: Key,
+}
+
+/// By what a run is known on both sides, whoever has sent it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    branch: String,
+    hash: Option<GitHash>,
+    testbed: String,
+    start_time: Timestamp,
+    end_time: Timestamp,
+}
+
+impl Key {
+    /// The key of a run that says what it is about.
+    fn of(run: &NewRun) -> Option<Self> {
+        Some(Self {
+            branch: run.branch.as_ref()?.as_str().to_owned(),
+            hash: run.hash.clone(),
+            testbed: run.testbed.as_ref()?.as_str().to_owned(),
+            start_time: run.start_time,
+            end_time: run.end_time,
+        })
+    }
+}
+
+/// The reports of a project in the order in which they arrived, which is the order that versions are counted in.
+/// `on_page` is told how many were found so far.
+fn list(
+    client: &Client,
+    project: &ResourceId,
+    mut on_page: impl FnMut(usize),
+) -> std::result::Result<Vec<Past>, Error> {
+    let mut all = Vec::new();
+    for archived in [false, true] {
+        let filter = ReportFilter { archived: Some(archived), ..ReportFilter::default() };
+        for page in 1.. {
+            // Oldest first, so that a report that arrives meanwhile moves no other to the next page.
+            let page = Page { page, per_page: u8::MAX, direction: Some(Direction::Asc) };
+            let found = client.send(&reports(project).list(&filter).query(&page))?;
+            let is_last = found.len() < usize::from(page.per_page);
+            all.extend(found.into_iter().map(Past::from));
+            on_page(all.len());
+            if is_last {
+                break;
+            }
+        }
+    }
+    all.sort_by_key(|past| (past.created, past.key.start_time, past.uuid));
+    Ok(all)
+}
+
+/// Which runs have no match on the other side, as one flag for each. Of runs that cannot be told apart, either all are
+/// there or all count as missing: sending one again does no harm.
+fn missing(wanted: &[Option<Key>], there: &[Past]) -> Vec<bool> {
+    let mut counts: HashMap<&Key, (usize, usize)> = HashMap::new();
+    wanted.iter().flatten().for_each(|key| counts.entry(key).or_default().0 += 1);
+    there.iter().for_each(|past| counts.entry(&past.key).or_default().1 += 1);
+    let is_missing = |key: &Key| counts.get(key).is_none_or(|(wanted, there)| there < wanted);
+    wanted.iter().map(|key| key.as_ref().is_none_or(is_missing)).collect()
+}
+
+impl From<Report> for Past {
+    fn from(report: Report) -> Self {
+        Self {
+            uuid: report.uuid,
+            created: report.created,
+            branch: report.branch.uuid,
+            head: report.branch.head.uuid,
+            key: Key {
+                hash: report.branch.head.version.and_then(|version| version.hash),
+                branch: report.branch.name.as_str().to_owned(),
+                testbed: report.testbed.name.as_str().to_owned(),
+                start_time: report.start_time,
+                end_time: report.end_time,
+            },
+        }
+    }
+}
+
+/// Turns the reports of a project back into runs. It must be shown all of them, in their order, as a run says only what
+/// changes: a new head of its branch, or other thresholds.
+struct Replay {
+    project: Option<ResourceId>,
+    names: HashMap<BranchUuid, NameId>,
+    heads: HashMap<BranchUuid, HeadUuid>,
+    models: HashMap<(BranchUuid, TestbedUuid), BTreeMap<NameId, NewModel>>,
+}
+
+impl Replay {
+    /// Runs for this project; without one the key that they are sent with decides.
+    fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
+        let named = |past: &Past| Some((past.branch, past.key.branch.parse().ok()?));
+        let names = all.iter().filter_map(named).collect();
+        Self { project, names, heads: HashMap::new(), models: HashMap::new() }
+    }
+
+    /// Takes note of a report that needs not be sent.
+    fn skip(&mut self, past: &Past) {
+        self.heads.insert(past.branch, past.head);
+    }
+
+    /// The run that makes this report. Its idempotency key is the UUID of the report, so that it is recorded once
+    /// however often it is sent.
+    fn run(&mut self, report: &Report) -> Result<NewRun> {
+        let odd = |what: &str| Failure::new(format!("The report {} has {what}.", report.uuid));
+        let results = report.results.as_ref().ok_or_else(|| odd("no results"))?;
+        let settings = ReportSettings { adapter: Some(Adapter::Json), ..ReportSettings::default() };
+        let version = report.branch.head.version.as_ref();
+        Ok(NewRun {
+            project: self.project.clone(),
+            branch: Some(reference(&report.branch.name).ok_or_else(|| odd("a branch without a name"))?),
+            hash: version.and_then(|version| version.hash.clone()),
+            start_point: self.start_point(&report.branch),
+            testbed: Some(reference(&report.testbed.name).ok_or_else(|| odd("a testbed without a name"))?),
+            spec_reset: None,
+            thresholds: self.thresholds(report),
+            start_time: report.start_time,
+            end_time: report.end_time,
+            results: texts(results)
+                .map_err(|error| odd(&format!("results that cannot be written ({error})")))?,
+            settings: Some(settings),
+            job: None,
+            context: Some(named_after(report.project.name.as_str())),
+            idempotency_key: Some(ReportIdempotencyKey(report.uuid.uuid())),
+        })
+    }
+
+    /// Where the branch starts from, at the first report of each of its heads.
+    fn start_point(&mut self, branch: &Branch) -> Option<StartPointPatch> {
+        let earlier = self.heads.insert(branch.uuid, branch.head.uuid);
+        if earlier == Some(branch.head.uuid) {
+            return None;
+        }
+        // What has no reports any more is not there to start from.
+        let source =
+            |start: &StartPoint| Some((self.names.get(&start.branch)?.clone(), start.version.hash.clone()));
+        let (from, hash) = branch.head.start_point.as_ref().and_then(source).unzip();
+        let patch = StartPointPatch {
+            branch: from,
+            hash: hash.flatten(),
+            reset: earlier.map(|_| true),
+            ..StartPointPatch::default()
+        };
+        (patch != StartPointPatch::default()).then_some(patch)
+    }
+
+    /// The models that judged the report, if they are not those of the report before it. A threshold on a measure that
+    /// was not measured says nothing.
+    fn thresholds(&mut self, report: &Report) -> Option<ReportThresholds> {
+        let known = self.models.entry((report.branch.uuid, report.testbed.uuid)).or_default();
+        let (mut changed, mut removed) = (BTreeMap::new(), false);
+        for measured in measures(report) {
+            let Some(key) = reference(&measured.measure.name) else { continue };
+            match measured.threshold.as_ref().map(|threshold| new_model(&threshold.model)) {
+                Some(model) if known.get(&key) != Some(&model) => {
+                    known.insert(key.clone(), model);
+                    changed.insert(key, model);
+                }
+                Some(_) => {}
+                None => removed |= known.remove(&key).is_some(),
+            }
+        }
+        let models = if removed { known.clone() } else { changed };
+        let thresholds = ReportThresholds {
+            models: Some(models).filter(|models| !models.is_empty()),
+            reset: removed.then_some(true),
+        };
+        (thresholds != ReportThresholds::default()).then_some(thresholds)
+    }
+}
+
+/// What tells a server how to call the project if it has to make it.
+pub(crate) fn named_after(name: &str) -> RunContext {
+    [("repo/name", name.to_owned())].into_iter().collect()
+}
+
+/// The measures of a report that was just made whose units nobody has told the server, and what they are.
+fn unknown_units(
+    known: &HashMap<ResourceName, ResourceName>,
+    made: &Report,
+) -> BTreeMap<MeasureUuid, ResourceName> {
+    measures(made)
+        .filter(|measured| measured.measure.units.as_str() == UNKNOWN_UNITS)
+        .filter_map(|measured| Some((measured.measure.uuid, known.get(&measured.measure.name)?.clone())))
+        .filter(|(_, units)| units.as_str() != UNKNOWN_UNITS)
+        .collect()
+}
+
+fn measures(report: &Report) -> impl Iterator<Item = &ReportMeasure> {
+    report.results.iter().flatten().flatten().flat_map(|result| &result.measures)
+}
+
+/// A name by which something is found or made.
+fn reference(name: &impl AsRef<str>) -> Option<NameId> {
+    name.as_ref().parse().ok()
+}
+
+fn new_model(model: &Model) -> NewModel {
+    NewModel {
+        test: model.test,
+        min_sample_size: model.min_sample_size,
+        max_sample_size: model.max_sample_size,
+        window: model.window,
+        lower_boundary: model.lower_boundary,
+        upper_boundary: model.upper_boundary,
+    }
+}
+
+/// The results in the format of the adapter `json`, a text for each iteration; one that has nothing keeps its place.
+fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
+    let mut iterations: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
+    for result in results.iter().flatten() {
+        iterations.entry(result.iteration.get()).or_default().push(entry(result));
+    }
+    let count = iterations.last_key_value().map_or(0, |(last, _)| last + 1);
+    (0..count)
+        .map(|iteration| {
+            let entries = iterations.remove(&iteration).unwrap_or_default();
+            serde_json::to_string(&Results { adapter: Adapter::Json, entries })
+        })
+        .collect()
+}
+
+/// A benchmark of a report as a tool would have told of it.
+pub(crate) fn entry(result: &ReportResult) -> Entry {
+    let measured = |measured: &ReportMeasure| Measured {
+        measure: measured.measure.name.clone(),
+        units: Some(measured.measure.units.clone()),
+        value: measured.metric.value,
+        lower_value: measured.metric.lower_value,
+        upper_value: measured.metric.upper_value,
+    };
+    Entry {
+        label: Label::Reference(result.benchmark.name.clone()),
+        parameters: result.variant.as_ref().map(|variant| variant.parameters.clone()),
+        ignored: false,
+        metrics: result.measures.iter().map(measured).collect(),
+    }
+}

@@ -1,0 +1,169 @@
+//! A stand-in of a code host: it answers as GitHub and GitLab do, and remembers what it was asked.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+/// A code host.
+pub(crate) struct CodeHost {
+    pub(crate) address: String,
+    state: Arc<Mutex<State>>,
+}
+
+/// What it knows.
+#[derive(Default)]
+pub(crate) struct State {
+    /// Every request, as a line and the body.
+    pub(crate) requests: Vec<(String, Value)>,
+    /// The comments of the one pull request.
+    pub(crate) comments: Vec<Value>,
+    /// The open pull requests.
+    pub(crate) pulls: Value,
+    /// Answers that come before all others: the beginning of the request, the status, a header and the body.
+    pub(crate) trouble: Vec<(&'static str, u16, &'static str, Value)>,
+}
+
+impl CodeHost {
+    pub(crate) fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let state = Arc::new(Mutex::new(State::default()));
+        let known = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (known, stream) = (Arc::clone(&known), stream.unwrap());
+                thread::spawn(move || serve(&known, stream));
+            }
+        });
+        Self { address, state }
+    }
+
+    /// Looks at what it knows, or changes it.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock().unwrap())
+    }
+
+    /// What it was asked since the last time, without what is different in each run.
+    pub(crate) fn requests(&self) -> Vec<(String, Value)> {
+        let requests = self.with(|state| std::mem::take(&mut state.requests));
+        requests.into_iter().map(|(line, body)| (line, redacted(body))).collect()
+    }
+}
+
+/// Takes the UUIDs and times out of texts, and the lines of texts apart.
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let text = redact(&text);
+            if text.contains('\n') { text.lines().collect() } else { Value::String(text) }
+        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, redacted(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}
+
+pub(crate) fn redact(text: &str) -> String {
+    let mut redacted = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let uuid = rest.get(..36).is_some_and(|part| {
+            let lengths: Vec<usize> = part.split('-').map(str::len).collect();
+            lengths == [8, 4, 4, 4, 12] && part.split('-').all(is_hex)
+        });
+        let time = ["start_time=", "end_time="].iter().find(|name| rest.starts_with(**name));
+        if uuid {
+            redacted.push_str("[uuid]");
+            rest = &rest[36..];
+        } else if let Some(name) = time {
+            redacted.push_str(&format!("{name}[time]"));
+            rest = rest[name.len()..].trim_start_matches(|digit: char| digit.is_ascii_digit());
+        } else {
+            redacted.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    redacted
+}
+
+fn serve(state: &Mutex<State>, stream: TcpStream) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut first = String::new();
+        if stream.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        let (mut length, mut credential) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.parse().unwrap(),
+                "authorization" | "private-token" => credential = value.to_owned(),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let request = first.rsplit_once(' ').unwrap().0.to_owned();
+        let mut state = state.lock().unwrap();
+        state.requests.push((format!("{request} as {credential}"), body.clone()));
+        let (status, header, answer) = state.answer(&request, &body);
+        drop(state);
+        let answer = answer.to_string();
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{header}\r\n", answer.len());
+        if stream.get_mut().write_all((head + &answer).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+impl State {
+    fn answer(&mut self, request: &str, body: &Value) -> (u16, String, Value) {
+        if let Some(index) = self.trouble.iter().position(|(start, ..)| request.starts_with(start)) {
+            let (_, status, header, answer) = self.trouble.remove(index);
+            return (status, header.to_owned(), answer);
+        }
+        let (method, target) = request.split_once(' ').unwrap();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let (status, answer) = match (method, parts.as_slice()) {
+            ("GET", ["user"]) => (200, json!({ "id": 5 })),
+            ("POST", [.., "check-runs"]) => (201, json!({ "id": 1001 })),
+            ("PATCH", [.., "check-runs", _]) => (200, json!({ "id": 1001 })),
+            ("GET", [.., "pulls"]) => (200, self.pulls.clone()),
+            ("GET", [.., "comments" | "notes"]) => {
+                let page: usize = query.rsplit_once("page=").unwrap().1.parse().unwrap();
+                let page = self.comments.iter().skip((page - 1) * 100).take(100);
+                (200, page.cloned().collect())
+            }
+            ("POST", [.., "comments" | "notes"]) => {
+                let comment = json!({
+                    "id": 2000 + self.comments.len(), "body": body["body"],
+                    "user": { "type": "Bot", "id": 5 }, "author": { "id": 5 }, "author_association": "NONE",
+                });
+                self.comments.push(comment.clone());
+                (201, comment)
+            }
+            ("PATCH" | "PUT", [.., "comments" | "notes", id]) => {
+                let known = self.comments.iter_mut().find(|comment| comment["id"] == number(id)).unwrap();
+                known["body"] = body["body"].clone();
+                (200, known.clone())
+            }
+            _ => (404, json!({ "message": "Not Found" })),
+        };
+        (status, String::new(), answer)
+    }
+}

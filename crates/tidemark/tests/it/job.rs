@@ -1,0 +1,197 @@
+//! Jobs that `tidemark run` asks for. The server does not run them yet, so that a stand-in answers as one that does.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::run::{Lab, latency, text};
+
+const JOB: &str = "0197a5b2-0000-7000-8000-000000000001";
+
+/// A server that takes a job and has it go through these states.
+struct Runs {
+    address: String,
+    sent: Arc<Mutex<Value>>,
+}
+
+impl Runs {
+    fn open(report: &Value, states: &[Value]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let sent = Arc::new(Mutex::new(Value::Null));
+        let (known, report, mut states) = (Arc::clone(&sent), report.clone(), states.to_vec());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                serve(stream.unwrap(), &report, &mut states, &known);
+            }
+        });
+        Self { address, sent }
+    }
+}
+
+fn serve(stream: TcpStream, report: &Value, states: &mut Vec<Value>, sent: &Mutex<Value>) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut first = String::new();
+        if stream.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            match line.trim_end().to_ascii_lowercase().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().unwrap(),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap();
+        let (status, answer) = match path {
+            "/v0/server/version" => (200, json!({ "version": "0.6.13" })),
+            "/v0/run" => {
+                *sent.lock().unwrap() = serde_json::from_slice(&body).unwrap();
+                let mut pending = report.clone();
+                pending["job"] = json!(JOB);
+                pending["results"] = json!([]);
+                (201, pending)
+            }
+            path if path.ends_with(JOB) => {
+                (200, if states.len() > 1 { states.remove(0) } else { states[0].clone() })
+            }
+            path if path.contains("/reports/") => (200, report.clone()),
+            _ => (404, json!(null)),
+        };
+        let answer = answer.to_string();
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", answer.len());
+        stream.get_mut().write_all((head + &answer).as_bytes()).unwrap();
+    }
+}
+
+fn state(status: &str) -> Value {
+    json!({ "uuid": JOB, "status": status })
+}
+
+fn ask(lab: &Lab, runs: &Runs, arguments: &[&str]) -> Command {
+    let mut command = lab.command(&["--image", "acme/bench:v1", "--env", "KEY=s3cret"]);
+    command.args(arguments).env("TIDEMARK_HOST", &runs.address);
+    command
+}
+
+#[test]
+fn a_job_is_sent_and_waited_for() {
+    let lab = Lab::open();
+    let report = lab.report(&mut lab.command(&["--json", &latency(1_000.0)]));
+    let states = [state("pending"), state("running"), state("completed"), state("processed")];
+    let runs = Runs::open(&report, &states);
+    let all = [
+        "--spec",
+        "large",
+        "--entrypoint",
+        "/bin/bench",
+        "--job-timeout",
+        "60",
+        "--poll-interval",
+        "1",
+        "--iter",
+        "3",
+        "--fold",
+        "min",
+        "--file-size",
+        "out/app",
+        "--",
+        "--quick",
+        "x",
+    ];
+    let output = ask(&lab, &runs, &all).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stdout).contains("sort"), "{output:?}");
+    assert_eq!(
+        text(&output.stderr),
+        "The job is waiting for a runner.\nThe job is running.\nThe job is done, its results are being read.\n\
+         The job is processed.\n"
+    );
+    let sent = runs.sent.lock().unwrap().clone();
+    assert_eq!(
+        sent["job"],
+        json!({
+            "image": "acme/bench:v1", "spec": "large", "entrypoint": ["/bin/bench"], "cmd": ["--quick", "x"],
+            "env": { "KEY": "s3cret" }, "timeout": 60, "file_paths": ["out/app"], "file_size": true, "iter": 3,
+        })
+    );
+    assert_eq!((&sent["results"], &sent["testbed"]), (&json!([]), &Value::Null));
+    assert_eq!(sent["settings"], json!({ "adapter": "json", "fold": "min" }));
+}
+
+#[test]
+fn a_job_that_fails_is_told_with_its_output() {
+    let lab = Lab::open();
+    let report = lab.report(&mut lab.command(&["--json", &latency(1_000.0)]));
+    let mut failed = state("failed");
+    failed["output"] =
+        json!({ "error": "It ran out of memory.", "results": [{ "exit_code": 137, "stderr": "Killed" }] });
+    for (state, code, sentence) in [
+        (
+            failed,
+            4,
+            format!(
+                "Killed\nerror: The job {JOB} failed after its command ended with 137: It ran out of memory.\n"
+            ),
+        ),
+        (state("canceled"), 1, format!("error: The job {JOB} was canceled; nothing was measured.\n")),
+        (state("unknown"), 1, format!("error: The runner of the job {JOB} was lost; run it again.\n")),
+    ] {
+        let runs = Runs::open(&report, &[state]);
+        let output = ask(&lab, &runs, &["--quiet"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(text(&output.stderr), sentence);
+    }
+    let runs = Runs::open(&report, &[state("running")]);
+    let output =
+        ask(&lab, &runs, &["--quiet", "--job-timeout", "1", "--poll-interval", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("has not ended after 2 s"), "{output:?}");
+    let output = ask(&lab, &runs, &["--detach"]).output().unwrap();
+    assert!(
+        output.status.success() && text(&output.stdout).starts_with(&format!("The job {JOB} is sent")),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn what_a_job_cannot_have_is_refused() {
+    let lab = Lab::open();
+    let refused = |arguments: &[&str]| {
+        let output = lab.run(arguments);
+        assert!(!text(&output.stderr).contains("s3cret"), "{output:?}");
+        (output.status.code().unwrap(), text(&output.stderr).to_owned())
+    };
+    for (arguments, sentence) in [
+        (&["--image", "a", "--env", "s3cret"] as &[&str], "is not of the form NAME=VALUE"),
+        (&["--image", " "], "--image is empty"),
+        (&["--image", "a", "--shell", "bash", "x"], "leave --shell"),
+        (&["--spec", "a"], "--image"),
+        (&["--image", "a", "--detach", "--poll-interval", "1"], "cannot be used with"),
+        (&["--spec-reset", "x"], "--testbed"),
+        (&["--build-time"], "--build-time measures a command"),
+        (&["--build-time", "--file", "a", "x"], "cannot be used with"),
+        (&["--file-size", "a", "--file-size", "a"], "names a twice"),
+    ] {
+        let (code, said) = refused(arguments);
+        assert!(code == 2 && said.contains(sentence), "{arguments:?} {said}");
+    }
+    // The real server does not run jobs yet, and says so.
+    let (code, said) = refused(&["--image", "a", "--env", "A=s3cret", "--branch", "main"]);
+    assert!(code == 7 && said.contains("does not run jobs"), "{said}");
+    let output = lab.run(&["--image", "a", "--env", "A=s3cret", "--dry-run"]);
+    assert!(output.status.success() && !text(&output.stdout).contains("s3cret"), "{output:?}");
+    assert_eq!(lab.count(), 0);
+}

@@ -1,0 +1,158 @@
+//! `tidemark run` without a server: the store on this machine, beside others and beside a server on the same data.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    client::Client,
+    context::{in_folder, repository},
+    process::Server,
+};
+
+/// A machine on which Tidemark was never used, with a repository.
+pub(crate) struct Machine {
+    folder: TempDir,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Self { folder };
+        std::fs::create_dir(machine.widget()).unwrap();
+        repository(&machine.widget());
+        machine
+    }
+
+    /// The repository.
+    pub(crate) fn widget(&self) -> PathBuf {
+        self.folder.path().join("widget")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join(".local/share/tidemark")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = in_folder(&self.widget());
+        command.env("HOME", self.folder.path()).env_remove("XDG_DATA_HOME").stdin(Stdio::null());
+        command.args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str], value: u32) -> Output {
+        let line = format!("echo 'test sort ... bench: {value} ns/iter (+/- 3)'");
+        self.command(&["run", "--quiet"]).args(arguments).arg(line).output().unwrap()
+    }
+
+    pub(crate) fn serve(&self) -> Server {
+        let mut server = Server::spawn(&mut self.command(&["serve", "--bind", "127.0.0.1:0"]));
+        server.drain();
+        server
+    }
+}
+
+/// What a command that must work has printed.
+pub(crate) fn printed(output: Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(crate) fn report(output: Output) -> Value {
+    serde_json::from_str(&printed(output)).unwrap()
+}
+
+#[test]
+fn a_fresh_machine_judges_from_the_second_run_on() {
+    let machine = Machine::new();
+    let first = printed(machine.run(&[], 1_000));
+    assert!(first.contains("no baseline yet  sort       Latency   1 µs\n"), "{first}");
+    let place = machine.data().join("tidemark.db");
+    let end = format!("Kept on this machine in {} as widget-", place.display());
+    assert!(first.lines().last().unwrap().starts_with(&end), "{first}");
+
+    let second = printed(machine.run(&["--error-on-alert"], 1_050));
+    assert!(
+        second.contains("pass     sort       Latency  1.050 µs      1 µs  +5.00 %  ≤ 1.100 µs\n"),
+        "{second}"
+    );
+    let third = machine.run(&["--error-on-alert"], 1_300);
+    assert_eq!(third.status.code(), Some(3), "{third:?}");
+    let shown = String::from_utf8(third.stdout).unwrap();
+    assert!(shown.contains("regression  sort       Latency  1.300 µs  1.025 µs  +26.83 %"), "{shown}");
+
+    // Who says how to judge is not second-guessed.
+    let said = [
+        "--threshold-measure",
+        "latency",
+        "--threshold-test",
+        "static",
+        "--threshold-upper-boundary",
+        "9000",
+    ];
+    assert!(printed(machine.run(&said, 5_000)).contains("pass     sort"));
+    assert!(printed(machine.run(&[], 5_000)).contains("pass     sort"));
+    assert!(printed(machine.run(&["--thresholds-reset"], 5_000)).contains("no threshold  sort"));
+    assert!(printed(machine.run(&[], 5_000)).contains("no threshold  sort"));
+}
+
+#[test]
+fn runs_and_a_server_share_the_data() {
+    let machine = Machine::new();
+    let together = |count: u32| -> Vec<Value> {
+        std::thread::scope(|scope| {
+            let run = || report(machine.run(&["--format", "json"], 900));
+            let runs: Vec<_> = (0..count).map(|_| scope.spawn(run)).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        })
+    };
+    // The first of them make the database.
+    let first = together(6);
+    let slug = first[0]["project"]["slug"].as_str().unwrap().to_owned();
+    assert!(first.iter().all(|report| report["project"]["uuid"] == first[0]["project"]["uuid"]));
+
+    let server = machine.serve();
+    together(4);
+    let mut client = Client::connect(&server);
+    let reports = format!("/v0/projects/{slug}/reports?per_page=255");
+    assert_eq!(client.get(&reports).unwrap().1.as_array().unwrap().len(), 10);
+
+    // Whoever owns the database owns what is in it: a claimed and hidden project takes runs, too.
+    client.sign_up("Ada", &machine.data());
+    assert_eq!(
+        report(machine.run(&["--format", "json"], 900))["project"]["claimed"].as_str().map(str::len),
+        Some(24)
+    );
+    let patch = serde_json::json!({ "visibility": "private" });
+    let (status, answer) = client.patch(&format!("/v0/projects/{slug}"), &patch).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(report(machine.run(&["--format", "json"], 900))["user"]["name"], "Ada");
+    assert_eq!(client.get(&reports).unwrap().1.as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn what_was_meant_for_a_server_does_not_stay_here() {
+    let machine = Machine::new();
+    let refused = |command: &mut Command, sentence: &str| {
+        let output = command.arg("echo ran > ran").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(sentence), "{output:?}");
+    };
+    refused(machine.command(&["run"]).env("CI", "true"), "On CI the server must be named");
+    let key = format!("svc_user_{}", "x".repeat(30));
+    refused(machine.command(&["run"]).env("TIDEMARK_API_KEY", &key), "no server that it is for");
+    assert!(!machine.widget().join("ran").exists() && !machine.data().exists());
+
+    let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
+    let local = machine
+        .command(&["run", "--quiet", "--local", "--project", "mine", line])
+        .env("CI", "true")
+        .env("TIDEMARK_HOST", "http://localhost:9")
+        .output()
+        .unwrap();
+    assert!(printed(local).contains("tidemark.db as mine;"));
+}

@@ -1,0 +1,136 @@
+//! `tidemark push`: what was measured without a server, brought to one.
+
+use std::{
+    collections::BTreeMap,
+    process::{Command, Output},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    context::git,
+    local::{Machine, printed, report},
+    process::Server,
+};
+
+/// What reports say, without what each server gives them by itself, the oldest first.
+fn told(client: &mut Client, project: &str) -> Vec<Value> {
+    let path = format!("/v0/projects/{project}/reports?per_page=255&direction=asc&expand=true");
+    let (status, reports) = client.get(&path).unwrap();
+    assert_eq!(status, 200, "{reports}");
+    let measure = |result: &Value, measure: &Value| {
+        let model = &measure["threshold"]["model"];
+        json!({
+            "iteration": result["iteration"], "benchmark": result["benchmark"]["name"],
+            "parameters": result["variant"]["parameters"],
+            "measure": [measure["measure"]["name"], measure["measure"]["units"]],
+            "value": [measure["metric"]["value"], measure["metric"]["lower_value"], measure["metric"]["upper_value"]],
+            "model": [model["test"], model["max_sample_size"], model["lower_boundary"], model["upper_boundary"]],
+            "boundary": measure["boundary"],
+        })
+    };
+    let one = |report: &Value| {
+        let results =
+            report["results"].as_array().unwrap().iter().flat_map(|results| results.as_array().unwrap());
+        let results: Vec<_> = results
+            .flat_map(|result| {
+                result["measures"].as_array().unwrap().iter().map(move |found| measure(result, found))
+            })
+            .collect();
+        let head = &report["branch"]["head"];
+        json!({
+            "times": [report["start_time"], report["end_time"]], "testbed": report["testbed"]["name"],
+            "branch": [report["branch"]["name"], head["version"], head["start_point"]["version"]],
+            "alerts": report["counts"]["alerts"]["total"], "results": results,
+        })
+    };
+    reports.as_array().unwrap().iter().map(one).collect()
+}
+
+fn pushed(output: Output) -> BTreeMap<String, (u64, u64)> {
+    let answer = report(output);
+    let projects = answer["projects"].as_array().unwrap().iter();
+    let count = |project: &Value, name: &str| project[name].as_u64().unwrap();
+    projects
+        .map(|project| {
+            (project["to"].as_str().unwrap().to_owned(), (count(project, "reports"), count(project, "sent")))
+        })
+        .collect()
+}
+
+#[test]
+fn a_server_gets_what_was_measured_without_one() {
+    let machine = Machine::new();
+    let run = |arguments: &[&str], results: &Value| {
+        let mut command = machine.command(&["run", "--quiet", "--format", "json", "--project", "widget"]);
+        report(command.args(arguments).arg(format!("printf %s '{results}'")).output().unwrap());
+    };
+    let sort = |value: f64| json!({ "sort": { "latency": { "value": value, "lower_value": value / 3.0 } } });
+    run(&["--backdate", "1700000000"], &sort(1_000.1));
+    run(&["--iter", "2"], &sort(1_000.2));
+    let variants = json!([
+        { "name": "find", "parameters": { "size": 10 }, "measures": { "heap peak": { "value": -0.1 } } },
+        { "name": "find", "parameters": { "size": 20 }, "measures": { "heap peak": { "value": 1e-300, "upper_value": 7 } } },
+    ]);
+    run(&["--testbed", "other"], &variants);
+    git(&machine.widget(), &["checkout", "--quiet", "-b", "fix"]);
+    run(&["--start-point", "trunk"], &sort(2_000.3));
+    run(&["--start-point", "trunk", "--start-point-reset"], &sort(900.0));
+    report(
+        machine
+            .command(&[
+                "run",
+                "--quiet",
+                "--format",
+                "json",
+                "--project",
+                "other",
+                "echo '{\"a\":{\"b\":{\"value\":1}}}'",
+            ])
+            .output()
+            .unwrap(),
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let mut client = Client::connect(&server);
+    client.sign_up("Ada", folder.path());
+    server.drain();
+    let push = |arguments: &[&str]| -> Command {
+        let mut command = machine.command(&["push", "--host", &format!("http://{}", server.address)]);
+        command.env("TIDEMARK_API_TOKEN", &client.token).args(arguments);
+        command
+    };
+    for (arguments, sentence) in [
+        (&[] as &[&str], "there are: other widget."),
+        (
+            &["--project", "nothing"],
+            "There is no project `nothing` on this machine; there are: other widget.",
+        ),
+        (&["--local", "--all"], "There is no server to push to"),
+    ] {
+        let output = push(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(sentence), "{output:?}");
+    }
+    let mapped = ["--project", "widget=team-widget", "--json"];
+    let dry = report(push(&mapped).arg("--dry-run").output().unwrap());
+    assert_eq!((&dry["projects"][0]["missing"], &dry["projects"][0]["sent"]), (&json!(5), &json!(0)));
+    let first = pushed(push(&mapped).output().unwrap());
+    assert_eq!(first, BTreeMap::from([("team-widget".to_owned(), (5, 5))]));
+    let again = pushed(push(&["--all", "--json"]).output().unwrap());
+    assert_eq!(again, BTreeMap::from([("other".to_owned(), (1, 1)), ("widget".to_owned(), (5, 5))]));
+    let again = printed(push(&mapped[..2]).output().unwrap());
+    assert!(again.starts_with("widget: 0 of 5 reports sent"), "{again}");
+
+    let local = machine.serve();
+    let here = told(&mut Client::connect(&local), "widget");
+    assert_eq!(here.len(), 5);
+    let mut there = Client::connect_as(&server, &client.token);
+    for project in ["team-widget", "widget"] {
+        assert_eq!(told(&mut there, project), here, "{project}");
+    }
+    let (_, project) = there.get("/v0/projects/team-widget").unwrap();
+    assert_eq!(project["name"], "widget");
+}
