@@ -33,7 +33,7 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
   await page.getByRole("button", { name: "Save the model" }).click();
   await expect(page.getByText("in force")).toBeVisible();
   await expect(page.getByRole("region", { name: "Models" }).getByRole("row")).toHaveCount(3);
-  await page.getByRole("link", { name: "Percentage, lower 20 %, at least 1, newest 64" }).click();
+  await page.getByRole("link", { name: "Percentage, lower 20 %, at least 10, newest 64" }).click();
   await expect(page.getByText("This model is no longer in force")).toBeVisible();
   await page.getByRole("link", { name: "Show the threshold as it is now" }).click();
   await page.getByRole("button", { name: "Remove the model" }).click();

@@ -71,8 +71,7 @@ export function List(): JSX.Element {
           <Rows<JsonAlert>
             noun="alert"
             archived
-            params={["status"]}
-            load={({ status: _, sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
+            load={({ sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
             href={(alert) => project.path("alerts", alert.uuid)}
             columns={[
               { title: "Alert", cell: (alert) => <>{nameOf(alert)}<span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },

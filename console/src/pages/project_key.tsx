@@ -9,7 +9,7 @@ import { Confirm } from "../ui/Dialog";
 import { Form, SelectField, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
-import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
+import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
 import { EditableFact, Fact, Record as Facts } from "../ui/Record";
 import { toast } from "../ui/Toast";
 import "./lists.css";
@@ -26,9 +26,13 @@ const LIVES = [
 const SOON = 14 * 864e5;
 
 function State(props: { of: JsonProjectKey }): JSX.Element {
-  const left = () => new Date(props.of.expiration).getTime() - Date.now();
-  const [tone, word] = props.of.revoked ? (["neutral", "revoked"] as const) : left() < 0 ? (["alert", "expired"] as const) : left() < SOON ? (["warn", "expires soon"] as const) : (["good", "in use"] as const);
-  return <Badge tone={tone}>{word}</Badge>;
+  const state = (): [tone: Tone, word: string] => {
+    const left = new Date(props.of.expiration).getTime() - Date.now();
+    if (props.of.revoked) return ["neutral", "revoked"];
+    if (left < 0) return ["alert", "expired"];
+    return left < SOON ? ["warn", "expires soon"] : ["good", "in use"];
+  };
+  return <Badge tone={state()[0]}>{state()[1]}</Badge>;
 }
 
 /** When a key ends: those that never do have a date beyond any calendar. */

@@ -132,11 +132,11 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
           </Show>
         }
       >
-        <dl class="tally card" role="status">
+        <div role="status"><dl class="tally card">
           <div><dt>Would have been raised</dt><dd class="big number">{count(sum().would)}</dd><dd class="small muted number">{rate(sum().would, runs())}</dd></div>
           <div><dt>Of those raised then</dt><dd class="big number">{count(sum().kept)} <span class="muted">of {count(sum().raised)}</span></dd><dd class="small muted">would be raised again</dd></div>
           <div><dt>New</dt><dd class="big number">{count(sum().would - sum().kept)}</dd><dd class="small muted">nobody was told of then</dd></div>
-        </dl>
+        </dl></div>
         <div class="preview-plot"><Show when={shown()}>{(one) => <SeriesPlot series={one()} model={props.model} />}</Show></div>
         <div class="table-wrap" tabindex="0" role="region" aria-label="Alerts by benchmark">
           <table class="rows">
