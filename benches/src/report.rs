@@ -32,7 +32,7 @@ const SAMPLE: u32 = 64;
 /// How many metrics a project has when a report is measured.
 const STORED: [usize; 2] = [10_000, 1_000_000];
 /// How often each thing is measured.
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 25;
 /// How many series and points are queried.
 const SERIES: usize = 200;
 const POINTS: usize = 500;
@@ -129,16 +129,12 @@ impl Figures {
         for place in 0..CLIENTS {
             let name = new(place);
             make_project(&server, &name, &token)?;
-            let begun = Instant::now();
-            report(&server, &name, &token, &mut number)?;
-            firsts.push(begun.elapsed());
+            firsts.push(report(&server, &name, &token, &mut number)?);
         }
         figures.first = least(&firsts);
         let mut seconds = Vec::new();
         for place in 0..CLIENTS {
-            let begun = Instant::now();
-            report(&server, &new(place), &token, &mut number)?;
-            seconds.push(begun.elapsed());
+            seconds.push(report(&server, &new(place), &token, &mut number)?);
         }
         figures.second = least(&seconds);
         let mut stored = 0;
@@ -151,9 +147,7 @@ impl Figures {
             (server, _) = Server::start(program, data, database.clone())?;
             let mut times = Vec::new();
             for _ in 0..ROUNDS {
-                let begun = Instant::now();
-                report(&server, "lab", &token, &mut number)?;
-                times.push(begun.elapsed());
+                times.push(report(&server, "lab", &token, &mut number)?);
             }
             figures.request[size] = least(&times);
             for (place, path) in LISTS.iter().enumerate() {
@@ -212,16 +206,17 @@ fn body(number: usize) -> serde_json::Value {
     })
 }
 
-/// Sends a report over HTTP.
-fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Result {
+/// Sends a report over HTTP and answers how long that took.
+fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Result<Duration> {
     *number += 1;
-    let body = body(*number);
-    let (status, answer) =
-        server.call("POST", &format!("/v0/projects/{project}/reports"), token, &body.to_string())?;
+    let body = body(*number).to_string();
+    let begun = Instant::now();
+    let (status, answer) = server.call("POST", &format!("/v0/projects/{project}/reports"), token, &body)?;
+    let elapsed = begun.elapsed();
     if status != 201 {
         return Err(format!("a report was answered {status}: {}", &answer[..answer.len().min(300)]).into());
     }
-    Ok(())
+    Ok(elapsed)
 }
 
 /// Records reports without HTTP, and answers the least CPU time of the last ones.
@@ -312,7 +307,7 @@ fn gain(server: &Server, token: &str, number: &mut usize, project: fn(usize) -> 
                     let mut number = *number + client * EACH;
                     let project = project(client);
                     scope.spawn(move || {
-                        (0..EACH).try_for_each(|_| report(server, &project, token, &mut number))
+                        (0..EACH).try_for_each(|_| report(server, &project, token, &mut number).map(drop))
                     })
                 })
                 .collect();

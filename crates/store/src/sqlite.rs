@@ -1,8 +1,9 @@
 //! The embedded engine: one writer thread with group commit, a pool of readers, write-ahead logging.
 //!
-//! Writers queue at the thread; it runs as many of them as are waiting, each in a savepoint of its own, and commits
-//! them together. A commit is on disk (`synchronous=FULL`) before any of them hears of it. A job whose caller has given
-//! up is skipped, or undone if that happens while it runs.
+//! Writers queue at the thread; it runs as many of them as are waiting and commits them together. A commit is on disk
+//! (`synchronous=FULL`) before any of them hears of it. The first of a group has the transaction to itself and ends it
+//! if it fails; only those that join it need savepoints, which keep a copy of every page that changes. A job whose
+//! caller has given up is skipped, or undone if that happens while it runs.
 
 pub(crate) mod statement;
 
@@ -35,12 +36,24 @@ use crate::{
 const QUEUE: usize = 1024;
 /// Jobs that share one commit at the most, so that the first does not wait for ever.
 const GROUP: usize = 128;
+/// Pages in the write-ahead log before they are copied into the database: reports one after the other change the same
+/// pages, which are then copied once.
+const LOG_PAGES: i64 = 4096;
 /// How long a call waits for a reader before it is told that the database is busy.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A job runs inside the open transaction and answers how to report its end once the commit is known.
-type Job = Box<dyn FnOnce(&Connection) -> Report + Send>;
+type Job = Box<dyn FnOnce(&Connection, Scope) -> Report + Send>;
 type Report = Box<dyn FnOnce(Option<&rusqlite::Error>) + Send>;
+
+/// What a job undoes when it fails.
+#[derive(Clone, Copy)]
+enum Scope {
+    /// All of the transaction: there is nothing else in it.
+    Transaction,
+    /// What it did itself.
+    Savepoint,
+}
 
 #[derive(Clone)]
 pub(crate) struct Sqlite {
@@ -63,6 +76,7 @@ impl Sqlite {
             prepare(&connection, busy_timeout)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
             connection.pragma_update(None, "synchronous", "full")?;
+            connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
             connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
             in_transaction(&connection, "begin immediate", |connection| {
                 migrate::run(&mut Tx::sqlite(connection, &AtomicU64::new(0)))
@@ -130,12 +144,12 @@ impl Sqlite {
         let closed = || Error::Busy("the database is closing".into());
         let sender = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
+        let job: Job = Box::new(move |connection, scope| {
             // Whoever gave up has been told that it failed, and may try again: it must not happen after all.
             let outcome = if answer.is_closed() {
                 Err(abandoned().into())
             } else {
-                in_savepoint(connection, |connection| {
+                in_scope(connection, scope, |connection| {
                     let done = work(&mut Tx::sqlite(connection, &statements))?;
                     if answer.is_closed() { Err(abandoned().into()) } else { Ok(done) }
                 })
@@ -242,22 +256,28 @@ fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
 fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut reports = Vec::new();
+        let mut run = |job: Job, scope| {
+            if let Ok(report) = catch_unwind(AssertUnwindSafe(|| job(connection, scope))) {
+                reports.push(report);
+            }
+            reports.len()
+        };
         let begun = connection.execute_batch("begin immediate");
         if let Err(error) = &begun {
             tracing::warn!(%error, "the database could not be locked for writing");
         }
-        let mut next = Some(first);
-        while let Some(job) = next {
-            // Without a transaction the savepoints of the jobs fail, and each job reports that itself.
-            if let Ok(report) = catch_unwind(AssertUnwindSafe(|| job(connection))) {
-                reports.push(report);
-            }
-            // Those who still wait get a transaction that has not been ended.
-            let ended = begun.is_ok() && connection.is_autocommit();
-            next = if reports.len() < GROUP && !ended { jobs.try_recv().ok() } else { None };
-        }
+        run(first, Scope::Transaction);
+        let failed = begun.is_ok() && connection.is_autocommit();
+        // Those who still wait get a transaction that has not been ended. If none could be begun, each of them finds
+        // that out and reports it itself.
+        while (begun.is_err() || !connection.is_autocommit())
+            && let Ok(job) = jobs.try_recv()
+            && run(job, Scope::Savepoint) < GROUP
+        {}
         let committed = begun.and_then(|()| commit(connection));
-        if let Err(error) = &committed {
+        if let Err(error) = &committed
+            && !failed
+        {
             tracing::error!(%error, "a group of writes could not be committed");
             let _ = connection.execute_batch("rollback");
         }
@@ -291,17 +311,22 @@ fn not_committed(failure: &rusqlite::Error) -> Error {
     }
 }
 
-fn in_savepoint<T, E: From<Error>>(
+fn in_scope<T, E: From<Error>>(
     connection: &Connection,
+    scope: Scope,
     work: impl FnOnce(&Connection) -> Result<T, E>,
 ) -> Result<T, E> {
     if connection.is_autocommit() {
         return Err(Error::Busy("the database is locked by another process".into()).into());
     }
-    connection.execute_batch("savepoint job").map_err(Error::from)?;
-    let mut guard = Rollback { connection, sql: "rollback to job; release job", armed: true };
+    let (begin, undo, end) = match scope {
+        Scope::Transaction => ("", "rollback", ""),
+        Scope::Savepoint => ("savepoint job", "rollback to job; release job", "release job"),
+    };
+    connection.execute_batch(begin).map_err(Error::from)?;
+    let mut guard = Rollback { connection, sql: undo, armed: true };
     let answer = work(connection)?;
-    connection.execute_batch("release job").map_err(Error::from)?;
+    connection.execute_batch(end).map_err(Error::from)?;
     guard.armed = false;
     Ok(answer)
 }
