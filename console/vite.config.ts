@@ -11,7 +11,13 @@ export default defineConfig({
     // The content policy of the server allows nothing inline, not even in a link.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rolldownOptions: { checks: { bundlerTimings: false, pluginTimings: false } },
+    rolldownOptions: {
+      checks: { bundlerTimings: false, pluginTimings: false },
+      output: {
+        // What every page starts with comes in one file; left alone it would be a dozen.
+        codeSplitting: { groups: [{ name: "base", test: /node_modules\/(solid-js|@solidjs)\/|src\/(ui|[\w]+\.tsx?$)/, tags: ["$initial"] }] },
+      },
+    },
   },
   server: {
     port: 6611,

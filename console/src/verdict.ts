@@ -1,7 +1,7 @@
 // How a value stands against its limits: the words of `tidemark run`, and how far it has moved. Pure.
 
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api";
-import { worse } from "./worse";
+import { worseOf } from "./stats/worse";
 
 export type Verdict = "regression" | "improvement" | "pass" | "no_baseline" | "no_threshold";
 
@@ -29,7 +29,7 @@ export function reach(value: number, { baseline, lower_limit: lower, upper_limit
 
 /** Judges one measured value. `crossed` is the limit that its alert tells of. */
 export function judged({ measure, metric, boundary, threshold }: JsonReportMeasure, crossed: BoundaryLimit | undefined): Judged {
-  const direction = worse(measure);
+  const direction = worseOf(measure);
   const hasLimits = typeof boundary?.lower_limit === "number" || typeof boundary?.upper_limit === "number";
   const far = boundary ? reach(metric.value, boundary) : undefined;
   const toward = far === undefined ? 0 : direction === "down" ? -far : direction === "up" ? far : Math.abs(far);

@@ -1,8 +1,8 @@
-import { history, lab } from "./lab";
+import { history, lab } from "./seed";
 import { accessible, expect, fits, test } from "./support";
 
 test("without alerts all is well", async ({ page }, { project }) => {
-  const slug = await lab(page, `Calm-${project.name}`);
+  const { project: slug } = await lab(page, `Calm-${project.name}`);
   await page.goto(`/console/projects/${slug}/alerts`);
   await expect(page.getByRole("heading", { name: "All is well" })).toBeVisible();
   await accessible(page);
@@ -10,7 +10,7 @@ test("without alerts all is well", async ({ page }, { project }) => {
 });
 
 test("an alert is dismissed with one click, and that is undone", async ({ page }, { project }) => {
-  const slug = await lab(page, `Alerts-${project.name}`);
+  const { project: slug } = await lab(page, `Alerts-${project.name}`);
   await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/alerts`);
   const rows = page.getByRole("row");
@@ -40,7 +40,7 @@ test("an alert is dismissed with one click, and that is undone", async ({ page }
 });
 
 test("an alert shows the history around it", async ({ page }, { project }) => {
-  const slug = await lab(page, `Alert-${project.name}`);
+  const { project: slug } = await lab(page, `Alert-${project.name}`);
   const { alerts } = await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/alerts/${alerts[0]?.uuid}`);
   await expect(page.getByRole("heading", { name: "text::parse" })).toBeVisible();
@@ -60,7 +60,7 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
 });
 
 test("an alert that is not there says so", async ({ page }, { project }) => {
-  const slug = await lab(page, `Lost-${project.name}`);
+  const { project: slug } = await lab(page, `Lost-${project.name}`);
   await page.goto(`/console/projects/${slug}/alerts/00000000-0000-0000-0000-000000000000`);
   await expect(page.getByRole("alert")).toContainText("There is no such alert");
   await accessible(page);

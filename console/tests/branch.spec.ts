@@ -1,8 +1,8 @@
-import { history, lab } from "./lab";
+import { history, lab } from "./seed";
 import { accessible, expect, fits, make, test } from "./support";
 
 test("a branch is made from another, gets a new head, and shows both", async ({ page }, { project }) => {
-  const slug = await lab(page, `Branches-${project.name}`);
+  const { project: slug } = await lab(page, `Branches-${project.name}`);
   const { request } = page.context();
   await history(request, slug, { days: 6 });
   await page.goto(`/console/projects/${slug}/branches`);
@@ -32,7 +32,7 @@ test("a branch is made from another, gets a new head, and shows both", async ({ 
 });
 
 test("testbeds and measures are made, renamed, archived and deleted", async ({ page }, { project }) => {
-  const slug = await lab(page, `Dimensions-${project.name}`);
+  const { project: slug } = await lab(page, `Dimensions-${project.name}`);
   for (const [segment, noun, title] of [["testbeds", "testbed", "No testbeds yet"], ["measures", "measure", "No measures yet"]] as const) {
     await page.goto(`/console/projects/${slug}/${segment}`);
     await expect(page.getByRole("heading", { name: title })).toBeVisible();
@@ -61,7 +61,7 @@ test("testbeds and measures are made, renamed, archived and deleted", async ({ p
 });
 
 test("a testbed that is in use says why it stays", async ({ page }, { project }) => {
-  const slug = await lab(page, `InUse-${project.name}`);
+  const { project: slug } = await lab(page, `InUse-${project.name}`);
   await history(page.context().request, slug, { days: 2 });
   await make(page.context().request, `/v0/projects/${slug}/testbeds`, { name: "other" });
   await page.goto(`/console/projects/${slug}/testbeds/laptop`);

@@ -1,8 +1,8 @@
-import { lab } from "./lab";
+import { lab } from "./seed";
 import { accessible, expect, fits, signIn, test } from "./support";
 
 test("a key is shown once, renamed and revoked", async ({ page }, { project }) => {
-  const slug = await lab(page, `Key-${project.name}`);
+  const { project: slug } = await lab(page, `Key-${project.name}`);
   await page.goto(`/console/projects/${slug}/keys`);
   await expect(page.getByRole("heading", { name: "No keys yet" })).toBeVisible();
   await accessible(page);
@@ -30,7 +30,7 @@ test("a key is shown once, renamed and revoked", async ({ page }, { project }) =
 test("a member is added by slug, gets another role, and is removed", async ({ page }, { project }) => {
   await signIn(page, `Alan Turing ${project.name}`, `alan-${project.name}@example.org`);
   await page.context().clearCookies();
-  const slug = await lab(page, `Member-${project.name}`);
+  const { project: slug } = await lab(page, `Member-${project.name}`);
   await page.goto(`/console/projects/${slug}/members`);
   await accessible(page);
   await fits(page);
@@ -52,7 +52,7 @@ test("a member is added by slug, gets another role, and is removed", async ({ pa
 });
 
 test("a project is renamed, hidden, and deleted after its name was typed", async ({ page }, { project }) => {
-  const slug = await lab(page, `Settings-${project.name}`);
+  const { project: slug } = await lab(page, `Settings-${project.name}`);
   await page.goto(`/console/projects/${slug}/settings`);
   await expect(page.getByRole("heading", { name: "Settings", exact: true })).toBeVisible();
   await accessible(page);

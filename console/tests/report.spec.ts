@@ -1,8 +1,8 @@
-import { history, lab } from "./lab";
+import { history, lab } from "./seed";
 import { accessible, expect, fits, test } from "./support";
 
 test("a project without reports says how to get some", async ({ page }, { project }) => {
-  const slug = await lab(page, `No-reports-${project.name}`);
+  const { project: slug } = await lab(page, `No-reports-${project.name}`);
   await page.goto(`/console/projects/${slug}/reports`);
   await expect(page.getByRole("heading", { name: "No reports yet" })).toBeVisible();
   await accessible(page);
@@ -10,7 +10,7 @@ test("a project without reports says how to get some", async ({ page }, { projec
 });
 
 test("reports are filtered by branch and day, and the address knows", async ({ page }, { project }) => {
-  const slug = await lab(page, `Reports-${project.name}`);
+  const { project: slug } = await lab(page, `Reports-${project.name}`);
   const { request } = page.context();
   await history(request, slug, { days: 6 });
   await history(request, slug, { days: 3, branch: "feature" });
@@ -35,7 +35,7 @@ test("reports are filtered by branch and day, and the address knows", async ({ p
 });
 
 test("a report shows the worst first, only what moved, and dismisses its alerts", async ({ page }, { project }) => {
-  const slug = await lab(page, `Report-${project.name}`);
+  const { project: slug } = await lab(page, `Report-${project.name}`);
   const { uuid } = await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/reports`);
   await page.getByRole("row").nth(1).getByRole("link").first().click();
@@ -71,7 +71,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
 });
 
 test("a value leads to everything that is known of it", async ({ page }, { project }) => {
-  const slug = await lab(page, `Metric-${project.name}`);
+  const { project: slug } = await lab(page, `Metric-${project.name}`);
   const { alerts } = await history(page.context().request, slug, { days: 8 });
   await page.goto(`/console/projects/${slug}/metrics/${alerts[0]?.metric.uuid}`);
   await expect(page.getByRole("heading", { name: "2 µs" })).toBeVisible();

@@ -50,8 +50,9 @@ function newestToken(address: string): string | undefined {
 
 const HEADERS = { "x-tidemark-console": "1" };
 
-/** Signs somebody in, with an account that is made if need be. The page's requests carry the session from then on. */
-export async function signIn(page: Page, name: string, email: string): Promise<void> {
+/** Signs somebody in, with an account that is made if need be; answers the token that is spent on it. The page's requests
+ *  carry the session from then on. */
+export async function signIn(page: Page, name: string, email: string): Promise<string> {
   const { request } = page.context();
   const body = { name, email, i_agree: true };
   const spent = newestToken(email);
@@ -59,6 +60,7 @@ export async function signIn(page: Page, name: string, email: string): Promise<v
   const token = await mailedToken(email, spent);
   const session = await request.post("/v0/auth/session", { data: { token }, headers: HEADERS });
   expect(session.status()).toBe(200);
+  return token;
 }
 
 /** Makes something by the API as whoever is signed in, and answers it. */

@@ -1,8 +1,8 @@
-import { history, lab } from "./lab";
+import { history, lab } from "./seed";
 import { accessible, expect, fits, make, test } from "./support";
 
 test("a threshold is tried on the history, made, changed and deleted", async ({ page }, { project }) => {
-  const slug = await lab(page, `Thresholds-${project.name}`);
+  const { project: slug } = await lab(page, `Thresholds-${project.name}`);
   await history(page.context().request, slug);
   await page.goto(`/console/projects/${slug}/thresholds`);
   await expect(page.getByRole("row")).toHaveCount(2);
@@ -47,7 +47,7 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
 });
 
 test("the preview counts what the server raised, and follows the parameters", async ({ page }, { project }) => {
-  const slug = await lab(page, `Preview-${project.name}`);
+  const { project: slug } = await lab(page, `Preview-${project.name}`);
   await history(page.context().request, slug);
   const [threshold] = (await (await page.context().request.get(`/v0/projects/${slug}/thresholds`)).json()) as { uuid: string }[];
   await page.goto(`/console/projects/${slug}/thresholds/${threshold?.uuid}/edit`);
@@ -66,7 +66,7 @@ test("the preview counts what the server raised, and follows the parameters", as
 });
 
 test("a project without thresholds, and without history, says what to do", async ({ page }, { project }) => {
-  const slug = await lab(page, `Unwatched-${project.name}`);
+  const { project: slug } = await lab(page, `Unwatched-${project.name}`);
   const { request } = page.context();
   await page.goto(`/console/projects/${slug}/thresholds`);
   await expect(page.getByRole("heading", { name: "No thresholds yet" })).toBeVisible();

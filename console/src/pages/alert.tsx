@@ -11,6 +11,7 @@ import { load, type Loaded } from "../load";
 import { describe } from "../model";
 import { Plot, type Range } from "../plot/Plot";
 import { useProject, type ProjectHere } from "../project";
+import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
@@ -21,7 +22,6 @@ import { Fact, Record as Facts } from "../ui/Record";
 import { toast, toastFailure } from "../ui/Toast";
 import { limitsText, StatusBadge } from "../ui/Verdict";
 import { Version } from "../ui/Version";
-import { worse } from "../worse";
 import "./lists.css";
 
 type Shown = AlertStatus | "all";
@@ -109,7 +109,8 @@ function Nothing(props: { status: Shown }): JSX.Element {
 
 /** Changes one alert of a list at once; it leaves the list unless every status is shown. */
 async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; total: number }>, alert: JsonAlert, status: UpdateAlertStatus, stays: boolean, settled: () => void): Promise<void> {
-  const request = (status: AlertStatus) => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: alert.uuid }, body: { status: status === "active" ? "active" : "dismissed" } });
+  const request = (status: UpdateAlertStatus) => call("patch", "/v0/projects/{project}/alerts/{alert}", { path: { project: project.slug(), alert: alert.uuid }, body: { status } });
+  const before = alert.status;
   try {
     await rows.optimistic(
       ({ rows, total }) =>
@@ -120,11 +121,13 @@ async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; to
     );
     settled();
     void rows.refresh();
-    toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", async () => {
-      await request(alert.status).catch(toastFailure);
+    const undo = async (to: UpdateAlertStatus) => {
+      await request(to).catch(toastFailure);
       settled();
       void rows.refresh();
-    });
+    };
+    // Only the server silences.
+    toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", before === "silenced" ? undefined : () => undo(before));
   } catch (error) {
     toastFailure(error);
   }
@@ -192,7 +195,7 @@ async function everyActive(project: string, signal: AbortSignal): Promise<JsonAl
 }
 
 function Moved(props: { alert: JsonAlert }): JSX.Element {
-  const direction = () => worse(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
+  const direction = () => worseOf(props.alert.threshold.measure) ?? (props.alert.limit === "upper" ? "up" : "down");
   return (
     <Show when={typeof props.alert.boundary.baseline === "number"} fallback={<span class="small muted nowrap">{props.alert.limit === "upper" ? "above the limit" : "below the limit"}</span>}>
       <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />

@@ -5,6 +5,7 @@ import { Show, type JSX } from "solid-js";
 import { call, list, type JsonMeasure, type JsonUpdateMeasure } from "../api";
 import { value } from "../format";
 import { useProject } from "../project";
+import { worseOf } from "../stats/worse";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
@@ -12,7 +13,6 @@ import { Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact } from "../ui/Record";
 import { Thing } from "../ui/Thing";
 import { toast } from "../ui/Toast";
-import { worse } from "../worse";
 import "./lists.css";
 import { Thresholds } from "./related";
 
@@ -46,7 +46,7 @@ export function List(): JSX.Element {
 }
 
 function direction(measure: Pick<JsonMeasure, "slug" | "units">): string {
-  return { up: "more is worse", down: "less is worse", either: "not known" }[worse(measure) ?? "either"];
+  return { up: "more is worse", down: "less is worse", either: "not known" }[worseOf(measure) ?? "either"];
 }
 
 export function Add(): JSX.Element {

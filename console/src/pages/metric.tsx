@@ -9,13 +9,13 @@ import { perfPath } from "../links";
 import { load } from "../load";
 import { describe } from "../model";
 import { useProject } from "../project";
+import { worseOf } from "../stats/worse";
 import { Page } from "../ui/Page";
 import { Delta, Failure, LinkButton, Skeleton, Time, Value } from "../ui/parts";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { Gauge, limitsText, StatusBadge } from "../ui/Verdict";
 import { Version } from "../ui/Version";
-import { worse } from "../worse";
 import "./lists.css";
 
 export function View(): JSX.Element {
@@ -57,7 +57,7 @@ function Details(props: { metric: JsonOneMetric }): JSX.Element {
   const project = useProject();
   const it = () => props.metric;
   const units = () => it().measure.units;
-  const direction = () => worse(it().measure);
+  const direction = () => worseOf(it().measure);
   return (
     <Facts>
       <Fact label="Benchmark"><A href={project.path("benchmarks", it().benchmark.slug)}>{it().benchmark.name}</A></Fact>

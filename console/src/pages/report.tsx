@@ -8,6 +8,7 @@ import { count, elapsed, moment, plural } from "../format";
 import { perfPath } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
+import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { Icon } from "../ui/Icon";
 import { List as Rows } from "../ui/List";
@@ -19,7 +20,6 @@ import { toast, toastFailure } from "../ui/Toast";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import { judged, type Judged, type Verdict } from "../verdict";
-import { worse } from "../worse";
 import "./lists.css";
 
 export function List(): JSX.Element {
@@ -295,7 +295,7 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
 }
 
 function Change(props: { row: Row }): JSX.Element {
-  const direction = () => (props.row.verdict === "pass" ? undefined : worse(props.row.measured.measure));
+  const direction = () => (props.row.verdict === "pass" ? undefined : worseOf(props.row.measured.measure));
   return (
     <Show when={typeof props.row.measured.boundary?.baseline === "number"} fallback={<span class="muted">–</span>}>
       <Delta from={props.row.measured.boundary?.baseline ?? 0} to={props.row.measured.metric.value} {...(direction() ? { worse: direction() as "up" | "down" } : {})} />

@@ -9,6 +9,7 @@ import { load } from "../load";
 import { boundaryText, describe, TESTS } from "../model";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
+import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
@@ -18,7 +19,6 @@ import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
 import { Table } from "../ui/Table";
 import { toast, toastFailure } from "../ui/Toast";
-import { worse } from "../worse";
 import "./lists.css";
 import { defaultModel, ModelForm } from "./threshold_form";
 import { Preview } from "./threshold_preview";
@@ -53,6 +53,9 @@ export function List(): JSX.Element {
   );
 }
 
+/** How often a model was changed from elsewhere than the page that shows it. */
+const [changes, setChanges] = createSignal(0);
+
 /** A model as the API takes it: what is not set is null. */
 function body(model: Model) {
   const { test, lower_boundary = null, upper_boundary = null, min_sample_size = null, max_sample_size = null, window = null } = model;
@@ -75,7 +78,7 @@ export function Add(): JSX.Element {
     () => (chosen().measure ? { project: project.slug(), measure: chosen().measure?.uuid ?? "" } : undefined),
     (path, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path, signal }),
   );
-  const direction = () => (measure() ? worse(measure() as JsonMeasure) : "up");
+  const direction = () => (measure() ? worseOf(measure() as JsonMeasure) : "up");
   const model = () => edited() ?? defaultModel("t_test", direction());
   const watched = createMemo(() => {
     const { branch, testbed, measure } = chosen();
@@ -122,13 +125,15 @@ export function Edit(): JSX.Element {
   const threshold = load(path, (path, signal) => call("get", "/v0/projects/{project}/thresholds/{threshold}", { path, signal }));
   const [edited, setEdited] = createSignal<Model>();
   const [values, setValues] = createSignal<{ least: number; most: number }>();
-  const direction = () => (threshold() ? worse(threshold()?.measure as JsonMeasure) : undefined);
+  const direction = () => (threshold() ? worseOf(threshold()?.measure as JsonMeasure) : undefined);
   const model = () => edited() ?? threshold()?.model ?? defaultModel("t_test", direction());
   const save = async () => {
     const before = threshold()?.model;
-    await call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: body(model()) });
+    const put = (model: Model) => call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: body(model) });
+    await put(model());
+    const undo = before ? () => put(before).then(() => setChanges((number) => number + 1), toastFailure) : undefined;
     navigate(project.path("thresholds", params.threshold));
-    toast("The model was changed.", before ? () => call("put", "/v0/projects/{project}/thresholds/{threshold}", { path: path(), body: body(before) }).then(() => navigate(`${project.path("thresholds", params.threshold)}?again`, { replace: true }), toastFailure) : undefined);
+    toast("The model was changed.", undo);
   };
   return (
     <Show when={threshold()} fallback={<Waiting error={threshold.error()} retry={threshold.refresh} />}>
@@ -177,12 +182,12 @@ function Tuning(props: { action: string; save: () => Promise<void>; onCancel: ()
 export function View(): JSX.Element {
   const project = useProject();
   const params = useParams<{ threshold: string }>();
-  const [query] = useSearchParams<{ model?: string; again?: string }>();
+  const [query] = useSearchParams<{ model?: string }>();
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
   const path = () => ({ project: project.slug(), threshold: params.threshold });
   const threshold = load(
-    () => ({ ...path(), model: query.model, again: query.again }),
+    () => ({ ...path(), model: query.model, changes: changes() }),
     ({ project, threshold, model }, signal) => call("get", "/v0/projects/{project}/thresholds/{threshold}", { path: { project, threshold }, ...(model ? { query: { model } } : {}), signal }),
   );
   const models = load(

@@ -4,7 +4,7 @@ import { createUniqueId, For, Show, type JSX } from "solid-js";
 import type { ModelTest } from "../api";
 import { boundaryText, TESTS } from "../model";
 import { FACTS, type Model } from "../stats/limits";
-import type { Worse } from "../worse";
+import type { Worse } from "../stats/worse";
 import "./threshold.css";
 
 const UNITS = [

@@ -5,6 +5,8 @@ use std::{fmt, io, time::Duration};
 
 use ureq::Timeout;
 
+use crate::Failed;
+
 /// Why there is no answer to work with. It reads as a clause: `the server refused …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -56,10 +58,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An attempt that came to nothing.
+/// An attempt that came to nothing, and what is known of why.
 pub(crate) struct Attempt {
     what: What,
-    /// Whether another one may do better.
+    /// Whether another one may do better, and do no harm.
     pub(crate) passes: bool,
     /// Whether the server may have done what it was asked for.
     pub(crate) may_have_arrived: bool,
@@ -116,14 +118,6 @@ impl Attempt {
         Self { what: What::Answered { status, message, request }, passes, may_have_arrived, retry_after }
     }
 
-    /// What was in the way, in a few words.
-    pub(crate) fn reason(&self) -> String {
-        match &self.what {
-            What::Answered { status, message, .. } => format!("it answers {status}: {message}"),
-            What::Silent(reason) => reason.clone(),
-        }
-    }
-
     /// The end of the matter after so many attempts.
     pub(crate) fn into_error(self, host: &str, attempts: u32) -> Error {
         let reason = self.reason();
@@ -138,6 +132,23 @@ impl Attempt {
                 };
                 Error::Unreachable { host: host.to_owned(), reason, attempts }
             }
+        }
+    }
+}
+
+impl Failed for Attempt {
+    fn passes(&self) -> bool {
+        self.passes
+    }
+
+    fn asked_wait(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    fn reason(&self) -> String {
+        match &self.what {
+            What::Answered { status, message, .. } => format!("it answers {status}: {message}"),
+            What::Silent(reason) => reason.clone(),
         }
     }
 }

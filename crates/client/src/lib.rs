@@ -4,18 +4,20 @@
 mod error;
 mod request;
 mod resource;
+mod retry;
 pub mod run;
 pub mod series;
 pub mod server;
 
-use std::{marker::PhantomData, rc::Rc, sync::Arc, thread, time::Duration};
+use std::{marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
 pub use request::{Answer, Request};
 pub use resource::*;
+pub use retry::{Failed, Patience, Retry, retry_after};
 use serde::de::DeserializeOwned;
-use tidemark_api::Url;
+use tidemark_api::{Direction, Page, Url};
 pub use ureq::http;
 use ureq::{
     Agent, AsSendBody, Body,
@@ -25,6 +27,8 @@ use ureq::{
 
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: u64 = 1 << 30;
+/// How many items are asked for at once when all are wanted: the most that a page has.
+const PER_PAGE: u8 = u8::MAX;
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -33,14 +37,8 @@ pub struct Settings {
     pub host: Url,
     /// A key or a token, if there is one.
     pub credential: Option<Credential>,
-    /// How long one request may take, from looking up the name to the last byte of the answer.
-    pub timeout: Duration,
-    /// How often a request is tried before giving up, at least once.
-    pub attempts: u32,
-    /// How long to wait before the second attempt; each further wait is twice as long.
-    pub first_wait: Duration,
-    /// The longest wait. If a server asks for more, it is not tried again.
-    pub longest_wait: Duration,
+    /// How long and how often a request is tried.
+    pub patience: Patience,
     /// Whether any certificate will do.
     pub insecure: bool,
 }
@@ -61,19 +59,6 @@ impl std::fmt::Debug for Credential {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(tidemark_api::name::MASK)
     }
-}
-
-/// A request that is about to be tried again.
-#[derive(Debug)]
-pub struct Retry<'a> {
-    /// Why it has to be.
-    pub reason: &'a str,
-    /// How long it is waited before.
-    pub wait: Duration,
-    /// The number of the attempt to come, counted from one.
-    pub attempt: u32,
-    /// How many there will be at the most.
-    pub attempts: u32,
 }
 
 /// A server that is reached without a network: it gets a request and has its answer.
@@ -97,13 +82,14 @@ pub struct Client {
 impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
-        let agent = agent(settings.host.as_ref(), settings.timeout, settings.insecure);
+        let agent = agent(settings.host.as_ref(), settings.patience.timeout, settings.insecure);
         Self::over(Transport::Http(agent), settings, on_retry)
     }
 
     /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
     pub fn hasty(&self, timeout: Duration) -> Self {
-        let settings = Settings { attempts: 1, timeout, ..self.settings.clone() };
+        let patience = Patience { attempts: 1, timeout, ..self.settings.patience };
+        let settings = Settings { patience, ..self.settings.clone() };
         Self::over(self.transport.clone(), settings, |_| ())
     }
 
@@ -122,28 +108,36 @@ impl Client {
         self.fetch(request)?.read()
     }
 
+    /// Asks for a list page by page until its end, and has `on_page` take each.
+    pub fn pages<T: DeserializeOwned>(
+        &self,
+        list: &Request<Vec<T>>,
+        direction: Option<Direction>,
+        mut on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for page in 1.. {
+            let answer = self.fetch(&list.clone().query(&Page { page, per_page: PER_PAGE, direction }))?;
+            let items = answer.read()?;
+            let is_last = items.len() < usize::from(PER_PAGE);
+            on_page(&answer, items)?;
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends a request until it is answered, refused for good, or there is no attempt left. What must not arrive twice
     /// is sent again only if it has not arrived at all.
     pub fn fetch<T>(&self, request: &Request<T>) -> Result<Answer<T>, Error> {
-        let Settings { attempts, first_wait, longest_wait, .. } = self.settings;
-        let mut wait = first_wait.min(longest_wait);
-        let mut attempt = 1;
-        loop {
-            let failed = match self.try_once(request) {
-                Ok(answer) => return Ok(answer),
-                Err(failed) => failed,
-            };
-            let asked = failed.retry_after.unwrap_or(wait);
-            let passes = failed.passes && (request.repeatable || !failed.may_have_arrived);
-            if !passes || attempt >= attempts.max(1) || asked > longest_wait {
-                return Err(failed.into_error(&self.base, attempt));
-            }
-            let reason = failed.reason();
-            attempt += 1;
-            (self.on_retry)(&Retry { reason: &reason, wait: asked, attempt, attempts });
-            thread::sleep(asked);
-            wait = (wait * 2).min(longest_wait);
-        }
+        let once = || {
+            self.try_once(request).map_err(|mut failed| {
+                failed.passes &= request.repeatable || !failed.may_have_arrived;
+                failed
+            })
+        };
+        let answer = self.settings.patience.retry(once, |retry| (self.on_retry)(retry));
+        answer.map_err(|(failed, attempts)| failed.into_error(&self.base, attempts))
     }
 
     /// Sends a request once and reads its answer.
@@ -159,12 +153,12 @@ impl Client {
         let answer = request
             .body(body.as_deref())
             .map_err(ureq::Error::from)
-            .and_then(|request| self.transport.send(request, self.settings.timeout))
-            .map_err(|error| Attempt::failed(&error, self.settings.timeout))?;
+            .and_then(|request| self.transport.send(request, self.settings.patience.timeout))
+            .map_err(|error| Attempt::failed(&error, self.settings.patience.timeout))?;
         let status = answer.status().as_u16();
         let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
         let number = |name| text(name)?.parse().ok();
-        let retry_after = text("retry-after").and_then(|asked| wait(&asked, text("date").as_deref()));
+        let retry_after = text("retry-after").and_then(|asked| retry_after(&asked, text("date").as_deref()));
         let location = text("location");
         let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
@@ -221,16 +215,6 @@ fn run(
     timeout: Duration,
 ) -> Result<Response<Body>, ureq::Error> {
     agent.run(agent.configure_request(request).timeout_global(Some(timeout)).build())
-}
-
-/// How long `Retry-After` asks to wait: seconds, or a date, which is held against the server's own clock.
-fn wait(asked: &str, now: Option<&str>) -> Option<Duration> {
-    if let Ok(seconds) = asked.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let then = httpdate::parse_http_date(asked).ok()?;
-    let now = httpdate::parse_http_date(now?).ok()?;
-    Some(then.duration_since(now).unwrap_or_default())
 }
 
 /// Trusts what the system trusts.

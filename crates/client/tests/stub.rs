@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidemark_api::{NewRun, Timestamp};
-use tidemark_client::{Client, Credential, Error, Settings, run, server};
+use tidemark_api::{Direction, NewRun, Timestamp};
+use tidemark_client::{Client, Credential, Error, Patience, Settings, run, server};
 
 const VERSION: &str = r#"{"version": "0.6.13"}"#;
 
@@ -71,12 +71,21 @@ fn settings(host: &str) -> Settings {
     Settings {
         host: host.parse().unwrap(),
         credential: Credential::new("svc_user_secret"),
-        timeout: Duration::from_secs(20),
-        attempts: 3,
-        first_wait: Duration::from_millis(1),
-        longest_wait: Duration::from_secs(1),
+        patience: Patience {
+            timeout: Duration::from_secs(20),
+            attempts: 3,
+            first_wait: Duration::from_millis(1),
+            longest_wait: Duration::from_secs(1),
+        },
         insecure: false,
     }
+}
+
+/// The same with other limits.
+fn with(host: &str, limits: impl Fn(&mut Patience)) -> Settings {
+    let mut settings = settings(host);
+    limits(&mut settings.patience);
+    settings
 }
 
 /// The attempts that a client told of, each with its reason.
@@ -170,7 +179,10 @@ fn the_time_limit_is_for_the_whole_request() {
             thread::sleep(Duration::from_millis(50));
         }
     });
-    let (client, _) = client(Settings { timeout: Duration::from_secs(1), attempts: 1, ..settings(&host) });
+    let (client, _) = client(with(&host, |patience| {
+        patience.timeout = Duration::from_secs(1);
+        patience.attempts = 1;
+    }));
     let started = Instant::now();
     let error = server::version(&client).unwrap_err();
     assert!(started.elapsed() < Duration::from_secs(10));
@@ -226,7 +238,7 @@ fn a_wait_can_be_a_date() {
         busy("Sat, 31 Jan 2026 11:00:00 GMT"),
         busy("Sat, 31 Jan 2026 13:00:00 GMT"),
     ]);
-    let (client, told) = client(Settings { attempts: 9, ..settings(&stub.host) });
+    let (client, told) = client(with(&stub.host, |patience| patience.attempts = 9));
     let started = Instant::now();
     let error = server::version(&client).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
@@ -248,4 +260,25 @@ fn what_must_not_happen_twice_is_sent_again_only_if_it_did_not_arrive() {
     let requests = stub.requests();
     assert!(requests[1].starts_with("POST /v0/organizations HTTP/1.1\r\n"), "{}", requests[1]);
     assert!(requests[1].ends_with(r#"{"name":"Acme"}"#), "{}", requests[1]);
+}
+
+#[test]
+fn a_list_is_read_to_its_end() {
+    let page = |count: usize| {
+        let item = r#"{"uuid": "00000000-0000-4000-8000-000000000001", "name": "Acme", "slug": "acme", "license": null,
+            "created": "2026-01-31T12:00:00Z", "modified": "2026-01-31T12:00:00Z", "claimed": null}"#;
+        answer("200 OK", "", &format!("[{}]", vec![item; count].join(",")))
+    };
+    let stub = Stub::start(vec![page(255), page(3)]);
+    let (client, _) = client(settings(&stub.host));
+    let list = tidemark_client::organizations().list(&tidemark_api::OrganizationFilter::default());
+    let mut counts = Vec::new();
+    let read = client.pages(&list, Some(Direction::Asc), |_, items| {
+        counts.push(items.len());
+        Ok(())
+    });
+    assert_eq!((read, counts), (Ok(()), vec![255, 3]));
+    let requests = stub.requests();
+    let line = "GET /v0/organizations?page=2&per_page=255&direction=asc HTTP/1.1\r\n";
+    assert!(requests[1].starts_with(line), "{}", requests[1]);
 }

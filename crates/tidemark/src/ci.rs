@@ -6,31 +6,30 @@ mod github;
 mod gitlab;
 mod host;
 pub(crate) mod links;
-pub(crate) mod markup;
 
 use std::{
     env,
     fs::{self, File, OpenOptions},
     io::Write,
     path::{Path, PathBuf},
-    process,
     sync::Arc,
-    thread,
 };
 
+use clap::ArgAction;
 use tidemark_api::{GitHash, JobCallback, Report, Slug};
+use tidemark_client::Patience;
 
-pub(crate) use self::host::Patience;
 use self::{
     comment::Comment,
     github::{Conclusion, GitHub},
     gitlab::GitLab,
     links::Links,
-    markup::{Block, Dialect, Span},
 };
 use crate::{
     context::{Context, Environment},
-    failure::{Exit, Failure, Result},
+    failure::{Failure, Result},
+    interrupt::{Guard, on_interrupt},
+    markup::{self, Block, Dialect, Span},
     verdict::{Row, Verdict},
 };
 
@@ -53,13 +52,43 @@ pub(crate) struct CiFlags {
     #[arg(long, value_name = "FILE")]
     ci_markdown: Option<PathBuf>,
     /// Comment only if there is a threshold, and say nothing of measures without one
-    #[arg(long)]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     ci_only_thresholds: bool,
     /// Comment only once something has become better or worse
-    #[arg(long)]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     ci_only_on_alert: bool,
     /// Link to the public pages also of a private project
-    #[arg(long)]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub(crate) ci_public_links: bool,
     /// What tells this run from others of the same project, in the comment and the check
     #[arg(long, value_name = "ID")]
@@ -98,6 +127,7 @@ pub(crate) struct Session<'a> {
     has_checks: bool,
     gitlab: Option<GitLab>,
     summary: Option<PathBuf>,
+    _guard: Option<Guard>,
 }
 
 impl CiFlags {
@@ -111,18 +141,18 @@ impl CiFlags {
         for (flag, token) in tokens {
             let Some(token) = token else { continue };
             if token.trim().is_empty() {
-                return Err(usage(format!(
+                return Err(Failure::usage(format!(
                     "The token of {flag} is empty; give one, or leave the flag out. Secrets are empty in the pull requests \
                      of forks."
                 )));
             }
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(usage(format!("The token of {flag} has characters that no token has.")));
+                return Err(Failure::usage(format!("The token of {flag} has characters that no token has.")));
             }
         }
         let tells = self.github_actions.is_some() || self.gitlab.is_some();
         if tells && kind.is_detached && self.callback_token.is_none() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "Nobody waits for the end of a detached job, and the token of this workflow ends with it; give the server a \
                  token of its own with --callback-token, or leave --detach out.",
             ));
@@ -158,8 +188,14 @@ impl CiFlags {
         project: Option<&str>,
         patience: Patience,
     ) -> Session<'_> {
-        let mut session =
-            Session { flags: self, github: None, has_checks: false, gitlab: None, summary: None };
+        let mut session = Session {
+            flags: self,
+            github: None,
+            has_checks: false,
+            gitlab: None,
+            summary: None,
+            _guard: None,
+        };
         if let Some(token) = &self.github_actions {
             let commit = hash.or(context.hash.as_ref()).filter(|_| environment.is_set("GITHUB_ACTIONS"));
             let github = commit
@@ -182,7 +218,7 @@ impl CiFlags {
         }
         if let Some(github) = session.github.as_ref().filter(|_| session.has_checks) {
             github.open_check(self.ci_id.as_deref().or(project));
-            watch(github);
+            session._guard = watch(github);
         }
         session
     }
@@ -296,37 +332,11 @@ fn write(path: &Path, options: &OpenOptions, text: &str) -> std::result::Result<
 }
 
 /// Completes the check when the run is interrupted, which Actions do to cancel it.
-fn watch(github: &Arc<GitHub>) {
+fn watch(github: &Arc<GitHub>) -> Option<Guard> {
     let github = Arc::clone(github);
-    thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-        let code = runtime.block_on(interruption());
+    let guard = on_interrupt(move || {
         let sentence = "The run was interrupted before there were results.\n";
         github.fail_check(Conclusion::Cancelled, "The run was interrupted", sentence);
-        process::exit(code);
     });
-}
-
-/// Waits until somebody wants this to end, and answers with what it then ends.
-async fn interruption() -> i32 {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-        if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
-            return tokio::select! {
-                _ = interrupt.recv() => 130,
-                _ = terminate.recv() => 143,
-            };
-        }
-    }
-    // Without signals there is nothing to wait for but the end.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-    130
-}
-
-fn usage(sentence: impl Into<String>) -> Failure {
-    Failure::with(Exit::Usage, sentence)
+    guard.ok()
 }

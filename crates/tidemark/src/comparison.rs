@@ -1,7 +1,7 @@
 //! Two sides of results held against each other: which benchmarks and measures they have in common, how far those are
 //! apart and what that amounts to. How it looks is in `show`; the mathematics is in `tidemark-stats`.
 
-pub(crate) mod show;
+mod show;
 
 use std::collections::HashMap;
 

@@ -3,10 +3,9 @@
 use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Retry, Settings};
+use tidemark_client::{Client, Credential, Error, Patience, Retry, Settings};
 
 use crate::{
-    ci::Patience,
     failure::{Exit, Failure, Result},
     local,
     logins::Logins,
@@ -113,15 +112,7 @@ impl Connection {
 
     /// A client of this server with this credential.
     pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
-        let settings = Settings {
-            host,
-            credential,
-            timeout: Duration::from_secs(self.timeout),
-            attempts: self.attempts,
-            first_wait: Duration::from_secs(self.retry_after),
-            longest_wait: Duration::from_secs(self.max_retry_after),
-            insecure: self.insecure_host,
-        };
+        let settings = Settings { host, credential, patience: self.patience(), insecure: self.insecure_host };
         Client::new(settings, tell_of_retry)
     }
 
@@ -137,8 +128,7 @@ impl Connection {
             (host, means)
         });
         // They are read here and not with the flags, as what is wrong with a flag is said with its value.
-        let wrong =
-            |what: &str, error| Failure::with(Exit::Usage, format!("The {what} cannot be used: {error}."));
+        let wrong = |what: &str, error| Failure::usage(format!("The {what} cannot be used: {error}."));
         let credential = match (&self.key, &self.token) {
             (Some(key), _) => {
                 key.parse::<PlainKey>().map_err(|error| wrong("key", error))?;
@@ -157,8 +147,7 @@ impl Connection {
         let stored = Logins::load()?;
         let host = given.or_else(|| Some((stored.current()?, Means::Login)));
         match (&host, &credential) {
-            (None, Some(_)) => Err(Failure::with(
-                Exit::Usage,
+            (None, Some(_)) => Err(Failure::usage(
                 "There is a key or token, but no server that it is for: give its address with --host or in \
                  TIDEMARK_HOST, or use the results on this machine with --local.",
             )),
@@ -174,10 +163,9 @@ impl Connection {
     pub(crate) fn given(&self) -> Result<(Url, Option<String>)> {
         match &self.host {
             Some(host) => Ok((host.clone(), self.key.clone().or_else(|| self.token.clone()))),
-            None => Err(Failure::with(
-                Exit::Usage,
-                "No server is named: give its address with --host or in TIDEMARK_HOST.",
-            )),
+            None => {
+                Err(Failure::usage("No server is named: give its address with --host or in TIDEMARK_HOST."))
+            }
         }
     }
 
@@ -200,7 +188,7 @@ impl Connection {
 
 /// Takes a key or a token that was read before.
 pub(crate) fn credential(text: &str) -> Result<Credential> {
-    Credential::new(text).ok_or_else(|| Failure::with(Exit::Usage, "The credential cannot be used."))
+    Credential::new(text).ok_or_else(|| Failure::usage("The credential cannot be used."))
 }
 
 /// A value with a variable comes from there if it is the same; a flag wins over it.

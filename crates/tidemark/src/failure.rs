@@ -46,6 +46,11 @@ impl Failure {
         Self::with(Exit::Failed, sentence)
     }
 
+    /// A call that was wrong.
+    pub(crate) fn usage(sentence: impl Into<String>) -> Self {
+        Self::with(Exit::Usage, sentence)
+    }
+
     /// A failure with a number of its own.
     pub(crate) fn with(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit }

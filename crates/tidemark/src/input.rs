@@ -58,8 +58,7 @@ impl Output {
     pub(crate) fn from_stdin() -> Result<Self> {
         let mut stdin = io::stdin().lock();
         if stdin.is_terminal() {
-            return Err(Failure::with(
-                Exit::Usage,
+            return Err(Failure::usage(
                 "There is nothing to read: name a file, or pipe the output of a benchmark tool in.",
             ));
         }

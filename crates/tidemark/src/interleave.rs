@@ -4,8 +4,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{self, Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -15,11 +15,13 @@ use tidemark_adapters::Results;
 use tidemark_api::Fold;
 
 use crate::{
+    child::Child,
     cmd::run::command::{Benchmark, SIDE},
     comparison::Sides,
     failure::{Exit, Failure, Result},
     input::{Output, Reading},
-    steps::time_left,
+    interrupt::{Guard, on_interrupt, wait_for_end},
+    progress::time_left,
 };
 
 /// How many rounds there are when nobody says: the fewest that can tell a change from chance at 95 %.
@@ -120,8 +122,7 @@ impl Interleave<'_> {
         let mut command = Command::new(shell);
         // Standard output is for the comparison.
         command.args([flag, line]).current_dir(&side.folder).env(SIDE, side.word).stdout(io_stderr());
-        let status = command.status();
-        match status {
+        match Child::start(&mut command).and_then(Child::wait) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::with(
                 Exit::Benchmark,
@@ -176,29 +177,27 @@ struct Checkouts {
     /// Where in the repository we are.
     prefix: String,
     folder: Arc<Mutex<Option<TempDir>>>,
+    _guard: Guard,
 }
 
 impl Checkouts {
     /// Gets ready to run things in this folder of the repository that it is in.
     fn open(here: &Path) -> Result<Self> {
         let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
-            Failure::with(
-                Exit::Usage,
-                "This is not a git repository; commits can be compared where git has them.",
-            )
+            Failure::usage("This is not a git repository; commits can be compared where git has them.")
         })?;
         let repository = PathBuf::from(repository);
         let prefix = git(here, &["rev-parse", "--show-prefix"])?;
         let folder = TempDir::with_prefix("tidemark-")
             .map_err(|error| Failure::new(format!("No folder for a checkout can be made ({error}).")))?;
         let folder = Arc::new(Mutex::new(Some(folder)));
-        on_interrupt({
+        let guard = on_interrupt({
             let (repository, folder) = (repository.clone(), Arc::clone(&folder));
             move || {
                 remove(&repository, &folder);
             }
         })?;
-        Ok(Self { repository, prefix, folder })
+        Ok(Self { repository, prefix, folder, _guard: guard })
     }
 
     fn prepare(&self, word: &'static str, place: &Place) -> Result<Side> {
@@ -212,10 +211,9 @@ impl Checkouts {
             &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")],
         )
         .map_err(|_| {
-            Failure::with(
-                Exit::Usage,
-                format!("git knows no commit `{reference}`; a shallow clone may have to be fetched in full."),
-            )
+            Failure::usage(format!(
+                "git knows no commit `{reference}`; a shallow clone may have to be fetched in full."
+            ))
         })?;
         let folder = match &*lock(&self.folder) {
             Some(folder) => folder.path().join(word),
@@ -226,10 +224,10 @@ impl Checkouts {
         let root = (self.repository.clone(), folder.clone());
         let folder = folder.join(&self.prefix);
         if !folder.is_dir() {
-            return Err(Failure::with(
-                Exit::Usage,
-                format!("{reference} has no folder {}; run this from one that both sides have.", self.prefix),
-            ));
+            return Err(Failure::usage(format!(
+                "{reference} has no folder {}; run this from one that both sides have.",
+                self.prefix
+            )));
         }
         Ok(Side { word, name: reference.clone(), folder, root })
     }
@@ -239,9 +237,7 @@ impl Drop for Checkouts {
     fn drop(&mut self) {
         if !remove(&self.repository, &self.folder) {
             // An interruption was faster, and ends the program.
-            loop {
-                thread::park();
-            }
+            wait_for_end();
         }
     }
 }
@@ -267,69 +263,6 @@ fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Does something when the program is asked to stop, before it does.
-fn on_interrupt(last: impl Fn() + Send + 'static) -> Result {
-    let failed =
-        |error: &dyn std::fmt::Display| Failure::new(format!("Signals cannot be listened to ({error})."));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| failed(&error))?;
-    let (sender, ready) = mpsc::sync_channel(1);
-    thread::spawn(move || {
-        let code = runtime.block_on(async {
-            let signals = Signals::listen();
-            let _ = sender.send(signals.as_ref().map(drop).map_err(ToString::to_string));
-            match signals {
-                Ok(signals) => signals.next().await,
-                Err(_) => std::future::pending().await,
-            }
-        });
-        last();
-        eprintln!("error: The comparison was interrupted.");
-        process::exit(code);
-    });
-    ready.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))
-}
-
-/// What asks a program to stop.
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// Waits for one; answers what a shell shows for it.
-    async fn next(mut self) -> i32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => 130,
-            _ = self.terminate.recv() => 143,
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(self) -> i32 {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => 130,
-            Err(_) => std::future::pending().await,
-        }
-    }
 }
 
 /// What git answers; what it complains of is the failure.

@@ -6,7 +6,7 @@ use std::{rc::Rc, time::Duration};
 use axum::{Router, body::Body};
 use http_body_util::BodyExt;
 use tidemark_client::{
-    Client, Credential, Settings,
+    Client, Credential, Patience, Settings,
     http::{Request, Response, StatusCode},
 };
 use tidemark_server::{
@@ -45,10 +45,12 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     let settings = Settings {
         host: HOST.parse().map_err(|error| Failure::new(format!("{HOST} is no address ({error}).")))?,
         credential,
-        timeout: Duration::from_secs(60),
-        attempts: ATTEMPTS,
-        first_wait: Duration::from_secs(1),
-        longest_wait: Duration::from_secs(30),
+        patience: Patience {
+            timeout: Duration::from_secs(60),
+            attempts: ATTEMPTS,
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(30),
+        },
         insecure: false,
     };
     Ok(Client::inside(Rc::new(move |request| local.answer(request)), settings, connection::tell_of_retry))

@@ -3,6 +3,7 @@
 //!
 //! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
 
+mod child;
 mod ci;
 mod cmd;
 mod comparison;
@@ -12,15 +13,16 @@ mod failure;
 mod history;
 mod input;
 mod interleave;
+mod interrupt;
 mod local;
 mod logging;
 mod logins;
 mod manifest;
+mod markup;
 mod output;
 mod progress;
 mod resource;
 mod settings;
-mod steps;
 mod transfer;
 mod verdict;
 
@@ -78,26 +80,20 @@ enum Cmd {
     Run(Box<Later<run::Run>>),
     /// Write the tidemark.toml of a repository
     Init(init::Init),
-    /// Bring results that were kept on this machine to a server
-    Push(Later<push::Push>),
-    /// Show what a benchmark tool printed, without sending it anywhere
-    Parse(parse::Parse),
     /// Compare two result files, or two commits, and say what became better or worse
     Compare(Box<Later<compare::Compare>>),
-    /// Bring results of the past from files or from another server
-    Import(Box<Later<import::Import>>),
-    /// Make up results to try things out with
-    Mock(mock::Mock),
-    /// Measure how much this machine varies, and say what to do about it
-    Noise(noise::Noise),
+    /// Show what a benchmark tool printed, without sending it anywhere
+    Parse(parse::Parse),
     /// Show what is known of where we are: branch, commit, pull request, machine
     Context(context::Show),
-    /// Run the server
-    Serve(serve::Serve),
-    /// Fill a data folder with a project that has a year behind it, to look around in
-    Demo(demo::Demo),
-    /// Bring back a backup of the SQLite database
-    Restore(restore::Restore),
+    /// Measure how much this machine varies, and say what to do about it
+    Noise(noise::Noise),
+    /// Make up results to try things out with
+    Mock(mock::Mock),
+    /// Bring results that were kept on this machine to a server
+    Push(Later<push::Push>),
+    /// Bring results of the past from files or from another server
+    Import(Box<Later<import::Import>>),
     /// Keep a key for a server, so that it need not be given each time
     Login(Later<LogIn>),
     /// Forget the key of a server
@@ -141,6 +137,12 @@ enum Cmd {
     User(Later<Noun<UserVerb>>),
     /// Legacy tokens of users; keys have taken their place
     Token(Later<Noun<KeyVerb<Token>>>),
+    /// Run the server
+    Serve(serve::Serve),
+    /// Make a project that has a year behind it, to look around in
+    Demo(demo::Demo),
+    /// Bring back a backup of the SQLite database
+    Restore(restore::Restore),
     /// The server: version, configuration, backup, statistics
     Server(Later<Noun<ServerVerb>>),
     /// Who did what, when and from where
@@ -175,16 +177,13 @@ impl Cmd {
         match self {
             Self::Run(run) => run.0.run(),
             Self::Init(init) => init.run(),
-            Self::Push(push) => push.0.run(),
-            Self::Parse(parse) => parse.run(),
             Self::Compare(compare) => compare.0.run(),
-            Self::Import(import) => import.0.run(),
-            Self::Mock(mock) => mock.run(),
-            Self::Noise(noise) => noise.run(),
+            Self::Parse(parse) => parse.run(),
             Self::Context(show) => show.run(),
-            Self::Serve(serve) => serve.run(),
-            Self::Demo(demo) => demo.run(),
-            Self::Restore(restore) => restore.run(),
+            Self::Noise(noise) => noise.run(),
+            Self::Mock(mock) => mock.run(),
+            Self::Push(push) => push.0.run(),
+            Self::Import(import) => import.0.run(),
             Self::Login(login) => login.0.run(),
             Self::Logout(logout) => logout.0.run(),
             Self::Whoami(whoami) => whoami.0.run(),
@@ -206,6 +205,9 @@ impl Cmd {
             Self::Unarchive(archive) => archive.0.run(false),
             Self::User(noun) => noun.0.run(),
             Self::Token(noun) => noun.0.run(),
+            Self::Serve(serve) => serve.run(),
+            Self::Demo(demo) => demo.run(),
+            Self::Restore(restore) => restore.run(),
             Self::Server(noun) => noun.0.run(),
             Self::Audit(noun) => noun.0.run(),
             Self::Auth(noun) => noun.0.run(),
@@ -228,7 +230,7 @@ fn forget_empty(command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory};
+    use clap::{Arg, Command, CommandFactory};
 
     #[test]
     fn the_table_of_commands_is_sound() {
@@ -247,5 +249,56 @@ mod tests {
         let shared: Vec<_> =
             above.iter().cloned().chain(flags().map(|flag| flag.get_id().to_string())).collect();
         command.get_subcommands().for_each(|verb| check(verb, &shared));
+    }
+
+    /// Every command and variable that somebody sees is in the manual, and so is every verb of a noun.
+    #[test]
+    fn the_manual_is_complete() {
+        let manual = concat!(include_str!("../../../docs/cli.md"), include_str!("../../../docs/ci.md"));
+        let mut table = super::Arguments::command();
+        table.build();
+        let mut missing = Vec::new();
+        for command in visible(&table) {
+            let name = command.get_name();
+            let row = manual.lines().find(|line| {
+                let first = line.strip_prefix('|').and_then(|line| line.split('|').next());
+                first.is_some_and(|cell| cell.contains(&format!("`{name}`")))
+            });
+            let has_section = manual.contains(&format!("`tidemark {name}"))
+                || manual.contains(&format!("\ntidemark {name} "));
+            match row {
+                Some(row) => {
+                    let verbs = visible(command).map(Command::get_name);
+                    let is_missing = |verb: &&str| {
+                        !row.contains(&format!("`{verb}")) && !row.contains(&format!(" {verb}`"))
+                    };
+                    missing.extend(verbs.filter(is_missing).map(|verb| format!("{name} {verb}")));
+                }
+                None if has_section => {}
+                None => missing.push(name.to_owned()),
+            }
+            let variables = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+            missing.extend(variables.filter(|name| !manual.contains(name)).map(str::to_owned));
+            missing.extend(unnamed_flags(command, manual));
+        }
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    /// The flags of a command and of its verbs that the manual does not name.
+    fn unnamed_flags(command: &Command, manual: &str) -> Vec<String> {
+        let is_named = |flag: &str| {
+            let mut ends =
+                manual.match_indices(flag).map(|(start, _)| manual[start + flag.len()..].chars().next());
+            ends.any(|next| !next.is_some_and(|next| next == '-' || next.is_alphanumeric()))
+        };
+        let flags = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let flags = flags.filter_map(Arg::get_long).filter(|flag| !["help", "version"].contains(flag));
+        let unnamed = flags.map(|flag| format!("--{flag}")).filter(|flag| !is_named(flag));
+        let unnamed = unnamed.map(|flag| format!("{} {flag}", command.get_bin_name().unwrap_or_default()));
+        unnamed.chain(visible(command).flat_map(|verb| unnamed_flags(verb, manual))).collect()
+    }
+
+    fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
     }
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use tidemark_api::{Adapter, Average, Fold, NameId, NewModel, ReportThresholds, ResourceId, Url};
 
 use self::entry::{Address, Line, Threshold};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "tidemark.toml";
@@ -117,11 +117,11 @@ impl Manifest {
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let name = shown(file);
         let text = fs::read_to_string(file)
-            .map_err(|error| Failure::with(Exit::Usage, format!("{name} cannot be read ({error}).")))?;
+            .map_err(|error| Failure::usage(format!("{name} cannot be read ({error}).")))?;
         let wrong = |at: usize, reason: &str| {
             let line =
                 text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
-            Failure::with(Exit::Usage, format!("{name}, line {line}: {reason}"))
+            Failure::usage(format!("{name}, line {line}: {reason}"))
         };
         let entries: Entries = toml::from_str(&text)
             .map_err(|error| wrong(error.span().map_or(0, |span| span.start), &explain(error.message())))?;
@@ -153,16 +153,16 @@ impl Manifest {
             ("TIDEMARK_HOST", host.as_ref().map(|Address(host)| host.to_string())),
             ("TIDEMARK_PROJECT", project.as_ref().map(ToString::to_string)),
         ];
-        let yes = |flag: Option<bool>| flag.filter(|flag| *flag).map(|flag| flag.to_string());
+        let word = |flag: Option<bool>| flag.map(|flag| flag.to_string());
         let in_runs = [
             ("testbed", testbed.as_ref().map(ToString::to_string)),
-            ("adapter", adapter.map(|word| word.as_str().to_owned())),
-            ("average", average.map(|word| word.as_str().to_owned())),
-            ("fold", fold.map(|word| word.as_str().to_owned())),
-            ("error_on_alert", yes(*error_on_alert)),
-            ("ci_only_on_alert", yes(ci.only_on_alert)),
-            ("ci_only_thresholds", yes(ci.only_thresholds)),
-            ("ci_public_links", yes(ci.public_links)),
+            ("adapter", adapter.map(|adapter| adapter.as_str().to_owned())),
+            ("average", average.map(|average| average.as_str().to_owned())),
+            ("fold", fold.map(|fold| fold.as_str().to_owned())),
+            ("error_on_alert", word(*error_on_alert)),
+            ("ci_only_on_alert", word(ci.only_on_alert)),
+            ("ci_only_thresholds", word(ci.only_thresholds)),
+            ("ci_public_links", word(ci.public_links)),
             ("ci_id", ci.id.clone()),
         ];
         let in_runs = if command.get_name() == "run" { in_runs.as_slice() } else { &[] };

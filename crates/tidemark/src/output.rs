@@ -1,10 +1,17 @@
 //! How things look to people: tables, numbers with their units, and texts that cannot play tricks on a terminal. What
 //! is said is up to the commands.
 
-use std::fmt::{self, Write};
+use std::{
+    env,
+    fmt::{self, Write},
+    io::{self, IsTerminal},
+};
 
+use serde::Serialize;
 use tidemark_adapters::{Entry, Measured};
 use tidemark_api::{Parameters, ResourceName, Timestamp, Unit, measure, unit::grouped};
+
+use crate::failure::{Failure, Result};
 
 /// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
 const LARGE: f64 = 1e15;
@@ -80,6 +87,37 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A table with a verdict
+    Human,
+    /// All there is, for machines
+    Json,
+    /// A page of HTML
+    Html,
+    /// A page of Markdown, for a comment or a summary
+    Markdown,
+}
+
+/// Whether standard output is looked at by somebody who sees colors.
+pub(crate) fn has_colors() -> bool {
+    io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A document as JSON, on lines of its own.
+pub(crate) fn json(what: &str, document: &impl Serialize) -> Result<String> {
+    serde_json::to_string_pretty(document)
+        .map(|json| format!("{json}\n"))
+        .map_err(|error| Failure::new(format!("{what} cannot be written as JSON ({error}).")))
+}
+
+/// A share in percent, with its sign; it is never less than nothing by rounding.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = (share * 1e4).round() / 1e2;
+    format!("{:+.2}", if percent == 0.0 { 0.0 } else { percent })
 }
 
 /// A moment to the second.

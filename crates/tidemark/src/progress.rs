@@ -1,5 +1,6 @@
-//! What is shown on a terminal while it is waited for something: a line with the time that has passed, below what comes
-//! out meanwhile. Pipes and logs see none of it.
+//! What is shown on standard error while something takes its time. On a terminal it is one line, below what comes out
+//! meanwhile. Pipes and logs see none of it but, of what has steps, a line now and then, so that the log of a job shows
+//! that it lives and stays short.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -10,6 +11,8 @@ use std::{
 
 /// How often the line is drawn.
 const PACE: Duration = Duration::from_millis(500);
+/// How often a line is written where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(10);
 /// Goes to the start of the line and clears it.
 const CLEAR: &[u8] = b"\r\x1b[K";
 
@@ -26,6 +29,8 @@ struct Shared {
 struct Line {
     label: String,
     started: Instant,
+    /// Whether it ends with the time that has passed.
+    is_timed: bool,
     is_drawn: bool,
     /// Whether what came out last did not end its line.
     is_inside: bool,
@@ -37,15 +42,27 @@ pub(crate) fn is_possible() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Takes the line away that there may be, whoever has drawn it.
+pub(crate) fn clear() {
+    if is_possible() {
+        let _ = io::stderr().write_all(CLEAR);
+    }
+}
+
 impl Progress {
-    /// Starts a line that begins with this, or none.
+    /// Starts a line that begins with this and ends with the time that has passed, or none.
     pub(crate) fn start(label: impl Into<String>, is_shown: bool) -> Self {
+        Self::line(label.into(), true, is_shown)
+    }
+
+    fn line(label: String, is_timed: bool, is_shown: bool) -> Self {
         if !is_shown {
             return Self { shared: None };
         }
         let line = Line {
-            label: label.into(),
+            label,
             started: Instant::now(),
+            is_timed,
             is_drawn: false,
             is_inside: false,
             has_ended: false,
@@ -113,7 +130,10 @@ impl Line {
         }
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(CLEAR);
-        let _ = write!(stderr, "{}, {}", self.label, elapsed(self.started.elapsed()));
+        let _ = match self.is_timed {
+            true => write!(stderr, "{}, {}", self.label, duration(self.started.elapsed())),
+            false => stderr.write_all(self.label.as_bytes()),
+        };
         self.is_drawn = true;
     }
 
@@ -131,8 +151,61 @@ impl Line {
     }
 }
 
-/// A time as people say it.
-fn elapsed(time: Duration) -> String {
+/// Something that has steps.
+pub(crate) struct Steps {
+    what: &'static str,
+    total: Option<usize>,
+    done: usize,
+    started: Instant,
+    /// When a line was last written where there is no terminal.
+    written: Instant,
+    quiet: bool,
+    progress: Progress,
+}
+
+impl Steps {
+    /// Begins. The total is left out if it is not known.
+    pub(crate) fn start(what: &'static str, total: Option<usize>, quiet: bool) -> Self {
+        let (now, is_drawn) = (Instant::now(), !quiet && is_possible());
+        let progress = Progress::line(what.to_owned(), false, is_drawn);
+        Self { what, total, done: 0, started: now, written: now, quiet, progress }
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&mut self) {
+        self.at(self.done + 1);
+    }
+
+    /// So many are done.
+    pub(crate) fn at(&mut self, done: usize) {
+        self.done = done;
+        let line = match self.total {
+            Some(total) => {
+                let left = time_left(self.started.elapsed(), done, total);
+                format!("{}: {done} of {total}{left}", self.what)
+            }
+            None => format!("{}: {done}", self.what),
+        };
+        if !self.quiet && !is_possible() && self.written.elapsed() >= PAUSE {
+            self.written = Instant::now();
+            eprintln!("{line}");
+        }
+        self.progress.set(line);
+    }
+}
+
+/// How long it takes still if it goes on as it went, as the end of a line; empty if nothing is known or it is next to
+/// nothing.
+pub(crate) fn time_left(elapsed: Duration, done: usize, total: usize) -> String {
+    if done == 0 || done >= total {
+        return String::new();
+    }
+    let left = elapsed.mul_f64((total - done) as f64 / done as f64);
+    if left < Duration::from_secs(1) { String::new() } else { format!(", {} left", duration(left)) }
+}
+
+/// A length of time in the two units that tell most.
+fn duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
@@ -148,7 +221,17 @@ mod tests {
     fn a_time_is_said_in_two_units() {
         for (seconds, said) in [(0, "0 s"), (61, "1 min 1 s"), (3_599, "59 min 59 s"), (90_061, "25 h 1 min")]
         {
-            assert_eq!(elapsed(Duration::from_secs(seconds)), said);
+            assert_eq!(duration(Duration::from_secs(seconds)), said);
         }
+    }
+
+    #[test]
+    fn what_is_left_is_told_when_it_can_be() {
+        let left = |seconds, done, total| time_left(Duration::from_secs(seconds), done, total);
+        assert_eq!(left(0, 0, 4), "");
+        assert_eq!(left(5, 1, 4), ", 15 s left");
+        assert_eq!(left(100, 1, 2), ", 1 min 40 s left");
+        assert_eq!(left(7_300, 1, 2), ", 2 h 1 min left");
+        assert_eq!(left(5, 4, 4), "");
     }
 }

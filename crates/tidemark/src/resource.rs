@@ -19,8 +19,6 @@ use crate::{
     output::{self, Column, Table},
 };
 
-/// How many items are asked for at once when all are wanted.
-const PER_PAGE: u8 = u8::MAX;
 /// What takes the place of a value to take it away.
 const NONE: &str = "_";
 
@@ -103,7 +101,7 @@ pub(crate) struct InProject {
 impl InProject {
     pub(crate) fn id(&self) -> Result<&ResourceId> {
         self.project.as_ref().ok_or_else(|| {
-            Failure::with(Exit::Usage, "No project is named: give its slug or UUID, or set TIDEMARK_PROJECT.")
+            Failure::usage("No project is named: give its slug or UUID, or set TIDEMARK_PROJECT.")
         })
     }
 }
@@ -313,10 +311,7 @@ impl Session {
         R: Resource<Patch: Default + PartialEq> + Shown,
     {
         if *patch == R::Patch::default() {
-            return Err(Failure::with(
-                Exit::Usage,
-                "There is nothing to change: give a flag with a new value.",
-            ));
+            return Err(Failure::usage("There is nothing to change: give a flag with a new value."));
         }
         self.show(&list.update(id, patch))
     }
@@ -342,21 +337,15 @@ impl Session {
             return Ok(());
         }
         let (mut items, mut texts) = (Vec::new(), Vec::new());
-        for page in 1.. {
-            let answer =
-                self.client.fetch(&request.clone().query(&Page { page, per_page: PER_PAGE, direction }))?;
-            let found = answer.read()?;
-            let is_last = found.len() < usize::from(PER_PAGE);
+        self.client.pages(&request, direction, |answer, found| {
             items.extend(found);
             let text = answer.json()?;
             let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text).trim();
             if !inner.is_empty() {
                 texts.push(inner.to_owned());
             }
-            if is_last {
-                break;
-            }
-        }
+            Ok(())
+        })?;
         if self.json {
             return print_json(&format!("[{}]", texts.join(",")));
         }
@@ -389,8 +378,8 @@ impl Session {
             }
         }
         for archived in [false, true] {
-            let Some(filter) = D::named(id.as_str(), archived) else { continue };
-            if let Some(found) = self.client.send(&list.list(&filter))?.first() {
+            let Ok(name) = id.as_str().parse() else { break };
+            if let Some(found) = self.client.send(&list.list(&D::filter(Some(name), archived)))?.first() {
                 return Ok(found.uuid());
             }
         }
@@ -403,12 +392,17 @@ impl Session {
 pub(crate) trait Dimension: Resource {
     const NOUN: &'static str;
 
+    type Name: FromStr;
+
     fn of(project: &ResourceId) -> Collection<Self>;
 
     fn uuid(&self) -> Uuid;
 
-    /// Those with this name, if it can be one.
-    fn named(name: &str, archived: bool) -> Option<Self::Filter>;
+    /// What it is called.
+    fn name(&self) -> Self::Name;
+
+    /// Those that are archived or those that are not; only one with this name, if it is given.
+    fn filter(name: Option<Self::Name>, archived: bool) -> Self::Filter;
 
     /// The change that archives it or brings it back.
     fn archive(archived: bool) -> Self::Patch;

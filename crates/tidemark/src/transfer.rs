@@ -1,12 +1,14 @@
 //! The way of reports from one server to another: which there are, oldest first, and each of them as the run that would
 //! make it again. Where they come from and go to is up to the commands.
 
+mod standing;
+
 use std::collections::{BTreeMap, HashMap};
 
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
-    Adapter, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model, NameId,
-    NewModel, NewRun, Page, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
+    Adapter, Alert, Branch, BranchUuid, Direction, GitHash, HeadUuid, MeasurePatch, MeasureUuid, Model,
+    NameId, NewModel, NewRun, Report, ReportFilter, ReportIdempotencyKey, ReportMeasure, ReportResult,
     ReportSettings, ReportThresholds, ReportUuid, ResourceId, ResourceName, RunContext, StartPoint,
     StartPointPatch, TestbedUuid, Timestamp, measure::UNKNOWN_UNITS,
 };
@@ -14,7 +16,7 @@ use tidemark_client::{Client, Error, measures as measures_of, reports, run};
 
 use crate::{
     failure::{Failure, Result},
-    steps::Steps,
+    progress::Steps,
 };
 
 /// From where to where.
@@ -38,21 +40,24 @@ pub(crate) struct Copied {
     pub(crate) missing: usize,
 }
 
-/// A run on its way, with the units of its measures, which results have no place for.
+/// A run on its way, with what it has no place for.
 pub(crate) struct Parcel {
     pub(crate) run: NewRun,
+    /// The units of its measures.
     pub(crate) units: HashMap<ResourceName, ResourceName>,
+    /// Alerts of the same report that somebody has dismissed.
+    pub(crate) dismissed: Vec<Alert>,
 }
 
 /// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
 /// on where it stopped.
 pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
-    let mut looking = Steps::new("Looking for reports", None, quiet);
+    let mut looking = Steps::start("Looking for reports", None, quiet);
     let all = list(way.from, way.source, |count| looking.at(count))?;
-    looking.end();
+    drop(looking);
     let mut replay = Replay::new(Some(way.target.clone()), &all);
     let keys: Vec<Option<Key>> = all.iter().map(|past| Some(past.key.clone())).collect();
-    deliver(way.to, way.target, &keys, dry_run, quiet, |index, is_missing| {
+    let copied = deliver(way.to, way.target, &keys, dry_run, quiet, |index, is_missing| {
         let past = &all[index];
         if !is_missing {
             replay.skip(past);
@@ -61,8 +66,16 @@ pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> 
         let report = way.from.send(&reports(way.source).view(&past.uuid))?;
         let units = measures(&report).map(|measured| &measured.measure);
         let units = units.map(|measure| (measure.name.clone(), measure.units.clone())).collect();
-        Ok(Some(Parcel { run: replay.run(&report)?, units }))
-    })
+        let dismissed = standing::dismissed(&report);
+        Ok(Some(Parcel { run: replay.run(&report)?, units, dismissed }))
+    })?;
+    if copied.missing > 0 && !dry_run && !standing::archive(way)? {
+        eprintln!(
+            "warning: The server did not let us archive what is archived here; somebody who may change {} can.",
+            way.target
+        );
+    }
+    Ok(copied)
 }
 
 /// Sends runs to a project that does not have them yet, or only counts them.
@@ -101,11 +114,11 @@ fn deliver(
     if dry_run {
         return Ok(copied);
     }
-    let (mut sent, mut without_units) = (0, false);
-    let mut sending = Steps::new("Sending reports", Some(count), quiet);
+    let (mut sent, mut without_units, mut without_dismissals) = (0, false, false);
+    let mut sending = Steps::start("Sending reports", Some(count), quiet);
     for (index, is_missing) in missing.into_iter().enumerate() {
         let mut one = || -> Result<bool> {
-            let Some(Parcel { run, units }) = parcel(index, is_missing)? else { return Ok(false) };
+            let Some(Parcel { run, units, dismissed }) = parcel(index, is_missing)? else { return Ok(false) };
             let made = run::create(to, run, None)?;
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
@@ -115,6 +128,7 @@ fn deliver(
                     told => drop(told?),
                 }
             }
+            without_dismissals |= !standing::dismiss(to, target, &dismissed, &made)?;
             Ok(true)
         };
         let was_sent = one().map_err(|failure| {
@@ -125,11 +139,17 @@ fn deliver(
             sending.step();
         }
     }
-    sending.end();
+    drop(sending);
     if without_units {
         eprintln!(
             "warning: The server did not let us say in which units its new measures are; somebody who may change {target} \
              can."
+        );
+    }
+    if without_dismissals {
+        eprintln!(
+            "warning: The server did not let us dismiss alerts that were dismissed before; somebody who may change \
+             {target} can."
         );
     }
     Ok(copied)
@@ -177,17 +197,12 @@ fn list(
     let mut all = Vec::new();
     for archived in [false, true] {
         let filter = ReportFilter { archived: Some(archived), ..ReportFilter::default() };
-        for page in 1.. {
-            // Oldest first, so that a report that arrives meanwhile moves no other to the next page.
-            let page = Page { page, per_page: u8::MAX, direction: Some(Direction::Asc) };
-            let found = client.send(&reports(project).list(&filter).query(&page))?;
-            let is_last = found.len() < usize::from(page.per_page);
+        // Oldest first, so that a report that arrives meanwhile moves no other to the next page.
+        client.pages(&reports(project).list(&filter), Some(Direction::Asc), |_, found| {
             all.extend(found.into_iter().map(Past::from));
             on_page(all.len());
-            if is_last {
-                break;
-            }
-        }
+            Ok(())
+        })?;
     }
     all.sort_by_key(|past| (past.created, past.key.start_time, past.uuid));
     Ok(all)

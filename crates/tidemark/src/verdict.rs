@@ -153,7 +153,7 @@ impl<'a> Row<'a> {
 
     /// How far the value is from the baseline, in percent; empty if there is none.
     pub(crate) fn change(&self) -> String {
-        change(self.measured).map_or_else(String::new, |change| format!("{:+.2} %", change * 100.0))
+        change(self.measured).map_or_else(String::new, |change| format!("{} %", output::percent(change)))
     }
 
     /// What the value may be; empty if it may be anything.

@@ -3,11 +3,9 @@
 
 use tidemark_api::{Report, time::Millis};
 
-use super::{
-    links::Links,
-    markup::{self, Align, Block, Dialect, Span},
-};
+use super::links::Links;
 use crate::{
+    markup::{self, Align, Block, Dialect, Span},
     output,
     verdict::{self, Row, Verdict},
 };

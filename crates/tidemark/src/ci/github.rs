@@ -8,16 +8,17 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use tidemark_api::JobCallback;
+use tidemark_client::{Failed, Patience};
 
 use super::{
     comment::Comment,
-    host::{Host, Patience, Refusal},
+    host::{Host, Refusal},
     marker,
-    markup::Dialect,
 };
 use crate::{
     context::{Context, Environment},
     failure::Failure,
+    markup::Dialect,
     verdict::{Row, Verdict},
 };
 
@@ -338,10 +339,10 @@ pub(crate) fn guard(environment: &Environment, context: &Context, runs_command: 
     }
     let advice = "docs/ci.md shows the safe way with two workflows";
     match environment.get("GITHUB_EVENT_NAME") {
-        Some("pull_request") => Err(super::usage(format!(
+        Some("pull_request") => Err(Failure::usage(format!(
             "This pull request comes from a fork, whose code must not meet a token that can write; {advice}."
         ))),
-        Some("pull_request_target") if runs_command => Err(super::usage(format!(
+        Some("pull_request_target") if runs_command => Err(Failure::usage(format!(
             "This workflow would run the code of a fork next to the secrets of this repository; {advice}."
         ))),
         _ => Ok(()),

@@ -3,15 +3,16 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tidemark_api::{JobCallback, Report, job::JobSecret};
+use tidemark_client::{Failed, Patience};
 
 use super::{
     comment::Comment,
-    host::{Host, Patience, Refusal},
+    host::{Host, Refusal},
     marker,
-    markup::Dialect,
 };
 use crate::{
     context::Environment,
+    markup::Dialect,
     verdict::{Row, Verdict},
 };
 

@@ -1,9 +1,10 @@
 //! Requests to the API of a code host: JSON, a token, and patience with one that is busy. What is asked of it stands in
 //! the file of its name.
 
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
+use tidemark_client::{Failed, Patience, Retry, retry_after};
 use ureq::{
     Agent,
     http::{HeaderMap, Request, header},
@@ -15,15 +16,6 @@ use crate::output;
 const ANSWER_MAX: u64 = 64 << 20;
 /// The most characters of a reason that are told.
 const REASON_MAX: usize = 200;
-
-/// How long and how often it is tried.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    pub(crate) timeout: Duration,
-    pub(crate) attempts: u32,
-    pub(crate) first_wait: Duration,
-    pub(crate) longest_wait: Duration,
-}
 
 /// A code host, seen by somebody with a token.
 pub(crate) struct Host {
@@ -42,7 +34,7 @@ pub(crate) struct Refusal {
     reason: String,
     /// How long it asks to wait.
     wait: Option<Duration>,
-    /// Whether another attempt may do better.
+    /// Whether another attempt may do better, and do no harm.
     passes: bool,
     /// Whether it may have been done all the same.
     pub(crate) is_doubtful: bool,
@@ -73,29 +65,23 @@ impl Host {
 
     /// Sends a request until it is answered. One that makes something new is not sent again if it may have worked.
     pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
-        let Patience { attempts, first_wait, longest_wait, .. } = self.patience;
-        let mut wait = first_wait.min(longest_wait);
-        for attempt in 1.. {
-            let refusal = match self.try_once(method, path, body) {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => refusal,
-            };
-            let asked = refusal.wait.unwrap_or(wait);
-            let makes_new = method == "POST" && refusal.is_doubtful;
-            if !refusal.passes || makes_new || attempt >= attempts || asked > longest_wait {
-                return Err(refusal);
-            }
+        let once = || {
+            self.try_once(method, path, body).map_err(|refusal| Refusal {
+                passes: refusal.passes && !(method == "POST" && refusal.is_doubtful),
+                ..refusal
+            })
+        };
+        let tell = |retry: &Retry<'_>| {
             eprintln!(
-                "warning: {} did not do it ({}); attempt {} of {attempts} follows in {} s.",
+                "warning: {} did not do it ({}); attempt {} of {} follows in {} s.",
                 self.name,
-                refusal.reason,
-                attempt + 1,
-                asked.as_secs()
+                retry.reason,
+                retry.attempt,
+                retry.attempts,
+                retry.wait.as_secs()
             );
-            thread::sleep(asked);
-            wait = (wait * 2).min(longest_wait);
-        }
-        unreachable!("the loop ends with its last attempt")
+        };
+        self.patience.retry(once, tell).map_err(|(refusal, _)| refusal)
     }
 
     fn try_once(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
@@ -134,9 +120,8 @@ impl Refusal {
     }
 
     fn answered(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
-        let header =
-            |name: &str| headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
-        let wait = header("retry-after").map(Duration::from_secs);
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+        let wait = header("retry-after").and_then(|asked| retry_after(asked, header("date")));
         let said = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
         let said = said.map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
         let said: String =
@@ -156,9 +141,18 @@ impl Refusal {
             is_doubtful: status >= 500,
         }
     }
+}
 
-    /// What was in the way, in a few words.
-    pub(crate) fn reason(&self) -> &str {
-        &self.reason
+impl Failed for Refusal {
+    fn passes(&self) -> bool {
+        self.passes
+    }
+
+    fn asked_wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    fn reason(&self) -> String {
+        self.reason.clone()
     }
 }

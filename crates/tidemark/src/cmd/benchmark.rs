@@ -113,6 +113,8 @@ impl Verb for BenchmarkVerb {
 impl Dimension for Benchmark {
     const NOUN: &'static str = "benchmark";
 
+    type Name = BenchmarkName;
+
     fn of(project: &ResourceId) -> Collection<Self> {
         benchmarks(project)
     }
@@ -121,12 +123,12 @@ impl Dimension for Benchmark {
         self.uuid.uuid()
     }
 
-    fn named(name: &str, archived: bool) -> Option<BenchmarkFilter> {
-        Some(BenchmarkFilter {
-            name: Some(name.parse().ok()?),
-            archived: Some(archived),
-            ..BenchmarkFilter::default()
-        })
+    fn name(&self) -> Self::Name {
+        self.name.clone()
+    }
+
+    fn filter(name: Option<Self::Name>, archived: bool) -> BenchmarkFilter {
+        BenchmarkFilter { name, archived: Some(archived), ..BenchmarkFilter::default() }
     }
 
     fn archive(archived: bool) -> BenchmarkPatch {

@@ -160,6 +160,8 @@ impl Verb for BranchVerb {
 impl Dimension for Branch {
     const NOUN: &'static str = "branch";
 
+    type Name = BranchName;
+
     fn of(project: &ResourceId) -> Collection<Self> {
         branches(project)
     }
@@ -168,12 +170,12 @@ impl Dimension for Branch {
         self.uuid.uuid()
     }
 
-    fn named(name: &str, archived: bool) -> Option<BranchFilter> {
-        Some(BranchFilter {
-            name: Some(name.parse().ok()?),
-            archived: Some(archived),
-            ..BranchFilter::default()
-        })
+    fn name(&self) -> Self::Name {
+        self.name.clone()
+    }
+
+    fn filter(name: Option<Self::Name>, archived: bool) -> BranchFilter {
+        BranchFilter { name, archived: Some(archived), ..BranchFilter::default() }
     }
 
     fn archive(archived: bool) -> BranchPatch {

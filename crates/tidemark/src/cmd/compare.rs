@@ -10,10 +10,11 @@ use tidemark_api::{Adapter, Report};
 
 use crate::{
     cmd::run::command::Benchmark,
-    comparison::{Judging, Sides, show::Format},
+    comparison::{Judging, Sides},
     failure::{Exit, Failure, Result, print},
     input::{Output, Reading},
     interleave::{Interleave, Place, ROUNDS},
+    output::Format,
     transfer,
 };
 
@@ -37,7 +38,7 @@ pub(crate) struct Compare {
     /// How to print the comparison
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Print JSON, as --format json does
+    /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// End with 3 if something got worse
@@ -127,13 +128,10 @@ impl Compare {
 /// A file, or the files in a folder by their names.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.exists() {
-        return Err(Failure::with(
-            Exit::Usage,
-            format!(
-                "There is no file {}; to compare commits, give the command that measures them after `--`.",
-                path.display()
-            ),
-        ));
+        return Err(Failure::usage(format!(
+            "There is no file {}; to compare commits, give the command that measures them after `--`.",
+            path.display()
+        )));
     }
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -9,17 +9,16 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{
     Adapter, GitHash, NameId, NewRun, ReportIdempotencyKey, ReportSettings, ResourceId, ResourceName,
     Timestamp, Url,
 };
-use tidemark_client::{Client, Credential, Settings};
+use tidemark_client::{Client, Credential};
 use uuid::Builder;
 
 use crate::{
@@ -61,6 +60,9 @@ pub(crate) struct Import {
     /// Say nothing while it is sent
     #[arg(long, short)]
     quiet: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
     /// `data.js` of github-action-benchmark, a folder of results of asv, or JSON files of pyperf, Google Benchmark or
     /// another tool, one for each run
     #[arg(value_name = "PATH")]
@@ -99,6 +101,12 @@ impl Import {
                 transfer::send(&self.connection.client()?, &self.project, parcels, self.dry_run, self.quiet)?
             }
         };
+        if self.json {
+            let Copied { found, missing } = copied;
+            let sent = if self.dry_run { 0 } else { missing };
+            let done = json!({ "project": self.project, "reports": found, "missing": missing, "sent": sent });
+            return print(&format!("{done:#}\n"));
+        }
         print(&summary(copied, self.dry_run))
     }
 
@@ -106,28 +114,11 @@ impl Import {
     fn source(&self, from: &Url) -> Result<Client> {
         let credential = match &self.from_key {
             Some(key) => Some(Credential::new(key.trim()).ok_or_else(|| {
-                Failure::with(Exit::Usage, "The key for the other server has characters that no key has.")
+                Failure::usage("The key for the other server has characters that no key has.")
             })?),
             None => None,
         };
-        let settings = Settings {
-            host: from.clone(),
-            credential,
-            timeout: Duration::from_secs(60),
-            attempts: 6,
-            first_wait: Duration::from_secs(1),
-            longest_wait: Duration::from_secs(60),
-            insecure: false,
-        };
-        Ok(Client::new(settings, |retry| {
-            eprintln!(
-                "warning: The other server did not answer ({}); attempt {} of {} follows in {} s.",
-                retry.reason.trim_end_matches('.'),
-                retry.attempt,
-                retry.attempts,
-                retry.wait.as_secs()
-            );
-        }))
+        Ok(self.connection.client_of(from.clone(), credential))
     }
 
     /// The runs in the files, the oldest first, as versions are counted in the order in which they arrive.
@@ -172,7 +163,7 @@ impl Import {
             idempotency_key: None,
         };
         let idempotency_key = Some(idempotency_key(&run)?);
-        Ok(Parcel { run: NewRun { idempotency_key, ..run }, units })
+        Ok(Parcel { run: NewRun { idempotency_key, ..run }, units, dismissed: Vec::new() })
     }
 }
 

@@ -15,7 +15,7 @@ use tidemark_stats::Worse;
 use self::detect::Tool;
 use crate::{
     context::repository_name,
-    failure::{Exit, Failure, Result, print},
+    failure::{Failure, Result, print},
     manifest::{self, Manifest},
 };
 
@@ -47,10 +47,7 @@ impl Init {
         let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
         let file = root.join(manifest::FILE);
         if file.exists() && !self.force {
-            return Err(Failure::with(
-                Exit::Usage,
-                format!("There is {} already; --force replaces it.", file.display()),
-            ));
+            return Err(Failure::usage(format!("There is {} already; --force replaces it.", file.display())));
         }
         let found = found(root);
         let answers = if self.yes {
@@ -58,8 +55,7 @@ impl Init {
         } else if io::stdin().is_terminal() && io::stderr().is_terminal() {
             ask(&found)?
         } else {
-            return Err(Failure::with(
-                Exit::Usage,
+            return Err(Failure::usage(
                 "There is nobody to ask; --yes takes what is found in the repository.",
             ));
         };
@@ -131,7 +127,7 @@ fn question<T>(
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
             Ok(0) => {
-                return Err(Failure::with(Exit::Usage, "Nothing was written: the answers ended too soon."));
+                return Err(Failure::usage("Nothing was written: the answers ended too soon."));
             }
             Ok(_) => {}
             Err(error) => {

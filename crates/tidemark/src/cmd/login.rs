@@ -8,7 +8,7 @@ use tidemark_client::caller;
 
 use crate::{
     connection::{Connection, credential},
-    failure::{Exit, Failure, Result, print},
+    failure::{Failure, Result, print},
     logins::Logins,
     output::{self, Table},
     resource::Format,
@@ -50,8 +50,7 @@ impl LogIn {
         };
         let is_either = key.parse::<PlainKey>().is_ok() || key.parse::<Jwt>().is_ok();
         if !is_either {
-            return Err(Failure::with(
-                Exit::Usage,
+            return Err(Failure::usage(
                 "That is no key: one looks like svc_user_ and 30 letters and digits; `tidemark user key create` makes one.",
             ));
         }
@@ -75,7 +74,7 @@ impl LogIn {
             rpassword::prompt_password(format!("Key for {host}: ")).map_err(failed)?
         };
         match text.trim() {
-            "" => Err(Failure::with(Exit::Usage, "No key was given: type it, or pipe it in.")),
+            "" => Err(Failure::usage("No key was given: type it, or pipe it in.")),
             key => Ok(key.to_owned()),
         }
     }

@@ -123,6 +123,8 @@ impl Verb for MeasureVerb {
 impl Dimension for Measure {
     const NOUN: &'static str = "measure";
 
+    type Name = ResourceName;
+
     fn of(project: &ResourceId) -> Collection<Self> {
         measures(project)
     }
@@ -131,12 +133,12 @@ impl Dimension for Measure {
         self.uuid.uuid()
     }
 
-    fn named(name: &str, archived: bool) -> Option<MeasureFilter> {
-        Some(MeasureFilter {
-            name: Some(name.parse().ok()?),
-            archived: Some(archived),
-            ..MeasureFilter::default()
-        })
+    fn name(&self) -> Self::Name {
+        self.name.clone()
+    }
+
+    fn filter(name: Option<Self::Name>, archived: bool) -> MeasureFilter {
+        MeasureFilter { name, archived: Some(archived), ..MeasureFilter::default() }
     }
 
     fn archive(archived: bool) -> MeasurePatch {

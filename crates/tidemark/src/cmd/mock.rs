@@ -8,7 +8,10 @@ use std::{
 use tidemark_adapters::{Entry, Label, Measured, Results};
 use tidemark_api::{Adapter, BenchmarkName, ResourceName};
 
-use crate::failure::{Exit, Failure, Result, print};
+use crate::{
+    failure::{Failure, Result, print},
+    output,
+};
 
 /// How far the range of a value reaches to both sides, as a share of it.
 const SPREAD: f64 = 0.1;
@@ -41,16 +44,11 @@ impl Mock {
     pub(crate) fn run(&self) -> Result {
         let mut distinct = HashSet::new();
         if let Some(twice) = self.measure.iter().find(|measure| !distinct.insert(*measure)) {
-            return Err(Failure::with(
-                Exit::Usage,
-                format!("The measure `{twice}` is given twice with --measure."),
-            ));
+            return Err(Failure::usage(format!("The measure `{twice}` is given twice with --measure.")));
         }
         let mut random = Random(self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()));
         let entries = (0..self.count).map(|index| self.entry(index, &mut random)).collect::<Result<_>>()?;
-        let json = serde_json::to_string_pretty(&Results { adapter: Adapter::Json, entries })
-            .map_err(|error| Failure::new(format!("The results cannot be written as JSON ({error}).")))?;
-        print(&format!("{json}\n"))?;
+        print(&output::json("The results", &Results { adapter: Adapter::Json, entries })?)?;
         if self.fail || (self.flaky && random.uniform() < 0.5) {
             return Err(Failure::new("The results are made up, and so is this failure."));
         }

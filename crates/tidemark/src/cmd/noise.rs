@@ -46,6 +46,9 @@ pub(crate) struct Noise {
     /// How to print what was found
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Say nothing while it is measured
     #[arg(long, short)]
     quiet: bool,
@@ -99,10 +102,8 @@ impl Noise {
         let platform = Platform::watch(Duration::from_secs_f64(self.duration as f64 * rest));
         let steal = before.zip(platform::times()).map(|(before, after)| after.steal_since(&before));
         let found = Found { compute, cache, disk, steal, platform };
-        print(&match self.format {
-            Format::Human => found.human(),
-            Format::Json => format!("{:#}\n", found.json()),
-        })
+        let is_json = self.json || self.format == Format::Json;
+        print(&if is_json { format!("{:#}\n", found.json()) } else { found.human() })
     }
 }
 

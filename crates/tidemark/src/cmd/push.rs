@@ -4,15 +4,14 @@
 use std::str::FromStr;
 
 use serde_json::json;
-use tidemark_api::{Page, Project, ProjectFilter, ResourceId};
+use tidemark_api::{Project, ProjectFilter, ResourceId};
 use tidemark_client::{Client, projects};
 
 use crate::{
     connection::Connection,
-    failure::{Exit, Failure, Result, print},
+    failure::{Failure, Result, print},
     local,
     output::plain,
-    resource::Format,
     transfer::{self, Way},
 };
 
@@ -31,8 +30,9 @@ pub(crate) struct Push {
     /// Only say how much there is to push
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    format: Format,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
     /// Do not say how far it is
     #[arg(long, short)]
     quiet: bool,
@@ -57,7 +57,7 @@ impl FromStr for Mapping {
 impl Push {
     pub(crate) fn run(self) -> Result {
         let Some((host, _)) = self.connection.target()?.host else {
-            return Err(usage(
+            return Err(Failure::usage(
                 "There is no server to push to: give its address with --host or in TIDEMARK_HOST, as host in \
                  tidemark.toml, or with `tidemark login`.",
             ));
@@ -69,10 +69,10 @@ impl Push {
         let (mut lines, mut pushed) = (String::new(), Vec::new());
         for Mapping { here: source, there: target } in &mappings {
             let way = Way { from: &here, source, to: &there, target };
-            let copied = transfer::copy(&way, self.dry_run, self.quiet || self.format.json)?;
+            let copied = transfer::copy(&way, self.dry_run, self.quiet || self.json)?;
             let verb = if self.dry_run { "to be sent" } else { "sent" };
             lines.push_str(&format!(
-                "{source}: {} of {} reports {verb}, the others are at {address}/v0/projects/{target} already.\n",
+                "{source}: {} of {} reports {verb} to {address}/v0/projects/{target}\n",
                 copied.missing, copied.found
             ));
             pushed.push(json!({
@@ -80,7 +80,7 @@ impl Push {
                 "sent": if self.dry_run { 0 } else { copied.missing }, "missing": copied.missing,
             }));
         }
-        if self.format.json {
+        if self.json {
             return print(&format!("{:#}\n", json!({ "host": address, "projects": pushed })));
         }
         print(&lines)
@@ -104,7 +104,7 @@ impl Push {
             format!("there are: {}", slugs.join(" "))
         };
         if self.project.is_empty() {
-            return Err(usage(format!(
+            return Err(Failure::usage(format!(
                 "Which project on this machine is to be pushed? Give --project, or --all; {found}."
             )));
         }
@@ -114,7 +114,9 @@ impl Push {
                 ResourceId::Uuid(uuid) => project.uuid.uuid() == *uuid,
             };
             if !known.iter().any(is_here) {
-                return Err(usage(format!("There is no project `{here}` on this machine; {found}.")));
+                return Err(Failure::usage(format!(
+                    "There is no project `{here}` on this machine; {found}."
+                )));
             }
         }
         Ok(self.project.clone())
@@ -124,18 +126,9 @@ impl Push {
 /// All projects of a server.
 fn known(client: &Client) -> Result<Vec<Project>> {
     let mut all = Vec::new();
-    for number in 1.. {
-        let page = Page { page: number, per_page: u8::MAX, direction: None };
-        let projects = client.send(&projects().list(&ProjectFilter::default()).query(&page))?;
-        let is_last = projects.len() < usize::from(u8::MAX);
-        all.extend(projects);
-        if is_last {
-            break;
-        }
-    }
+    client.pages(&projects().list(&ProjectFilter::default()), None, |_, found| {
+        all.extend(found);
+        Ok(())
+    })?;
     Ok(all)
-}
-
-fn usage(sentence: impl Into<String>) -> Failure {
-    Failure::with(Exit::Usage, sentence)
 }

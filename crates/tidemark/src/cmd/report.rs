@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::run::threshold::Thresholds;
 use crate::{
-    failure::{Exit, Failure, Result},
+    failure::{Failure, Result},
     history::History,
     input::{Output, Reading},
     output,
@@ -180,7 +180,7 @@ impl New {
             outputs.push(Output::from_file(file)?);
         }
         if outputs.is_empty() {
-            return Err(Failure::with(Exit::Usage, "There are no results: give --results or --file."));
+            return Err(Failure::usage("There are no results: give --results or --file."));
         }
         self.reading.read(&outputs)?;
         let start_point = StartPointPatch {

@@ -8,8 +8,6 @@ mod synthetic;
 pub(crate) mod threshold;
 
 use std::{
-    env,
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -25,7 +23,7 @@ use tidemark_server::clock::Clock;
 
 use self::{command::Benchmark, job::JobFlags, synthetic::Synthetic, threshold::Thresholds};
 use crate::{
-    ci::{CiFlags, Kind, Session, Subject, comment::Comment, links::Links, markup::Dialect},
+    ci::{CiFlags, Kind, Session, Subject, comment::Comment, links::Links},
     cmd::parse,
     connection::Connection,
     context::{Context, Environment},
@@ -34,6 +32,8 @@ use crate::{
     input::{Output, Reading},
     local,
     manifest::{self, Manifest},
+    markup::Dialect,
+    output::{self, Format},
     verdict,
 };
 
@@ -91,8 +91,19 @@ pub(crate) struct Run {
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
-    /// End with 3 if there is an alert
-    #[arg(long, alias = "err")]
+    /// End with 3 if there is an alert; `=false` does not, whatever tidemark.toml says
+    #[arg(
+        long,
+        alias = "err",
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     error_on_alert: bool,
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -122,19 +133,6 @@ pub(crate) struct Run {
     /// What scripts of long ago still say; it has no meaning any more
     #[arg(long = "deprecated", aliases = ["else-branch", "endif-branch", "no-hash"], hide = true, action = ArgAction::Count)]
     _deprecated: u8,
-}
-
-/// How a report is printed.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// A table with a verdict
-    Human,
-    /// The report as the server has it
-    Json,
-    /// The report as HTML
-    Html,
-    /// The report as Markdown
-    Markdown,
 }
 
 /// What the tools printed, and when.
@@ -203,15 +201,17 @@ impl Run {
     fn check(&self) -> Result<Option<NewJob>> {
         let runs_something = self.benchmark.is_given() || self.job.image.is_some();
         if self.iterations() > 1 && !runs_something {
-            return Err(usage("--iter repeats a command, and there is none; give the command to run."));
+            return Err(Failure::usage(
+                "--iter repeats a command, and there is none; give the command to run.",
+            ));
         }
         if self.allow_failure && !runs_something {
-            return Err(usage(
+            return Err(Failure::usage(
                 "--allow-failure is about a command, and there is none; give the command to run.",
             ));
         }
         if self.file.len() > FILES_MAX {
-            return Err(usage(format!("--file is given more than {FILES_MAX} times.")));
+            return Err(Failure::usage(format!("--file is given more than {FILES_MAX} times.")));
         }
         self.synthetic.check(runs_something)?;
         self.job.wanted(self)
@@ -331,13 +331,13 @@ impl Run {
         let on_ci = context.system.is_some() || environment.is_set("CI");
         // The machine will be gone with its results, and every run would pass as the first one.
         if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
                  results on this machine, if it lasts.",
             ));
         }
         if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "On CI the project must be named: give --project or TIDEMARK_PROJECT, or the key of a project.",
             ));
         }
@@ -347,7 +347,7 @@ impl Run {
     /// A commit that is on no branch must not count as one of the main branch.
     fn check_branch(&self, context: &Context) -> Result {
         if self.branch.is_none() && context.branch.is_none() && context.hash.is_some() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "What is checked out is a commit, not a branch; name the branch with --branch.",
             ));
         }
@@ -361,7 +361,7 @@ impl Run {
         let branch = given
             .map(str::parse::<NameId>)
             .transpose()
-            .map_err(|error| usage(format!("The branch of --start-point is wrong: {error}.")))?;
+            .map_err(|error| Failure::usage(format!("The branch of --start-point is wrong: {error}.")))?;
         if branch.is_some() || self.start_point_reset {
             let from_branch = branch.is_some();
             return Ok(Some(StartPointPatch {
@@ -449,20 +449,13 @@ impl Run {
             Format::Human => {}
             Format::Html => return print(&comment.whole(Dialect::Html)),
             Format::Markdown => return print(&comment.whole(Dialect::Markdown)),
-            Format::Json => {
-                let json = serde_json::to_string_pretty(report).map_err(|error| {
-                    Failure::new(format!("The report cannot be written as JSON ({error})."))
-                })?;
-                return print(&format!("{json}\n"));
-            }
+            Format::Json => return print(&output::json("The report", report)?),
         }
-        let colors =
-            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
         let claim = links
             .claim(report)
             .map_or_else(String::new, |link| format!("\nNobody owns this project yet; claim it at {link}\n"));
-        let table = verdict::show(report, rows, &history, colors);
+        let table = verdict::show(report, rows, &history, output::has_colors());
         let end = match links.report() {
             Some(link) => link,
             None => format!(
@@ -477,14 +470,8 @@ impl Run {
     /// Shows a job that nobody waits for.
     fn show_job(&self, report: &Report, job: JobUuid) -> Result {
         if self.format == Format::Json {
-            let json = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::new(format!("The report cannot be written as JSON ({error}).")))?;
-            return print(&format!("{json}\n"));
+            return print(&output::json("The report", report)?);
         }
         print(&format!("The job {job} is sent; its results will be in the report {}.\n", report.uuid))
     }
-}
-
-fn usage(sentence: impl Into<String>) -> Failure {
-    Failure::with(Exit::Usage, sentence)
 }

@@ -129,6 +129,8 @@ impl Verb for TestbedVerb {
 impl Dimension for Testbed {
     const NOUN: &'static str = "testbed";
 
+    type Name = ResourceName;
+
     fn of(project: &ResourceId) -> Collection<Self> {
         testbeds(project)
     }
@@ -137,12 +139,12 @@ impl Dimension for Testbed {
         self.uuid.uuid()
     }
 
-    fn named(name: &str, archived: bool) -> Option<TestbedFilter> {
-        Some(TestbedFilter {
-            name: Some(name.parse().ok()?),
-            archived: Some(archived),
-            ..TestbedFilter::default()
-        })
+    fn name(&self) -> Self::Name {
+        self.name.clone()
+    }
+
+    fn filter(name: Option<Self::Name>, archived: bool) -> TestbedFilter {
+        TestbedFilter { name, archived: Some(archived), ..TestbedFilter::default() }
     }
 
     fn archive(archived: bool) -> TestbedPatch {

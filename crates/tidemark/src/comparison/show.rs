@@ -1,27 +1,15 @@
-//! A comparison as a table for people, as Markdown, and as JSON.
+//! A comparison as a table for people, as a page, and as JSON.
 
-use std::{
-    env,
-    fmt::Write,
-    io::{self, IsTerminal},
-};
+use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tidemark_stats::Verdict;
 
 use super::{Outcome, Row};
-use crate::output::{self, Color, Column, Table};
-
-/// How a comparison is printed.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// A table with a verdict
-    Human,
-    /// All numbers, for machines
-    Json,
-    /// A table for a comment or a summary
-    Markdown,
-}
+use crate::{
+    markup::{self, Align, Block, Dialect, Span},
+    output::{self, Color, Column, Format, Table},
+};
 
 /// Each verdict with what it is called, what it is called among several, and its word in JSON.
 const WORDS: [(Verdict, &str, &str, &str); 5] = [
@@ -43,13 +31,13 @@ impl Outcome {
         match format {
             Format::Human => self.human(),
             Format::Json => format!("{:#}\n", self.json()),
-            Format::Markdown => self.markdown(),
+            Format::Html => self.page(Dialect::Html),
+            Format::Markdown => self.page(Dialect::Markdown),
         }
     }
 
     fn human(&self) -> String {
-        let colors =
-            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colors = output::has_colors();
         let mut table = Table::new([
             Column::Left("Verdict"),
             Column::Left("Benchmark"),
@@ -73,18 +61,31 @@ impl Outcome {
         format!("{base} (base) and {new} (new)\n\n{table}\n{}", self.remarks())
     }
 
-    fn markdown(&self) -> String {
-        let code = |text: &str| format!("`{}`", output::plain(text).replace('`', "'"));
-        let mut text =
-            format!("**{}** compared with **{}**\n\n", code(&self.new_name), code(&self.base_name));
-        text.push_str("| Verdict | Benchmark | Measure | Base | New | Change | Interval | Runs |\n");
-        text.push_str("|---|---|---|---:|---:|---:|---:|---:|\n");
-        for row in &self.rows {
-            let cells = self.cells(row);
-            let cells = cells[..8].iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | ");
-            let _ = writeln!(text, "| {cells} |");
-        }
-        format!("{text}\n{}", escaped_lines(&self.remarks()))
+    fn page(&self, dialect: Dialect) -> String {
+        let named = |name: &str| Span::name(output::plain(name));
+        let titles = [
+            ("Verdict", Align::Left),
+            ("Benchmark", Align::Left),
+            ("Measure", Align::Left),
+            ("Base", Align::Right),
+            ("New", Align::Right),
+            ("Change", Align::Right),
+            ("Interval", Align::Right),
+            ("Runs", Align::Right),
+        ];
+        let spans = |row: &Row| {
+            let cell = |(index, text): (usize, String)| match (index, row.verdict) {
+                (0, Verdict::Regression) => Span::strong(text),
+                (1, _) => Span::name(text),
+                _ => Span::text(text),
+            };
+            self.cells(row).into_iter().take(titles.len()).enumerate().map(cell).collect()
+        };
+        let table = Block::Table { titles: titles.to_vec(), rows: self.rows.iter().map(spans).collect() };
+        let subject = vec![named(&self.new_name), Span::text(" compared with "), named(&self.base_name)];
+        let mut blocks = vec![Block::Paragraph(subject), table];
+        blocks.extend(self.remarks().lines().map(|line| Block::Paragraph(vec![Span::text(line)])));
+        markup::write(&blocks, dialect)
     }
 
     fn json(&self) -> Value {
@@ -124,9 +125,9 @@ impl Outcome {
             output::plain(series.measure.as_str()),
             output::quantity(comparison.base, units),
             output::quantity(comparison.new, units),
-            comparison.change.map_or_else(String::new, |change| format!("{} %", percent(change))),
+            comparison.change.map_or_else(String::new, |change| format!("{} %", output::percent(change))),
             interval.map_or_else(String::new, |(lower, upper)| {
-                format!("{} … {} %", percent(lower), percent(upper))
+                format!("{} … {} %", output::percent(lower), output::percent(upper))
             }),
             match (self.paired, row.base_runs, row.new_runs) {
                 (true, 1, _) => "1 pair".to_owned(),
@@ -183,35 +184,6 @@ impl Row {
     }
 }
 
-/// A share in percent, which is never less than nothing by rounding.
-fn percent(share: f64) -> String {
-    let percent = (share * 1e4).round() / 1e2;
-    format!("{:+.2}", if percent == 0.0 { 0.0 } else { percent })
-}
-
-/// A text that Markdown and HTML take for nothing but text, on one line.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '@' => escaped.push_str("&#64;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' => {
-                escaped.push('\\');
-                escaped.push(character);
-            }
-            _ => escaped.push(character),
-        }
-    }
-    escaped
-}
-
-fn escaped_lines(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", escaped(line))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,10 +193,5 @@ mod tests {
         for (index, (verdict, ..)) in WORDS.iter().enumerate() {
             assert_eq!(*verdict as usize, index);
         }
-    }
-
-    #[test]
-    fn a_name_is_nothing_but_text() {
-        assert_eq!(escaped("<b>|a_b|@ada `x`"), "&lt;b&gt;\\|a\\_b\\|&#64;ada \\`x\\`");
     }
 }

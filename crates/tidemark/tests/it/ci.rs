@@ -174,6 +174,14 @@ fn a_comment_can_wait_until_something_moves() {
     // What was said once is not left standing.
     ok(&actions.pull_request(&["--ci-only-on-alert", &results(2_000.0, 1_000.0)]));
     assert_eq!(comments(), ["PATCH"]);
+    // The file of the repository says the same.
+    let file = actions.lab.work().join("tidemark.toml");
+    fs::write(&file, "[ci]\nonly_on_alert = true\nid = \"nightly\"\n").unwrap();
+    ok(&actions.pull_request(&[&results(2_010.0, 1_000.0)]));
+    assert!(comments().is_empty());
+    ok(&actions.pull_request(&["--ci-only-on-alert=false", &results(2_010.0, 1_000.0)]));
+    assert_eq!(comments(), ["POST"]);
+    fs::remove_file(file).unwrap();
     let none = ["--ci-only-thresholds", "--thresholds-reset", "--ci-id", "none"];
     let mut command = actions.command("pull_request", &pull_request("acme/widget"), &[]);
     let size = printing(&json!({ "sort": { "size": { "value": 3 } } }));
@@ -379,7 +387,7 @@ fn a_run_that_fails_or_is_interrupted_ends_its_check() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     insta::assert_json_snapshot!("failed", actions.host.requests());
     let event = json!({ "repository": { "full_name": "acme/widget" } });
-    let mut command = actions.command("push", &event, &["touch started; exec sleep 60"]);
+    let mut command = actions.command("push", &event, &["touch started; sleep 60; true"]);
     let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !actions.lab.work().join("started").exists() {
         thread::sleep(Duration::from_millis(10));

@@ -190,6 +190,19 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
 }
 
 #[test]
+fn one_round_is_one_round() {
+    let desk = Desk::open();
+    // The number of the file is for runs that are recorded.
+    fs::write(desk.repository().join("tidemark.toml"), "iter = 2\n").unwrap();
+    let output = desk.bench(&["run", "--ab", "HEAD", "--iter", "1", "--quiet", "sh bench.sh"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(desk.diary(), "base new ");
+    assert!(text(&output.stdout).contains("1 pair"), "{output:?}");
+    let output = desk.bench(&["run", "--ab", "HEAD", "--quiet", "sh bench.sh"]);
+    assert!(text(&output.stdout).contains("6 pairs"), "{output:?}");
+}
+
+#[test]
 fn the_command_of_the_repository_is_run_in_each_checkout() {
     let desk = Desk::open();
     fs::write(

@@ -17,6 +17,7 @@ mod desk;
 mod full_disk;
 mod import;
 mod init;
+mod interrupt;
 mod job;
 mod local;
 mod login;

@@ -5,6 +5,35 @@ use std::fs;
 use crate::local::{Machine, printed, report};
 
 #[test]
+fn the_server_of_a_repository_is_for_every_command() {
+    let machine = Machine::new();
+    let file = "project = \"widget\"\nhost = \"http://localhost:9\"\n";
+    fs::write(machine.widget().join("tidemark.toml"), file).unwrap();
+    let who = printed(machine.command(&["whoami"]).output().unwrap());
+    assert!(who.contains("Server       http://localhost:9/\nServer from  tidemark.toml\n"), "{who}");
+    let list = machine.command(&["branch", "list", "--attempts", "1"]).output().unwrap();
+    assert_eq!(list.status.code(), Some(8), "{list:?}");
+    let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
+    let here = printed(machine.command(&["run", "--quiet", "--local", line]).output().unwrap());
+    assert!(here.contains(" as widget; "), "{here}");
+    let list = printed(machine.command(&["branch", "list", "--local"]).output().unwrap());
+    assert!(list.contains("trunk"), "{list}");
+    // What is to be the same everywhere does not go by it.
+    let man = machine.widget().with_file_name("man");
+    printed(machine.command(&["man", "--out"]).arg(&man).output().unwrap());
+    assert!(!fs::read_to_string(man.join("tidemark-run.1")).unwrap().contains("localhost:9"));
+    fs::write(machine.widget().join("tidemark.toml"), "projekt = 1\n").unwrap();
+    for arguments in [["branch", "list"], ["push", "--all"]] {
+        let output = machine.command(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("There is no setting `projekt` here"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
 fn runs_go_by_the_file_of_their_repository() {
     let machine = Machine::new();
     let file = r#"
@@ -37,6 +66,8 @@ fn runs_go_by_the_file_of_their_repository() {
     measured(1_070);
     let second = machine.command(&["run", "--quiet"]).current_dir(&below).output().unwrap();
     assert_eq!(second.status.code(), Some(3), "{second:?}");
+    let mut command = machine.command(&["run", "--quiet", "--error-on-alert=false"]);
+    printed(command.current_dir(&below).output().unwrap());
 
     // Flags win over variables, variables over the file.
     let testbed = |report: &serde_json::Value| report["testbed"]["name"].as_str().unwrap().to_owned();

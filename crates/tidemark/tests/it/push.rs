@@ -134,3 +134,50 @@ fn a_server_gets_what_was_measured_without_one() {
     let (_, project) = there.get("/v0/projects/team-widget").unwrap();
     assert_eq!(project["name"], "widget");
 }
+
+#[test]
+fn what_people_made_of_it_is_brought_along() {
+    let machine = Machine::new();
+    let run = |branch: &str, value: f64| {
+        let line = format!(r#"echo '{{"sort": {{"latency": {{"value": {value}}}}}}}'"#);
+        let run = ["run", "--quiet", "--json", "--project", "widget", "--branch", branch, &line];
+        report(machine.command(&run).output().unwrap());
+    };
+    for (branch, value) in [("main", 1.0), ("main", 5.0), ("main", 50.0), ("old", 1.0)] {
+        run(branch, value);
+    }
+    // Only an administrator changes what runs have made.
+    Client::connect(&machine.serve()).sign_up("Bea", &machine.data());
+    let type_in = |words: &[&str]| printed(machine.command(words).output().unwrap());
+    let alerts: Value =
+        serde_json::from_str(&type_in(&["alert", "list", "widget", "--direction", "asc", "--json"])).unwrap();
+    assert_eq!(alerts.as_array().unwrap().len(), 2, "{alerts}");
+    let uuid = alerts[0]["uuid"].as_str().unwrap();
+    type_in(&["alert", "update", "widget", uuid, "--status", "dismissed"]);
+    type_in(&["archive", "--project", "widget", "--branch", "old"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path());
+    let mut client = Client::connect(&server);
+    client.sign_up("Ada", folder.path());
+    server.drain();
+    let host = format!("http://{}", server.address);
+    let mut push = machine.command(&["push", "--host", &host, "--project", "widget"]);
+    printed(push.env("TIDEMARK_API_TOKEN", &client.token).output().unwrap());
+    let (_, there) = client.get("/v0/projects/widget/alerts?direction=asc&sort=created").unwrap();
+    let told = |alerts: &Value| -> Vec<(f64, String)> {
+        let alerts = alerts.as_array().unwrap().iter();
+        let one = |alert: &Value| {
+            (alert["metric"]["value"].as_f64().unwrap(), alert["status"].as_str().unwrap().to_owned())
+        };
+        let mut told: Vec<_> = alerts.map(one).collect();
+        told.sort_by(|left, right| left.0.total_cmp(&right.0));
+        told
+    };
+    let value = alerts[0]["metric"]["value"].as_f64().unwrap();
+    let expected =
+        [5.0, 50.0].map(|other| (other, if other == value { "dismissed" } else { "active" }.to_owned()));
+    assert_eq!(told(&there), expected);
+    let (_, archived) = client.get("/v0/projects/widget/branches?archived=true").unwrap();
+    assert_eq!(archived[0]["name"], "old", "{archived}");
+}

@@ -1,8 +1,8 @@
 //! `tidemark run --ab`: the work tree against a commit, both measured here and now. Nothing is sent.
 
-use super::{Format, Run};
+use super::Run;
 use crate::{
-    comparison::{Judging, show},
+    comparison::Judging,
     failure::{Exit, Failure, Result, print},
     interleave::{Interleave, Place, ROUNDS},
 };
@@ -25,22 +25,8 @@ impl Run {
     /// Runs both sides and says how they compare.
     pub(super) fn compare_with(&self, base: &str) -> Result {
         if !self.benchmark.is_given() {
-            return Err(Failure::with(
-                Exit::Usage,
-                "--ab runs a command, and there is none; give the command to run.",
-            ));
+            return Err(Failure::usage("--ab runs a command, and there is none; give the command to run."));
         }
-        let format = match self.format {
-            Format::Human => show::Format::Human,
-            Format::Json => show::Format::Json,
-            Format::Markdown => show::Format::Markdown,
-            Format::Html => {
-                return Err(Failure::with(
-                    Exit::Usage,
-                    "A comparison is not printed as HTML; use --format markdown, json or human.",
-                ));
-            }
-        };
         let interleave = Interleave {
             base: Place::Commit(base.to_owned()),
             new: Place::WorkTree,
@@ -53,7 +39,7 @@ impl Run {
             quiet: self.quiet,
         };
         let outcome = interleave.run()?.compare(&self.ab.judging)?;
-        print(&outcome.show(format))?;
+        print(&outcome.show(self.format))?;
         match outcome.regressions() {
             1.. if self.error_on_alert => Err(Failure::with(Exit::Regression, outcome.complaint())),
             _ => Ok(()),

@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    child::Child,
     failure::{Exit, Failure, Result},
     manifest::Given,
     progress::{self, Progress},
@@ -104,7 +105,7 @@ impl Benchmark {
         }
         let program = command.get_program().to_string_lossy().into_owned();
         let started = Instant::now();
-        let mut child = command.spawn().map_err(|error| {
+        let mut child = Child::start(&mut command).map_err(|error| {
             Failure::with(
                 Exit::Benchmark,
                 format!("The benchmark command {program} cannot be started ({error})."),
@@ -112,12 +113,11 @@ impl Benchmark {
         })?;
         let progress = Arc::new(Progress::start(label, is_drawn));
         let (sender, messages) = mpsc::sync_channel(1);
-        if let Some(stderr) = child.stderr.take() {
+        if let Some(stderr) = child.stderr() {
             let progress = Arc::clone(&progress);
             thread::spawn(move || sender.send(collect(stderr, (!quiet).then_some(&progress))));
         }
-        let output =
-            child.stdout.take().map(|stdout| collect(stdout, (!quiet).then_some(&progress))).transpose();
+        let output = child.stdout().map(|stdout| collect(stdout, (!quiet).then_some(&progress))).transpose();
         let status = child.wait();
         let elapsed = started.elapsed();
         let broken =
@@ -142,8 +142,7 @@ impl Benchmark {
                 command.arg(self.flag.as_deref().unwrap_or(default_flag)).arg(line);
                 Ok(command)
             }
-            [_, _, ..] if self.shell.is_some() || self.flag.is_some() => Err(Failure::with(
-                Exit::Usage,
+            [_, _, ..] if self.shell.is_some() || self.flag.is_some() => Err(Failure::usage(
                 "A shell takes its command as one word; put the command in quotes, or leave --shell and --flag out.",
             )),
             [program, arguments @ ..] => {
@@ -151,7 +150,7 @@ impl Benchmark {
                 command.args(arguments);
                 Ok(command)
             }
-            [] => Err(Failure::with(Exit::Usage, "There is no command to run.")),
+            [] => Err(Failure::usage("There is no command to run.")),
         }
     }
 }

@@ -13,9 +13,10 @@ use tidemark_api::{
 };
 use tidemark_client::{Client, job, reports};
 
-use super::{Run, usage};
+use super::Run;
 use crate::{
     failure::{Exit, Failure, Result},
+    output,
     progress::{self, Progress},
 };
 
@@ -57,20 +58,20 @@ impl JobFlags {
     pub(crate) fn wanted(&self, run: &Run) -> Result<Option<NewJob>> {
         let Some(image) = self.image.clone() else { return Ok(None) };
         if image.trim().is_empty() {
-            return Err(usage("--image is empty; name the image to run."));
+            return Err(Failure::usage("--image is empty; name the image to run."));
         }
         if run.benchmark.names_shell() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "A job starts its command without a shell of this machine; leave --shell and --flag out.",
             ));
         }
         let command = run.benchmark.words();
         if command.len() > JOB_WORDS_MAX {
-            return Err(usage(format!("The command of a job has at most {JOB_WORDS_MAX} words.")));
+            return Err(Failure::usage(format!("The command of a job has at most {JOB_WORDS_MAX} words.")));
         }
         let files = if run.file.is_empty() { &run.synthetic.file_size } else { &run.file };
         if files.len() > JOB_ENTRIES_MAX {
-            return Err(usage(format!("A job has at most {JOB_ENTRIES_MAX} files.")));
+            return Err(Failure::usage(format!("A job has at most {JOB_ENTRIES_MAX} files.")));
         }
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         Ok(Some(NewJob {
@@ -95,12 +96,12 @@ impl JobFlags {
         let mut variables = BTreeMap::new();
         for given in &self.env {
             let Some((name, value)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-                return Err(usage("A variable of --env is not of the form NAME=VALUE."));
+                return Err(Failure::usage("A variable of --env is not of the form NAME=VALUE."));
             };
             variables.insert(name.to_owned(), JobSecret(value.to_owned()));
         }
         if variables.len() > JOB_ENTRIES_MAX {
-            return Err(usage(format!("A job has at most {JOB_ENTRIES_MAX} variables.")));
+            return Err(Failure::usage(format!("A job has at most {JOB_ENTRIES_MAX} variables.")));
         }
         Ok(Some(variables).filter(|variables| !variables.is_empty()))
     }
@@ -147,9 +148,7 @@ pub(crate) fn show(job: &NewJob) -> Result<String> {
         variables.keys().map(hidden).collect()
     });
     let shown = NewJob { env, ..job.clone() };
-    serde_json::to_string_pretty(&shown)
-        .map(|json| format!("{json}\n"))
-        .map_err(|error| Failure::new(format!("The job cannot be written as JSON ({error}).")))
+    output::json("The job", &shown)
 }
 
 fn words(status: JobStatus) -> &'static str {

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tidemark_api::job::JOB_ENTRIES_MAX;
 
-use super::{command::Benchmark, usage};
+use super::command::Benchmark;
 use crate::{
     failure::{Failure, Result},
     input::Output,
@@ -39,17 +39,17 @@ impl Synthetic {
     /// What can be wrong is said before the benchmarks run.
     pub(crate) fn check(&self, runs_something: bool) -> Result {
         if self.build_time && !runs_something {
-            return Err(usage(
+            return Err(Failure::usage(
                 "--build-time measures a command, and there is none; give the command to run.",
             ));
         }
         if self.file_size.len() > JOB_ENTRIES_MAX {
-            return Err(usage(format!("--file-size is given more than {JOB_ENTRIES_MAX} times.")));
+            return Err(Failure::usage(format!("--file-size is given more than {JOB_ENTRIES_MAX} times.")));
         }
         let mut files: Vec<&PathBuf> = self.file_size.iter().collect();
         files.sort_unstable();
         match files.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(usage(format!("--file-size names {} twice.", pair[0].display()))),
+            Some(pair) => Err(Failure::usage(format!("--file-size names {} twice.", pair[0].display()))),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidemark_api::{Boundary, ModelTest, NameId, NewModel, ReportThresholds, SampleSize, Window, measure};
 use tidemark_stats::{Test, Worse};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// What stands in the place of a value that a measure does not have.
 const SKIP: &str = "_";
@@ -45,7 +45,7 @@ impl Thresholds {
         let mut models = BTreeMap::new();
         for (flag, values) in self.lists() {
             if values.len() > self.threshold_measure.len() {
-                return Err(usage(format!(
+                return Err(Failure::usage(format!(
                     "--{flag} is given {} times for {} measures; give --threshold-measure for each.",
                     values.len(),
                     self.threshold_measure.len()
@@ -54,10 +54,10 @@ impl Thresholds {
         }
         for (index, measure) in self.threshold_measure.iter().enumerate() {
             let id: NameId = measure.parse().map_err(|error| {
-                usage(format!("The measure `{measure}` of --threshold-measure is wrong: {error}."))
+                Failure::usage(format!("The measure `{measure}` of --threshold-measure is wrong: {error}."))
             })?;
             if models.insert(id, self.model(index, measure)?).is_some() {
-                return Err(usage(format!(
+                return Err(Failure::usage(format!(
                     "The measure `{measure}` is given twice with --threshold-measure."
                 )));
             }
@@ -82,7 +82,7 @@ impl Thresholds {
 
     fn model(&self, index: usize, measure: &str) -> Result<NewModel> {
         let test = self.threshold_test.get(index).filter(|test| *test != SKIP).ok_or_else(|| {
-            usage(format!(
+            Failure::usage(format!(
                 "The measure `{measure}` has no test; give --threshold-test as often as --threshold-measure."
             ))
         })?;
@@ -91,7 +91,7 @@ impl Thresholds {
             "t" => Test::TTest,
             test => test.parse().map_err(|_| {
                 let tests = Test::ALL.map(Test::as_str).join(" ");
-                usage(format!("`{test}` of --threshold-test is not one of: {tests}."))
+                Failure::usage(format!("`{test}` of --threshold-test is not one of: {tests}."))
             })?,
         };
         let size = |flag, values: &[String]| {
@@ -120,9 +120,9 @@ impl Thresholds {
         };
         // The server checks as well, but only after the benchmarks have run.
         let worse = measure::built_in(measure).map_or(Worse::Unknown, |measure| measure.worse);
-        model
-            .complete(worse)
-            .map_err(|error| usage(format!("The threshold of `{measure}` cannot be used: {error}.")))?;
+        model.complete(worse).map_err(|error| {
+            Failure::usage(format!("The threshold of `{measure}` cannot be used: {error}."))
+        })?;
         Ok(model)
     }
 }
@@ -130,15 +130,11 @@ impl Thresholds {
 /// The value of a list at a position, if it has one.
 fn number<T: std::str::FromStr>(flag: &str, values: &[String], index: usize) -> Result<Option<T>> {
     let Some(text) = values.get(index).filter(|text| *text != SKIP) else { return Ok(None) };
-    text.parse()
-        .map(Some)
-        .map_err(|_| usage(format!("`{text}` of --{flag} is not such a number; use `{SKIP}` for none.")))
+    text.parse().map(Some).map_err(|_| {
+        Failure::usage(format!("`{text}` of --{flag} is not such a number; use `{SKIP}` for none."))
+    })
 }
 
 fn wrong(flag: &str, error: tidemark_api::Invalid) -> Failure {
-    usage(format!("The value of --{flag} is wrong: {error}."))
-}
-
-fn usage(sentence: String) -> Failure {
-    Failure::with(Exit::Usage, sentence)
+    Failure::usage(format!("The value of --{flag} is wrong: {error}."))
 }

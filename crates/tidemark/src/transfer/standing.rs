@@ -1,0 +1,83 @@
+//! What people have made of the things of a project since they were measured, which reports do not carry: alerts that
+//! were dismissed, and branches, testbeds, benchmarks and measures that were archived.
+
+use tidemark_api::{
+    Alert, AlertPatch, AlertStatus, Benchmark, Branch, Measure, Report, ResourceId, Testbed,
+    UpdateAlertStatus,
+};
+use tidemark_client::{Client, Error, Request, alerts};
+
+use super::Way;
+use crate::resource::Dimension;
+
+/// The alerts of a report that somebody has dismissed.
+pub(super) fn dismissed(report: &Report) -> Vec<Alert> {
+    let alerts = report.alerts.iter().flatten();
+    alerts.filter(|alert| alert.status == AlertStatus::Dismissed).cloned().collect()
+}
+
+/// Dismisses those alerts of a report that were dismissed where it comes from; answers whether that was allowed.
+pub(super) fn dismiss(
+    to: &Client,
+    target: &ResourceId,
+    dismissed: &[Alert],
+    made: &Report,
+) -> Result<bool, Error> {
+    let patch = AlertPatch { status: Some(UpdateAlertStatus::Dismissed) };
+    for alert in made.alerts.iter().flatten() {
+        let is_meant = dismissed.iter().any(|other| is_same(alert, other));
+        if is_meant && !is_allowed(to, &alerts(target).update(&alert.uuid, &patch))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether two alerts of one report on two servers are the same.
+fn is_same(left: &Alert, right: &Alert) -> bool {
+    fn key(alert: &Alert) -> impl PartialEq {
+        (
+            alert.iteration,
+            alert.benchmark.name.clone(),
+            alert.variant.as_ref().map(|variant| variant.parameters.clone()),
+            alert.threshold.measure.name.clone(),
+            alert.limit,
+        )
+    }
+    key(left) == key(right)
+}
+
+/// Archives what is archived where it comes from; answers whether that was allowed.
+pub(super) fn archive(way: &Way<'_>) -> Result<bool, Error> {
+    Ok(archive_all::<Branch>(way)?
+        && archive_all::<Testbed>(way)?
+        && archive_all::<Benchmark>(way)?
+        && archive_all::<Measure>(way)?)
+}
+
+fn archive_all<D: Dimension>(way: &Way<'_>) -> Result<bool, Error> {
+    let mut names = Vec::new();
+    way.from.pages(&D::of(way.source).list(&D::filter(None, true)), None, |_, found| {
+        names.extend(found.iter().map(D::name));
+        Ok(())
+    })?;
+    let list = D::of(way.target);
+    for name in names {
+        let found = way.to.send(&list.list(&D::filter(Some(name), false)))?;
+        // What has no reports was not sent.
+        let Some(found) = found.first() else { continue };
+        if !is_allowed(way.to, &list.update(&found.uuid(), &D::archive(true)))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Makes a change. Whoever may send results need not be one who may change things.
+fn is_allowed<T: serde::de::DeserializeOwned>(to: &Client, change: &Request<T>) -> Result<bool, Error> {
+    match to.send(change) {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

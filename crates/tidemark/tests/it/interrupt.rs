@@ -1,0 +1,82 @@
+//! What becomes of the benchmark command when somebody stops `tidemark run`.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::local::{Machine, printed};
+
+/// Starts a command of ours.
+fn start(machine: &Machine, arguments: &[&str]) -> Child {
+    let mut command = machine.command(arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// The numbers of two processes, once the benchmark command has written them to a file.
+fn processes(machine: &Machine) -> Vec<String> {
+    let file = machine.widget().join("processes");
+    loop {
+        let written = fs::read_to_string(&file).unwrap_or_default();
+        let numbers: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
+        if numbers.len() == 2 {
+            return numbers;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn send(signal: &str, process: &Child) {
+    let id = process.id().to_string();
+    assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+}
+
+/// Whether a process does still something. One that nobody has taken notice of yet is dead all the same.
+fn lives(number: &str) -> bool {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", number]).output().unwrap();
+    let state = String::from_utf8(output.stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+#[test]
+fn the_command_ends_with_us_and_so_does_what_it_started() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let machine = Machine::new();
+        let line = "sleep 60 & echo $$ $! > processes; wait; true";
+        let mut process = start(&machine, &["run", line]);
+        let numbers = processes(&machine);
+        assert!(numbers.iter().all(|number| lives(number)));
+        send(signal, &process);
+        assert_eq!(process.wait().unwrap().code(), Some(code));
+        assert!(!numbers.iter().any(|number| lives(number)), "{signal} {numbers:?}");
+        let reports = machine.command(&["project", "list", "--json"]).output().unwrap();
+        assert_eq!(printed(reports).trim(), "[]", "nothing is recorded");
+    }
+}
+
+#[test]
+fn a_command_that_will_not_end_is_ended() {
+    let machine = Machine::new();
+    let line = "trap '' TERM INT; sleep 60 & echo $$ $! > processes; wait; sleep 60";
+    let mut process = start(&machine, &["run", line]);
+    let numbers = processes(&machine);
+    let asked = Instant::now();
+    send("TERM", &process);
+    assert_eq!(process.wait().unwrap().code(), Some(143));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    assert!(!numbers.iter().any(|number| lives(number)), "{numbers:?}");
+}
+
+#[test]
+fn what_prepares_a_comparison_ends_with_us_as_well() {
+    let machine = Machine::new();
+    let file = machine.widget().join("processes");
+    let setup = format!("sleep 60 & echo $$ $! > '{}'; wait; true", file.display());
+    let mut process = start(&machine, &["run", "--ab", "HEAD", "--ab-setup", &setup, "true"]);
+    let numbers = processes(&machine);
+    send("TERM", &process);
+    assert_eq!(process.wait().unwrap().code(), Some(143));
+    assert!(!numbers.iter().any(|number| lives(number)), "{numbers:?}");
+}
