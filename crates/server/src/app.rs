@@ -4,7 +4,6 @@ use std::{ops::Deref, sync::Arc};
 
 use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp};
 use tidemark_store::{Db, Entropy, Fresh, server};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
     config::Config,
     http::{
         error::{Error, Result},
-        stream,
+        stream::Places,
     },
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
@@ -45,7 +44,7 @@ pub struct Parts {
     /// What Prometheus sees.
     pub metrics: Metrics,
     /// The places for answers that keep a database connection while their clients read.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Places>,
     /// Who this server is.
     pub server: Server,
     /// Whether it serves the program that it is part of, see [`App::embed`].
@@ -112,7 +111,7 @@ impl App {
             Background::start(db.clone(), mailer, source)
         };
         let metrics = Metrics::default();
-        let streams = Arc::new(Semaphore::new(stream::places(db.load().connections)));
+        let streams = Arc::new(Places::new(db.load().connections));
         Ok(Self(Arc::new(Parts {
             config,
             db,

@@ -28,7 +28,9 @@ pub(crate) use self::query::list;
 use crate::http::error::Result;
 
 /// How many points are read in one go.
-const BATCH: usize = 65_536;
+const BATCH: u64 = 65_536;
+/// How many reports of a lane are asked what else there is.
+const NEWEST: usize = 8;
 
 /// The series that a query asks for, in its order, to be read one after the other.
 pub struct Found {
@@ -86,9 +88,14 @@ impl Found {
 
     /// Reads the next series that has metrics.
     pub fn next(&mut self, tx: &mut Tx<'_>) -> Result<Option<PerfMetrics>> {
+        self.next_of(tx, usize::MAX)
+    }
+
+    /// Reads the next series that has metrics, by somebody who wants no more than so many.
+    pub fn next_of(&mut self, tx: &mut Tx<'_>, most: usize) -> Result<Option<PerfMetrics>> {
         loop {
             if self.batch.is_empty() {
-                self.fill();
+                self.fill(most);
                 if self.batch.is_empty() {
                     return Ok(None);
                 }
@@ -103,30 +110,60 @@ impl Found {
         }
     }
 
-    /// Counts the series with metrics that have not been read yet, and does not read them for it.
+    /// Counts the series with metrics that have not been read yet. The newest reports of their lanes mostly know of all;
+    /// only for what they lack are the others asked.
     pub fn count_rest(mut self, tx: &mut Tx<'_>) -> Result<usize> {
         self.rest.extend(std::mem::take(&mut self.batch).into_iter().map(|(one, _)| one));
-        let mut count = 0;
-        for same in self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane) {
-            let lane = self.lanes.get(same[0].lane);
-            let missing = lane::missing(tx, &lane, same.iter().map(|one| one.series).collect())?;
-            count += same.iter().filter(|one| !missing.contains(&one.series)).count();
-        }
-        Ok(count)
+        let same = self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane);
+        let lanes: Vec<Lane> = same.clone().map(|same| self.lanes.get(same[0].lane)).collect();
+        let mut missing: Vec<HashSet<u32>> =
+            same.map(|same| same.iter().map(|one| one.series).collect()).collect();
+        search(tx, &lanes, &mut missing, |lane| &lane[lane.len().saturating_sub(NEWEST)..])?;
+        search(tx, &lanes, &mut missing, |lane| &lane[..lane.len().saturating_sub(NEWEST)])?;
+        let same = self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane);
+        let found = same
+            .zip(&missing)
+            .map(|(same, missing)| same.iter().filter(|one| !missing.contains(&one.series)).count());
+        Ok(found.sum())
     }
 
     /// Takes as many series as are read in one go.
-    fn fill(&mut self) {
+    fn fill(&mut self, most: usize) {
         let mut size = 0;
         while let Some(next) = self.rest.front() {
             let lane = self.lanes.get(next.lane);
-            if size > 0 && size + lane.len() > BATCH {
+            let points: u64 = lane.iter().map(|report| report.iterations).sum();
+            if size > 0 && (size + points > BATCH || self.batch.len() >= most) {
                 break;
             }
-            size += lane.len();
+            size += points;
             self.batch.extend(self.rest.pop_front().map(|next| (next, lane)));
         }
     }
+}
+
+/// Looks in a part of each lane for the series that it may be missing.
+fn search(
+    tx: &mut Tx<'_>,
+    lanes: &[Lane],
+    missing: &mut [HashSet<u32>],
+    part: fn(&Lane) -> &[Arc<Placed>],
+) -> Result<()> {
+    let mut reports: HashMap<ReportId, Vec<usize>> = HashMap::new();
+    for (number, lane) in lanes.iter().enumerate().filter(|(number, _)| !missing[*number].is_empty()) {
+        for report in part(lane) {
+            reports.entry(report.id).or_default().push(number);
+        }
+    }
+    let ids: Vec<i64> = reports.keys().map(|report| report.get()).collect();
+    let series: HashSet<u32> = missing.iter().flatten().copied().collect();
+    metric::of_series(tx, &ids, &series.into_iter().collect::<Vec<_>>(), |report, _, metric| {
+        for number in reports.get(&report).into_iter().flatten() {
+            missing[*number].remove(&metric.series);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 fn branches(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Option<Headed>>> {

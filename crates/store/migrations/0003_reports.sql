@@ -43,6 +43,7 @@ create table report (
     idempotency_key {uuid},
     -- Benchmarks and measures of each iteration, as JSON.
     counts {text} not null,
+    iterations {int} not null,
     metrics {int} not null,
     created {int} not null
 ) {strict};

@@ -324,31 +324,23 @@ pub fn update(
     status: Option<AlertStatus>,
     now: Timestamp,
 ) -> Result<u64> {
-    let thresholds: Vec<i64> = tx.all(
-        "update alert set status = coalesce(cast($9 as text), status), modified = $10
-         where project_id = $1 and (cast($2 as bigint) is null or id = $2)
-           and (cast($3 as text) is null or status = $3)
-           and (cast($4 as bigint) is null or report_id = $4)
-           and (cast($5 as bigint) is null or benchmark_id = $5)
-           and threshold_id in (select threshold.id from threshold where threshold.project_id = $1
-                                and (cast($6 as bigint) is null or threshold.branch_id = $6)
-                                and (cast($7 as bigint) is null or threshold.testbed_id = $7)
-                                and (cast($8 as bigint) is null or threshold.measure_id = $8))
-         returning threshold_id",
-        &[
-            &project,
-            &which.id,
-            &which.status,
-            &which.report,
-            &which.benchmark,
-            &which.branch,
-            &which.testbed,
-            &which.measure,
-            &status,
-            &now,
-        ],
-        |row| row.get(0),
-    )?;
+    let mut alerts = Conditions::new("project_id = $1".into(), vec![&project, &status, &now]);
+    alerts.and("id =", &which.id);
+    alerts.and("status =", &which.status);
+    alerts.and("report_id =", &which.report);
+    alerts.and("benchmark_id =", &which.benchmark);
+    if which.branch.is_some() || which.testbed.is_some() || which.measure.is_some() {
+        alerts.sql.push_str(" and threshold_id in (select id from threshold where project_id = $1");
+        alerts.and("branch_id =", &which.branch);
+        alerts.and("testbed_id =", &which.testbed);
+        alerts.and("measure_id =", &which.measure);
+        alerts.sql.push(')');
+    }
+    let sql = format!(
+        "update alert set status = coalesce(cast($2 as text), status), modified = $3 where {} returning threshold_id",
+        alerts.sql
+    );
+    let thresholds: Vec<i64> = tx.all(&sql, &alerts.params, |row| row.get(0))?;
     let updated = thresholds.len() as u64;
     threshold::count_alerts(tx, &distinct(thresholds.into_iter()))?;
     Ok(updated)

@@ -81,12 +81,13 @@ pub struct Found {
 pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId, ReportUuid)> {
     let uuid = ReportUuid::from(fresh.uuid());
     let counts = serde_json::to_string(new.counts).map_err(|error| Error::Engine(error.into()))?;
+    let iterations = i64::try_from(new.counts.len()).unwrap_or(i64::MAX);
     let metrics = i64::try_from(new.metrics).unwrap_or(i64::MAX);
     let id = tx.one(
         "report",
         "insert into report (uuid, project_id, account_id, branch_id, head_id, version_id, testbed_id, spec_id, adapter,
-                             start_time, end_time, idempotency_key, counts, metrics, created)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id",
+                             start_time, end_time, idempotency_key, counts, iterations, metrics, created)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) returning id",
         &[
             &uuid,
             &new.project,
@@ -101,6 +102,7 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
             &new.end_time,
             &new.idempotency_key,
             &counts,
+            &iterations,
             &metrics,
             &fresh.now,
         ],
@@ -154,25 +156,31 @@ pub struct Placed {
     pub start_time: Timestamp,
     /// When the run ended.
     pub end_time: Timestamp,
+    /// How many iterations it has, and so the most metrics of a series.
+    pub iterations: u64,
 }
 
-/// The reports of these heads and testbeds, by version, start and key.
+/// The reports of these heads on these testbeds, by version, start and key; those of the other heads only up to a
+/// version.
 pub fn placed(
     tx: &mut Tx<'_>,
     heads: &[i64],
+    (others, last): (&[i64], VersionId),
     testbeds: &[i64],
     start_time: Option<Timestamp>,
     end_time: Option<Timestamp>,
 ) -> Result<Vec<Placed>> {
+    let all: Vec<i64> = heads.iter().chain(others).copied().collect();
     tx.all(
         "select report.id, report.uuid, report.head_id, report.version_id, version.number, version.hash,
-                report.testbed_id, report.spec_id, report.start_time, report.end_time
+                report.testbed_id, report.spec_id, report.start_time, report.end_time, report.iterations
          from report join version on version.id = report.version_id
          where report.head_id in {ints $1} and report.testbed_id in {ints $2}
            and (cast($3 as bigint) is null or report.start_time >= $3)
            and (cast($4 as bigint) is null or report.end_time <= $4)
+           and (report.version_id <= $5 or report.head_id in {ints $6})
          order by version.number, report.start_time, report.id",
-        &[&heads, &testbeds, &start_time, &end_time],
+        &[&all, &testbeds, &start_time, &end_time, &last, &heads],
         |row| {
             Ok(Placed {
                 id: row.get(0)?,
@@ -184,6 +192,7 @@ pub fn placed(
                 spec: row.get(7)?,
                 start_time: row.get(8)?,
                 end_time: row.get(9)?,
+                iterations: row.get(10)?,
             })
         },
     )
@@ -243,16 +252,16 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
 }
 
 /// One report with its results and alerts.
-pub fn view(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Report> {
-    let mut found = [summary(tx, project, report)?];
+pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
+    let mut found = [found];
     expand(tx, &mut found)?;
     count_alerts(tx, &mut found)?;
     let [found] = found;
     Ok(found.report)
 }
 
-/// One report as a list shows it, its alerts not counted.
-pub(crate) fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
+/// One report without its results and alerts, which are not counted either.
+pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
     let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
     tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))
 }

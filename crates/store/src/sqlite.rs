@@ -96,7 +96,7 @@ impl Sqlite {
             })
             .map_err(|error| Error::Engine(error.into()))?;
 
-        let size = thread::available_parallelism().map_or(4, |cores| cores.get() * 2).clamp(4, 16);
+        let size = thread::available_parallelism().map_or(4, |cores| cores.get() * 4).clamp(8, 32);
         Ok(Self {
             file: Arc::new(file.to_owned()),
             busy_timeout,
@@ -252,7 +252,8 @@ fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Takes jobs until every sender is gone, then lets the engine tidy up its statistics.
+/// Takes jobs until every sender is gone. The engine takes no statistics then: those of a small database would mislead
+/// it as soon as there is more, and without any it goes by the indexes, which are made for what is asked.
 fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut reports = Vec::new();
@@ -285,7 +286,6 @@ fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
             report(committed.as_ref().err());
         }
     }
-    let _ = connection.execute_batch("pragma optimize");
 }
 
 /// Commits, unless one of the jobs met a full or failing disk and the engine has undone all of them since.

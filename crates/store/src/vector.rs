@@ -2,7 +2,7 @@
 
 use tidemark_api::Timestamp;
 
-use crate::{ReportId, Result, SpecId, TestbedId, Tx, version::Stretch};
+use crate::{ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
 
 /// Which reports before another one to read the vectors of, on a stretch of a history.
 #[derive(Clone, Copy, Debug)]
@@ -19,49 +19,57 @@ pub struct Earlier {
     pub since: ReportId,
     /// Only those with a smaller key.
     pub before: ReportId,
-    /// How many to pass over.
-    pub offset: i64,
+    /// Only those older than this one, which was read before.
+    pub after: Option<Mark>,
     /// How many to read.
     pub limit: i64,
 }
 
+/// Where a report stands among those of its history.
+pub type Mark = (VersionId, Timestamp, ReportId);
+
 /// Reads the vectors of earlier reports, the newest first, and hands the series and the values of each to `vector`, with
-/// when its run began; answers how many there were.
+/// when its run began; answers the last of them if there may be more.
 pub fn earlier(
     tx: &mut Tx<'_>,
     stretch: &Stretch,
     earlier: &Earlier,
     mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
-) -> Result<i64> {
-    let mut count = 0;
+) -> Result<Option<Mark>> {
+    let (mut count, mut mark) = (0, None);
+    let newest = (stretch.last, Timestamp::MAX, ReportId::from(i64::MAX));
+    let after = earlier.after.unwrap_or(newest);
     tx.each(
-        "select report.start_time, report_vector.series, report_vector.vals
+        "select report.start_time, report_vector.series, report_vector.vals, report.version_id, report.id
          from report join report_vector on report_vector.report_id = report.id
          where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
            and report.start_time between $5 and $6 and report.id >= $7 and report.id < $8
            and (cast($9 as bigint) is null or report.spec_id = $9)
-         order by report.version_id desc, report.start_time desc, report.id desc limit $10 offset $11",
+           and (report.version_id, report.start_time, report.id) < ($4, $10, $11)
+         order by report.version_id desc, report.start_time desc, report.id desc limit $12",
         &[
             &stretch.head,
             &earlier.testbed,
             &stretch.first,
-            &stretch.last,
+            &after.0,
             &earlier.from,
             &earlier.until,
             &earlier.since,
             &earlier.before,
             &earlier.spec,
+            &after.1,
+            &after.2,
             &earlier.limit,
-            &earlier.offset,
         ],
         |row| {
             let start = row.get(0)?;
             row.bytes(1, |series| row.bytes(2, |values| vector(start, series, values)))??;
             count += 1;
+            mark = Some((row.get(3)?, start, row.get(4)?));
             Ok(())
         },
     )?;
-    Ok(count)
+    Ok(mark.filter(|_| count == earlier.limit))
 }
 
 /// The series of a report's vector, in order.

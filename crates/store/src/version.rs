@@ -32,10 +32,10 @@ pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<S
         heads.iter().map(|head| (HeadId::from(*head), own(HeadId::from(*head)))).collect();
     tx.each(
         "select head_id, source_head_id,
-                (select min(id) from version
-                 where version.head_id = segment.source_head_id and number >= segment.first_number),
-                (select max(id) from version
-                 where version.head_id = segment.source_head_id and number <= segment.last_number)
+                (select id from version where version.head_id = segment.source_head_id
+                 and number >= segment.first_number order by number limit 1),
+                (select id from version where version.head_id = segment.source_head_id
+                 and number <= segment.last_number order by number desc limit 1)
          from segment where head_id in {ints $1} order by head_id, last_number desc",
         &[&heads],
         |row| {
@@ -83,10 +83,8 @@ pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
         |row| Ok((row.get::<HeadId>(0)?, row.get::<i64>(1)?)),
     )?;
     let Some((head, number)) = removed else { return Ok(()) };
-    tx.execute(
-        "update head set start_head_id = null, start_version_id = null where start_version_id = $1",
-        &[&version],
-    )?;
+    // What started there still knows the branch that it came from.
+    tx.execute("update head set start_version_id = null where start_version_id = $1", &[&version])?;
     // The heads whose own versions come after it: they continue this head from there on, or continue such a head.
     let shifted: Vec<i64> = tx.all(
         "with recursive shifted (head_id) as (

@@ -92,7 +92,7 @@ pub(super) async fn metrics(
         }
         Ok(writer.finish()?)
     };
-    let ((), body) = stream::body(&app, move |_| Ok(((), write))).await?;
+    let ((), body) = stream::body(&app, project.origin.address, move |_| Ok(((), write))).await?;
     let file = format!("attachment; filename=\"{}.{}\"", project.project.slug, format.extension());
     let headers = [
         (header::CONTENT_TYPE, format.media_type().to_owned()),

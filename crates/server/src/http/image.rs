@@ -187,7 +187,7 @@ fn lines(tx: &mut Tx<'_>, project: ProjectId, query: &perf::Query) -> Result<(Ve
     let truncated = Truncated(found.truncated());
     let mut lines = Vec::new();
     while lines.len() < plot::LINES
-        && let Some(metrics) = found.next(tx)?
+        && let Some(metrics) = found.next_of(tx, plot::LINES - lines.len())?
     {
         lines.push(line(&metrics));
     }

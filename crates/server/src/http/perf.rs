@@ -35,6 +35,7 @@ pub(super) async fn query(
     Query(query): Query<PerfQuery>,
 ) -> Result<Response> {
     let query = perf::Query::read(&query)?;
+    let address = project.origin.address;
     let begin = move |tx: &mut Tx<'_>| {
         let mut found = perf::find(tx, project.id, &query)?;
         let truncated = found.truncated();
@@ -60,7 +61,7 @@ pub(super) async fn query(
         };
         Ok((truncated, write))
     };
-    let (truncated, body) = stream::body(&app, begin).await?;
+    let (truncated, body) = stream::body(&app, address, begin).await?;
     Ok((Truncated(truncated), [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 

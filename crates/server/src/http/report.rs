@@ -1,11 +1,11 @@
 //! `/v0/projects/{project}/reports`
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::IpAddr, time::Duration};
 
 use axum::{
     Extension, Json,
     extract::State,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
@@ -15,11 +15,12 @@ use tidemark_store::{
     report::{self, Found},
     testbed,
 };
+use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::{
     access::{Create, Delete, Project, ProjectByUser, View},
-    answer::{Created, Deleted, Paged, Total},
+    answer::{Deleted, Paged, Total},
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
@@ -31,8 +32,10 @@ use crate::{
     quota::Quota,
 };
 
-/// How many metrics of a list of reports are held at once, unless a single report has more.
+/// How many metrics of reports are held at once, unless a single report has more.
 const BATCH: u64 = 16_384;
+/// How long the answer to a recorded report waits for its results.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A project and a report in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -56,7 +59,7 @@ pub(super) async fn list(
     Query(filter): Query<ReportFilter>,
     Query(page): Query<Page>,
 ) -> Result<Response> {
-    let expand = filter.expand.unwrap_or(false);
+    let (expand, address) = (filter.expand.unwrap_or(false), project.origin.address);
     let find = move |tx: &mut Tx<'_>| {
         let mut wanted = report::Filter {
             branch: None,
@@ -89,7 +92,7 @@ pub(super) async fn list(
         let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| write_expanded(tx, found.into(), sink);
         Ok((total, write))
     };
-    let (total, body) = stream::body(&app, begin).await?;
+    let (total, body) = stream::body(&app, address, begin).await?;
     let json = [(header::CONTENT_TYPE, "application/json")];
     Ok((Extension(Total(total)), json, body).into_response())
 }
@@ -122,15 +125,53 @@ pub(super) async fn create(
     State(app): State<App>,
     project: Project<Create>,
     Body(new): Body<NewReport>,
-) -> Result<Created<Report>> {
+) -> Result<Response> {
     run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
     let submission = Submission::read_aside(new, project.caller.user(), false).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let claimed = project.project.claimed.is_some();
     let home = Home { project: project.id, organization: project.organization, claimed };
-    let write = move |tx: &mut Tx<'_>| ingest::record(tx, &fresh, quota, home, &submission);
-    let report = app.db.write(write).await?;
-    Ok(Created(app.db.read(move |tx| report::view(tx, &project.project, report)).await?))
+    let address = project.origin.address;
+    let write = move |tx: &mut Tx<'_>| {
+        let report = ingest::record(tx, &fresh, quota, home, &submission)?;
+        Ok::<_, Error>(report::summary(tx, &project.project, report)?)
+    };
+    let found = app.db.write(write).await?;
+    Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
+}
+
+/// A report that has just been recorded, with all that is in it. That it is there must be said in any case: if its
+/// results cannot be read at once, they are left out.
+pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: Found) -> Result<Response> {
+    let summary = found.report.clone();
+    match timeout(PATIENCE, whole(app, address, move |_| Ok(found))).await {
+        Ok(Err(error)) if !matches!(error, Error::Busy(_)) => Err(error),
+        Ok(Ok(answer)) => Ok(answer),
+        _ => Ok(Json(summary).into_response()),
+    }
+}
+
+/// A report with all that is in it. A long one is written while it is read.
+async fn whole(
+    app: &App,
+    address: Option<IpAddr>,
+    find: impl FnOnce(&mut Tx<'_>) -> Result<Found> + Send + 'static,
+) -> Result<Response> {
+    let read = move |tx: &mut Tx<'_>| {
+        let found = find(tx)?;
+        let short = found.metrics <= BATCH;
+        Ok::<_, Error>(if short { Ok(report::complete(tx, found)?) } else { Err(found) })
+    };
+    let found = match app.db.read(read).await? {
+        Ok(report) => return Ok(Json(report).into_response()),
+        Err(found) => found,
+    };
+    let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
+        let report = report::complete(tx, found)?;
+        serde_json::to_writer(sink, &report).map_err(|error| Error::Internal(error.into()))
+    };
+    let ((), body) = stream::body(app, address, move |_| Ok(((), write))).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// View a report with its results and alerts.
@@ -141,12 +182,13 @@ pub(super) async fn view(
     State(app): State<App>,
     project: Project<View>,
     Path(path): Path<ReportPath>,
-) -> Result<Json<Report>> {
-    let read = move |tx: &mut Tx<'_>| {
+) -> Result<Response> {
+    let address = project.origin.address;
+    let find = move |tx: &mut Tx<'_>| {
         let id = report::find(tx, project.id, path.report)?;
-        Ok::<_, Error>(report::view(tx, &project.project, id)?)
+        Ok(report::summary(tx, &project.project, id)?)
     };
-    Ok(Json(app.db.read(read).await?))
+    whole(&app, address, find).await
 }
 
 /// Delete a report with its metrics and alerts. A version without any other report goes with it.

@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
-use axum::extract::State;
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use tidemark_api::{
     GitHash, NameId, NewReport, NewRun, OrganizationPermission, ProjectRole, ProjectUuid, Report, ResourceId,
     ResourceName, RunContext, Slug, Visibility,
@@ -14,11 +18,11 @@ use uuid::Uuid;
 
 use super::{
     access::{self, Anyone},
-    answer::Created,
     body::Body,
     error::{Error, Result},
     organization::{personal, take_over},
     origin::Origin,
+    report::recorded,
 };
 use crate::{
     App,
@@ -47,7 +51,7 @@ pub(super) async fn create(
     Anyone { caller }: Anyone,
     origin: Origin,
     Body(new): Body<NewRun>,
-) -> Result<Created<Report>> {
+) -> Result<Response> {
     let id = target(&caller, &new)?;
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
@@ -74,6 +78,7 @@ pub(super) async fn create(
     submission.watch = app.embedded;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let origin = Origin { actor: caller.actor(), ..origin };
+    let address = origin.address;
     let target = Target { id, context };
     let write = move |tx: &mut Tx<'_>| {
         let found = find_or_make(tx, &fresh, quota, &caller, &origin, &target)?;
@@ -81,10 +86,10 @@ pub(super) async fn create(
         let claimed = found.project.claimed.is_some();
         let home = Home { project: found.id, organization: found.organization, claimed };
         let report = ingest::record(tx, &fresh, quota, home, &submission)?;
-        Ok::<_, Error>((found.project, report))
+        Ok::<_, Error>(report::summary(tx, &found.project, report)?)
     };
-    let (project, report) = app.db.write(write).await?;
-    Ok(Created(app.db.read(move |tx| report::view(tx, &project, report)).await?))
+    let found = app.db.write(write).await?;
+    Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
 }
 
 /// Counts a run for its caller and, where it is known, for its project.

@@ -1,12 +1,14 @@
 //! Answers that are written while they are read from the database, so that they are never held as a whole.
 //!
 //! Such an answer keeps a database connection for as long as its client takes to fetch it. Therefore only some of them
-//! are written at a time ([`places`]), and a client that is too slow loses its place.
+//! are written at a time ([`Places`]), no address has all of these, and a client that is too slow loses its place.
 
 use std::{
+    collections::HashMap,
     io::{self, Write},
+    net::IpAddr,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
@@ -19,7 +21,7 @@ use serde::Serialize;
 use tidemark_store::Tx;
 use tokio::{
     runtime::Handle,
-    sync::{mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     time::timeout,
 };
 use tracing::Instrument;
@@ -38,14 +40,53 @@ const PLACE_WAIT: Duration = Duration::from_secs(2);
 /// How long a client may keep the writer waiting, be it at once or by being slower than [`LEAST_RATE`] for longer: a
 /// network may fail for some seconds, and recover.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How many bytes a second, before compression, a client must take in the long run: slower than any line that is fit
-/// for answers of this length.
-const LEAST_RATE: u32 = 128 * 1024;
+/// How many bytes a second, before compression, which makes them a tenth, a client must take in the long run: slower
+/// than any line that is fit for answers of this length.
+const LEAST_RATE: u32 = 512 * 1024;
+/// How long an answer may take at all: until it ends, the database keeps what has been changed since.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// How many of these answers are written at once where there are so many connections: half of them, so that the other
-/// half is always there for everybody else.
-pub(crate) fn places(connections: usize) -> usize {
-    (connections / 2).max(1)
+/// The places of those who write such answers: half of the connections, so that the other half is always there for
+/// everybody else.
+pub(crate) struct Places {
+    all: Arc<Semaphore>,
+    /// How many one address can have.
+    each: usize,
+    by_address: Mutex<HashMap<Option<IpAddr>, Arc<Semaphore>>>,
+}
+
+/// A place, until it is dropped.
+struct Place {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+}
+
+impl Places {
+    /// The places where there are so many connections.
+    pub(crate) fn new(connections: usize) -> Self {
+        let all = (connections / 2).max(1);
+        Self { all: Arc::new(Semaphore::new(all)), each: all.div_ceil(2), by_address: Mutex::default() }
+    }
+
+    /// Waits for a place, but not for long.
+    async fn take(&self, address: Option<IpAddr>) -> Result<Place> {
+        let own = {
+            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody holds or waits for are known only here.
+            by_address.retain(|_, places| Arc::strong_count(places) > 1);
+            let own = by_address.entry(address).or_insert_with(|| Arc::new(Semaphore::new(self.each)));
+            Arc::clone(own)
+        };
+        let all = Arc::clone(&self.all);
+        let both = async move {
+            let own = own.acquire_owned().await.ok()?;
+            Some(Place { _own: own, _all: all.acquire_owned().await.ok()? })
+        };
+        match timeout(PLACE_WAIT, both).await {
+            Ok(Some(place)) => Ok(place),
+            _ => Err(Error::Busy(Some("too many long answers are being written".into()))),
+        }
+    }
 }
 
 /// A part of an answer. What ends without the last one is not whole.
@@ -61,6 +102,7 @@ pub(super) struct Sink {
     /// Whether anything has been sent.
     begun: Arc<AtomicBool>,
     patience: Duration,
+    begin: Instant,
     lost: Option<Lost>,
 }
 
@@ -78,6 +120,7 @@ impl Sink {
             pieces,
             begun: Arc::default(),
             patience: PATIENCE,
+            begin: Instant::now(),
             lost: None,
         }
     }
@@ -101,8 +144,9 @@ impl Write for Sink {
         let earned = Duration::from_secs(1).mul_f64(chunk.len() as f64 / f64::from(LEAST_RATE));
         self.begun.store(true, Ordering::Relaxed);
         let asked = Instant::now();
+        let patience = self.patience.min(LONGEST.saturating_sub(self.begin.elapsed()));
         let send = self.pieces.send(Piece::More(chunk.into()));
-        let (lost, kind) = match Handle::current().block_on(timeout(self.patience, send)) {
+        let (lost, kind) = match Handle::current().block_on(timeout(patience, send)) {
             Ok(Ok(())) => {
                 let left = self.patience.saturating_sub(asked.elapsed());
                 self.patience = PATIENCE.min(left + earned);
@@ -152,18 +196,16 @@ impl From<tidemark_store::Error> for Unfinished {
     }
 }
 
-/// A body that is written on one snapshot of the database, with what is known of it beforehand, such as the values of
-/// headers: `begin` answers that, and what writes the body. A failure before the first chunk is an answer of its own;
+/// A body for somebody at this address that is written on one snapshot of the database, with what is known of it
+/// beforehand, such as the values of headers: `begin` answers that, and what writes the body. A failure before the first chunk is an answer of its own;
 /// one after it breaks the body off, so that nobody takes a part for the whole.
-pub(super) async fn body<H, F, W>(app: &App, begin: F) -> Result<(H, Body)>
+pub(super) async fn body<H, F, W>(app: &App, address: Option<IpAddr>, begin: F) -> Result<(H, Body)>
 where
     H: Send + 'static,
     F: FnOnce(&mut Tx<'_>) -> Result<(H, W)> + Send + 'static,
     W: FnOnce(&mut Tx<'_>, &mut Sink) -> Result<()>,
 {
-    let Ok(Ok(place)) = timeout(PLACE_WAIT, Arc::clone(&app.streams).acquire_owned()).await else {
-        return Err(Error::Busy(Some("too many long answers are being written".into())));
-    };
+    let place = app.streams.take(address).await?;
     let (sender, mut pieces) = mpsc::channel(WAITING);
     let (known, head) = oneshot::channel();
     let mut sink = Sink::new(sender.clone());
@@ -275,7 +317,7 @@ mod tests {
         pieces.recv().await.unwrap();
         let (sink, error) = writing.await.unwrap();
         assert_eq!(error, None);
-        // 64 KiB are half a second's worth.
+        // 64 KiB are an eighth of a second's worth.
         let spent = PATIENCE - sink.patience;
         assert!(spent >= Duration::from_millis(250) && spent < Duration::from_secs(10), "{spent:?}");
     }
@@ -290,6 +332,21 @@ mod tests {
 
     #[test]
     fn half_of_the_connections_are_left_to_others() {
+        let places = |connections| Places::new(connections).all.available_permits();
         assert_eq!([1, 2, 4, 5, 16].map(places), [1, 1, 2, 2, 8]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_address_has_all_places() {
+        let places = Places::new(8);
+        let (greedy, other) = (Some("192.0.2.1".parse().unwrap()), Some("192.0.2.2".parse().unwrap()));
+        let first = places.take(greedy).await.unwrap();
+        let _second = places.take(greedy).await.unwrap();
+        assert!(matches!(places.take(greedy).await, Err(Error::Busy(_))));
+        let _third = places.take(other).await.unwrap();
+        drop(first);
+        let _fourth = places.take(greedy).await.unwrap();
+        assert_eq!(places.all.available_permits(), 1);
+        assert_eq!(places.by_address.lock().unwrap().len(), 2);
     }
 }

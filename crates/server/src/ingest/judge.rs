@@ -12,7 +12,7 @@ use tidemark_store::{
 
 use super::{
     resolve::Item,
-    sample::{Past, Wanted},
+    sample::{Past, Wanted, share},
 };
 use crate::http::error::Result;
 
@@ -32,6 +32,8 @@ struct Judge {
     model: ModelId,
     settings: Model,
     prepared: Prepared,
+    /// How many values a metric is held against at the most.
+    most: usize,
     judged: i64,
     alerts: i64,
 }
@@ -39,13 +41,13 @@ struct Judge {
 /// Judges the metrics and writes them down, with the alerts they raise.
 pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<()> {
     let metrics = attach(tx, place, items)?;
-    let mut judges = judges(tx, place)?;
+    let mut judges = judges(tx, place, metrics.len())?;
     let wanted = metrics
         .chunk_by(|(left, _), (right, _)| left.id == right.id)
         .filter_map(|chunk| {
             let (series, item) = &chunk[0];
             let judge = judges.get(&item.subject.measure)?;
-            Wanted::new(*series, &judge.settings, judge.prepared.most(), place.start_time)
+            Wanted::new(*series, &judge.settings, judge.most, place.start_time)
         })
         .collect();
     let past = Past::read(tx, place, wanted)?;
@@ -80,12 +82,14 @@ fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Ve
     Ok(metrics)
 }
 
-fn judges(tx: &mut Tx<'_>, place: &Place) -> Result<HashMap<MeasureId, Judge>> {
+fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<MeasureId, Judge>> {
     let active = threshold::active(tx, place.branch, place.testbed)?.into_iter();
     let judges = active.filter_map(|one| {
         let (model, settings) = one.model?;
         let prepared = Prepared::new(&settings);
-        Some((one.measure, Judge { threshold: one.id, model, settings, prepared, judged: 0, alerts: 0 }))
+        let most = share(prepared.most(), metrics);
+        let judge = Judge { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
+        Some((one.measure, judge))
     });
     Ok(judges.collect())
 }
@@ -96,13 +100,13 @@ fn judge(
     judges: &mut HashMap<MeasureId, Judge>,
     past: &Past,
 ) -> (Vec<Packed>, Vec<alert::New>) {
-    let (mut next, mut sample) = (0, Vec::new());
+    let (mut samples, mut sample) = (past.samples(), Vec::new());
     let mut packed = Vec::with_capacity(metrics.len());
     let mut alerts = Vec::new();
     let mut place = 0;
     for iterations in metrics.chunk_by(|(left, _), (right, _)| left.id == right.id) {
         let series = iterations[0].0.id;
-        past.sample(&mut next, series, &mut sample);
+        samples.pick(series, &mut sample);
         for (_, item) in iterations {
             let Subject { benchmark, variant, measure } = item.subject;
             let value = item.measured.value;
@@ -127,7 +131,7 @@ fn judge(
                 // The next iteration sees this one as the newest.
                 if iterations.len() > 1 {
                     sample.insert(0, value);
-                    sample.truncate(judge.prepared.most());
+                    sample.truncate(judge.most);
                 }
             }
             packed.push(metric);

@@ -1,14 +1,26 @@
 //! The values that a new metric is held against: what earlier reports have of its series, the newest first.
 
+use std::collections::HashMap;
+
 use tidemark_api::Timestamp;
-use tidemark_stats::{Model, Test};
+use tidemark_stats::{MAX_SAMPLE, Model, Test};
 use tidemark_store::{ReportId, Tx, series::Series, vector, version};
 
 use super::Place;
 use crate::http::error::Result;
 
 /// The most reports that are read in one go.
-const MANY: i64 = 1024;
+const MANY: usize = 128;
+/// The most values that the metrics of one report are held against, all together: a long report looks less far back, so
+/// that it does not keep others waiting.
+const MOST: usize = 1 << 24;
+/// What even the longest report looks at.
+const LEAST: usize = 64;
+
+/// How many values each of so many metrics is held against at the most, if its model asks for `most`.
+pub(super) fn share(most: usize, metrics: usize) -> usize {
+    most.min((MOST / metrics.max(1)).max(LEAST))
+}
 
 /// A series and how much of its past its model asks for.
 pub(super) struct Wanted {
@@ -33,53 +45,72 @@ impl Wanted {
 /// picked from it when its turn comes.
 pub(super) struct Past {
     wanted: Vec<Wanted>,
+    /// How many values of each have been found.
+    found: Vec<usize>,
+    layouts: Vec<Layout>,
     blocks: Vec<Block>,
-    /// The series of the last report that was read.
-    series: Vec<u8>,
+}
+
+/// Where reports with the same series have those that are wanted.
+struct Layout {
+    /// Which of the wanted ones, in order, and where their values begin and end in a row.
+    places: Vec<(usize, usize, usize)>,
+    /// Where the values of a row are in the vector of its report.
+    kept: Vec<usize>,
 }
 
 /// Neighboring reports with the same series, as most of a project have.
 struct Block {
-    /// Where the values of each wanted series begin in a row, and how many there are.
-    places: Vec<(usize, usize)>,
-    /// Where the values of a row are in the vector of its report.
-    kept: Vec<usize>,
+    layout: usize,
     /// When the run of each report began, the newest first.
     times: Vec<Timestamp>,
     /// A row for each report.
     values: Vec<f64>,
 }
 
+/// The layouts of the reports that were read last, by their series.
+#[derive(Default)]
+struct Recent {
+    layouts: HashMap<Vec<u8>, usize>,
+    series: Vec<u8>,
+}
+
 impl Past {
     /// Reads the past of series, which are in order, from the reports before this one: those on the same history and
-    /// testbed whose runs began no later.
+    /// testbed whose runs began no later, and no more of them than a sample can have values.
     pub(super) fn read(tx: &mut Tx<'_>, place: &Place, wanted: Vec<Wanted>) -> Result<Self> {
         let most = wanted.iter().map(|one| one.most).max().unwrap_or_default();
-        let mut past = Self { wanted, blocks: Vec::new(), series: Vec::new() };
+        let found = vec![0; wanted.len()];
+        let mut past = Self { wanted, found, layouts: Vec::new(), blocks: Vec::new() };
         if past.open(place.report).is_none() {
             return Ok(past);
         }
+        let mut left = MAX_SAMPLE;
         for stretch in version::history(tx, place.head)? {
-            let Some((since, from)) = past.open(place.report) else { break };
-            let mut earlier = vector::Earlier {
-                testbed: place.testbed,
-                spec: None,
-                from,
-                until: place.start_time,
-                since,
-                before: place.report,
-                offset: 0,
-                limit: i64::try_from(most).unwrap_or(MANY).clamp(1, MANY),
-            };
-            loop {
-                let found = vector::earlier(tx, &stretch, &earlier, |start_time, series, values| {
-                    past.take(start_time, series, values);
+            let mut after = None;
+            let mut many = most.clamp(1, MANY);
+            while let Some((since, from)) = past.open(place.report).filter(|_| left > 0) {
+                let limit = many.min(left);
+                let earlier = vector::Earlier {
+                    testbed: place.testbed,
+                    spec: None,
+                    from,
+                    until: place.start_time,
+                    since,
+                    before: place.report,
+                    after,
+                    limit: i64::try_from(limit).unwrap_or(i64::MAX),
+                };
+                // What has been found is not looked for any more in the next ones.
+                let mut recent = Recent::default();
+                after = vector::earlier(tx, &stretch, &earlier, |start_time, series, values| {
+                    left = left.saturating_sub(1);
+                    past.take(&mut recent, start_time, series, values);
                 })?;
-                if found < earlier.limit || past.open(place.report).is_none() {
+                if after.is_none() {
                     break;
                 }
-                earlier.offset += found;
-                earlier.limit = (earlier.limit * 2).min(MANY);
+                many = (many * 2).min(MANY);
             }
         }
         Ok(past)
@@ -88,66 +119,114 @@ impl Past {
     /// How far back to look for the series that have less than they need, if there are any. Nothing can be known of a
     /// series that begins with this report.
     fn open(&self, report: ReportId) -> Option<(ReportId, Timestamp)> {
-        let open = self.wanted.iter().enumerate().filter(|(at, one)| {
-            let found = |block: &Block| {
-                block.places[*at].1 * block.times.iter().filter(|time| **time >= one.from).count()
-            };
-            one.since < report && self.blocks.iter().map(found).sum::<usize>() < one.most
-        });
-        open.map(|(_, one)| (one.since, one.from))
+        let open = self.wanted.iter().zip(&self.found);
+        open.filter(|(one, found)| one.since < report && **found < one.most)
+            .map(|(one, _)| (one.since, one.from))
             .reduce(|left, right| (left.0.min(right.0), left.1.min(right.1)))
     }
 
     /// Takes from one report what is wanted.
-    fn take(&mut self, start_time: Timestamp, series: &[u8], values: &[u8]) {
-        if self.blocks.is_empty() || self.series != series {
-            self.series.clear();
-            self.series.extend_from_slice(series);
-            self.blocks.push(Block::new(&self.wanted, series));
+    fn take(&mut self, recent: &mut Recent, start_time: Timestamp, series: &[u8], values: &[u8]) {
+        let known = if recent.series == series { self.blocks.last().map(|block| block.layout) } else { None };
+        let layout = known.or_else(|| recent.layouts.get(series).copied()).unwrap_or_else(|| {
+            self.layouts.push(Layout::new(&self.wanted, &self.found, series));
+            recent.layouts.insert(series.to_vec(), self.layouts.len() - 1);
+            self.layouts.len() - 1
+        });
+        if known.is_none() {
+            recent.series.clear();
+            recent.series.extend_from_slice(series);
+            self.blocks.push(Block { layout, times: Vec::new(), values: Vec::new() });
         }
-        let Some(block) = self.blocks.last_mut() else { return };
+        let (layout, Some(block)) = (&self.layouts[layout], self.blocks.last_mut()) else { return };
         block.times.push(start_time);
         let values = vector::values(values);
         // A vector that is shorter than its series would be damaged; what it lacks is no number.
         let value = |place: &usize| values.get(*place).map_or(f64::NAN, |bytes| f64::from_le_bytes(*bytes));
-        block.values.extend(block.kept.iter().map(value));
+        block.values.extend(layout.kept.iter().map(value));
+        for (at, first, end) in &layout.places {
+            if start_time >= self.wanted[*at].from {
+                self.found[*at] += end - first;
+            }
+        }
     }
 
-    /// The sample of a series, the newest value first. The series are asked for in order; it is empty for one that is
-    /// not wanted.
-    pub(super) fn sample(&self, next: &mut usize, series: u32, sample: &mut Vec<f64>) {
+    /// Begins to pick samples, which is done in the order of the series.
+    pub(super) fn samples(&self) -> Samples<'_> {
+        Samples { past: self, next: 0, cursors: vec![0; self.layouts.len()] }
+    }
+}
+
+/// Picks the samples of one series after the other.
+pub(super) struct Samples<'a> {
+    past: &'a Past,
+    /// The next of the wanted series.
+    next: usize,
+    /// How far each layout has been walked.
+    cursors: Vec<usize>,
+}
+
+impl Samples<'_> {
+    /// The sample of a series, the newest value first; it is empty for one that is not wanted.
+    pub(super) fn pick(&mut self, series: u32, sample: &mut Vec<f64>) {
         sample.clear();
-        let Some(wanted) = self.wanted.get(*next).filter(|wanted| wanted.series == series) else { return };
-        for block in &self.blocks {
-            let (first, count) = block.places[*next];
-            if count == 0 {
-                continue;
+        let Some(wanted) = self.past.wanted.get(self.next).filter(|wanted| wanted.series == series) else {
+            return;
+        };
+        for (layout, cursor) in self.past.layouts.iter().zip(&mut self.cursors) {
+            while layout.places.get(*cursor).is_some_and(|(at, ..)| *at < self.next) {
+                *cursor += 1;
             }
-            for (time, row) in block.times.iter().zip(block.values.chunks_exact(block.kept.len())) {
+        }
+        for block in &self.past.blocks {
+            let layout = &self.past.layouts[block.layout];
+            let place = layout.places.get(self.cursors[block.layout]);
+            let Some((_, first, end)) = place.filter(|(at, ..)| *at == self.next) else { continue };
+            for (time, row) in block.times.iter().zip(block.values.chunks_exact(layout.kept.len())) {
                 if *time >= wanted.from {
                     // Backward, since of a report's iterations the last is the newest.
-                    sample.extend(row[first..first + count].iter().rev());
+                    sample.extend(row[*first..*end].iter().rev());
                 }
             }
         }
         sample.truncate(wanted.most);
-        *next += 1;
+        self.next += 1;
     }
 }
 
-impl Block {
-    /// Finds the wanted series among those of a report; both are in order.
-    fn new(wanted: &[Wanted], series: &[u8]) -> Self {
-        let (mut places, mut kept) = (Vec::with_capacity(wanted.len()), Vec::with_capacity(wanted.len()));
-        let mut series = vector::series(series).enumerate().peekable();
-        for one in wanted {
-            while series.next_if(|(_, series)| *series < one.series).is_some() {}
-            let first = kept.len();
-            while let Some((place, _)) = series.next_if(|(_, series)| *series == one.series) {
-                kept.push(place);
+impl Layout {
+    /// Finds those of the wanted series that need more among those of a report; both are in order.
+    fn new(wanted: &[Wanted], found: &[usize], series: &[u8]) -> Self {
+        let (mut places, mut kept) = (Vec::new(), Vec::new());
+        let mut wanted = wanted
+            .iter()
+            .zip(found)
+            .enumerate()
+            .filter(|(_, (one, found))| **found < one.most)
+            .map(|(at, (one, _))| (at, one.series))
+            .peekable();
+        for (place, series) in vector::series(series).enumerate() {
+            while wanted.next_if(|(_, wanted)| *wanted < series).is_some() {}
+            let Some((at, _)) = wanted.peek().filter(|(_, wanted)| *wanted == series) else { continue };
+            match places.last_mut() {
+                Some((last, _, end)) if last == at => *end += 1,
+                _ => places.push((*at, kept.len(), kept.len() + 1)),
             }
-            places.push((first, kept.len() - first));
+            kept.push(place);
         }
-        Self { places, kept, times: Vec::new(), values: Vec::new() }
+        Self { places, kept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_report_looks_less_far_back() {
+        assert_eq!(share(MAX_SAMPLE, 2_000), MAX_SAMPLE);
+        assert_eq!(share(MAX_SAMPLE, 120_000), 139);
+        assert_eq!(share(MAX_SAMPLE, 10_000_000), LEAST);
+        assert_eq!(share(30, 10_000_000), 30, "as the model says");
     }
 }

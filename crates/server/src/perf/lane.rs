@@ -7,7 +7,7 @@ use std::{
 
 use tidemark_api::Timestamp;
 use tidemark_store::{
-    HeadId, SpecId, TestbedId, Tx, metric,
+    HeadId, SpecId, TestbedId, Tx, VersionId,
     report::{self, Placed},
     version::{self, Stretch},
 };
@@ -44,10 +44,13 @@ impl Lanes {
         end_time: Option<Timestamp>,
     ) -> Result<Self> {
         let histories = version::histories(tx, heads)?;
-        let sources: HashSet<i64> = histories.values().flatten().map(|stretch| stretch.head.get()).collect();
+        let inherited =
+            || histories.values().flatten().filter(|stretch| !heads.contains(&stretch.head.get()));
+        let sources: HashSet<i64> = inherited().map(|stretch| stretch.head.get()).collect();
         let sources: Vec<i64> = sources.into_iter().collect();
+        let last = inherited().map(|stretch| stretch.last).max().unwrap_or(VersionId::from(0));
         let mut reports: HashMap<_, Vec<Arc<Placed>>> = HashMap::new();
-        for report in report::placed(tx, &sources, testbeds, start_time, end_time)? {
+        for report in report::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
             reports.entry((report.head, report.testbed)).or_default().push(Arc::new(report));
         }
         Ok(Self { histories, reports, last: None })
@@ -75,22 +78,4 @@ impl Lanes {
         self.last = Some((key, Arc::clone(&lane)));
         lane
     }
-}
-
-/// Which of these series have no metric in a lane. The newest reports are asked first, and mostly know of all.
-pub(super) fn missing(tx: &mut Tx<'_>, lane: &Lane, mut missing: HashSet<u32>) -> Result<HashSet<u32>> {
-    let mut rest = &lane[..];
-    let mut some = 1;
-    while !missing.is_empty() && !rest.is_empty() {
-        let (older, newest) = rest.split_at(rest.len().saturating_sub(some));
-        let reports: Vec<i64> = newest.iter().map(|report| report.id.get()).collect();
-        let wanted: Vec<u32> = missing.iter().copied().collect();
-        metric::of_series(tx, &reports, &wanted, |_, _, metric| {
-            missing.remove(&metric.series);
-            Ok(())
-        })?;
-        rest = older;
-        some *= 16;
-    }
-    Ok(missing)
 }

@@ -216,7 +216,7 @@ both! {
 
     async fn a_sample_is_long_where_nothing_limits_it(server: TestServer) {
         let lab = Lab::open(server).await;
-        // More reports than are read in one go, and iterations in each.
+        // Iterations in each report.
         for number in 0..70_i32 {
             let value = f64::from(number);
             lab.report(json!([bench(value), bench(value + 100.0)]), json!({})).await.expect(201);
@@ -224,6 +224,22 @@ both! {
         assert_eq!(baseline(&lab.value(0.0, mean(json!({}))).await), Some(84.5));
         let report = lab.value(0.0, mean(json!({ "max_sample_size": 4 }))).await;
         assert_eq!(baseline(&report), Some((0.0 + 169.0 + 69.0 + 168.0) / 4.0), "the newest first, within a report too");
+    }
+
+    async fn a_sample_is_found_behind_reports_that_lack_it(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let other = || json!({ "other": { "latency": { "value": 1.0 } } }).to_string();
+        // Many more reports than are read in one go, of two suites that take turns.
+        for value in [1.0, 2.0, 3.0, 4.0] {
+            lab.value(value, json!({})).await;
+            for _ in 0..10 {
+                lab.report(json!([other()]), json!({})).await.expect(201);
+            }
+        }
+        assert_eq!(baseline(&lab.value(9.0, mean(json!({ "max_sample_size": 3 }))).await), Some(3.0));
+        assert_eq!(baseline(&lab.value(9.0, mean(json!({}))).await), Some(19.0 / 5.0));
+        let both = lab.report(json!([bench(9.0), other()]), mean(json!({ "max_sample_size": 2 }))).await;
+        both.expect(201);
     }
 
     async fn a_window_ends_where_the_report_begins(server: TestServer) {

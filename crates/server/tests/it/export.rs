@@ -87,9 +87,9 @@ impl Lab {
         let report = format!(
             "with recursive number (n) as (select 1 union all select n + 1 from number where n < {copies})
              insert into report (uuid, project_id, branch_id, head_id, version_id, testbed_id, adapter, start_time,
-                                 end_time, counts, metrics, created)
+                                 end_time, counts, iterations, metrics, created)
              select {uuid}, project_id, branch_id, head_id, version_id, testbed_id, adapter, start_time, end_time, counts,
-                    metrics, created from number cross join report"
+                    iterations, metrics, created from number cross join report"
         );
         self.sql(&report, Vec::new()).await;
         let metric = "insert into metric (bucket, report_id, first, body)

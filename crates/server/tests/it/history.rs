@@ -196,6 +196,12 @@ both! {
         }
         assert_eq!(starts, [json!(1), Value::Null, json!(2), json!(4), json!(2)]);
 
+        // What it started from is gone, and that is no reason to start anew.
+        let head = async || lab.get("branches/at").await.body["head"]["uuid"].clone();
+        let before = head().await;
+        lab.remove(&lab.on("at", 1.0, None, json!({ "branch": "main" })).await).await;
+        assert_eq!(head().await, before);
+
         // The next ones go on without a gap.
         for (branch, wanted) in [("main", 3), ("early", 4), ("at", 4), ("late", 5), ("grandchild", 6), ("short", 4)] {
             assert_eq!(number(&lab.on(branch, 1.0, None, Value::Null).await), wanted, "{branch}");

@@ -317,7 +317,8 @@ impl Project {
         let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
         let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
-        let report = report::view(tx, &found.project, report).unwrap();
+        let report = report::summary(tx, &found.project, report).unwrap();
+        let report = report::complete(tx, report).unwrap();
         Self {
             uuid: found.project.uuid.uuid(),
             key,
