@@ -3,15 +3,18 @@ import { defineConfig } from "@playwright/test";
 const desktop = { viewport: { width: 1280, height: 800 } };
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-// `cargo xtask test` starts the server; TIDEMARK_CONSOLE_URL says where it is, TIDEMARK_CONSOLE_DATA where its mail is.
+// `cargo xtask console test` starts the server; TIDEMARK_CONSOLE_URL says where it is, TIDEMARK_CONSOLE_DATA where its mail is.
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
   reporter: process.env.CI ? "line" : "list",
-  // One server for all: the tests follow each other.
-  workers: 1,
+  // One server for all: what a test changes, it has made itself.
+  workers: 2,
+  // Of a machine that has other things to do.
+  expect: { timeout: 15_000 },
   forbidOnly: true,
-  timeout: 60_000,
+  timeout: 180_000,
+  retries: 1,
   use: {
     baseURL: process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610",
     screenshot: "only-on-failure",
@@ -24,6 +27,9 @@ export default defineConfig({
   projects: [
     { name: "first", testMatch: "first.spec.ts", use: desktop },
     { name: "desktop", testIgnore: "first.spec.ts", dependencies: ["first"], use: desktop },
-    { name: "phone", testIgnore: "first.spec.ts", dependencies: ["first"], use: phone },
+    // Every page is walked on a phone, too; beyond that, what is drawn or laid out in another way there.
+    { name: "phone", testMatch: /(alert|branch|compare|home|palette|perf|report|threshold|walk)\.spec\.ts/, dependencies: ["first"], use: phone },
+    // For the manual, on a server of its own.
+    { name: "pictures", testMatch: "pictures.ts", use: desktop },
   ],
 });

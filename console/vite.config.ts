@@ -14,8 +14,14 @@ export default defineConfig({
     rolldownOptions: {
       checks: { bundlerTimings: false, pluginTimings: false },
       output: {
-        // What every page starts with comes in one file; left alone it would be a dozen.
-        codeSplitting: { groups: [{ name: "base", test: /node_modules\/(solid-js|@solidjs)\/|src\/(ui|[\w]+\.tsx?$)/, tags: ["$initial"] }] },
+        // What every page starts with comes in one file, and so do the plots; left alone it would be a dozen.
+        codeSplitting: {
+          groups: [
+            { name: "base", test: /node_modules\/(solid-js|@solidjs)\/|src\/(ui|[\w]+\.tsx?$)/, tags: ["$initial"] },
+            { name: "ui", test: /src\/(ui\/|choices)/ },
+            { name: "plot", test: /src\/plot\/(?!worker)|node_modules\/uplot\// },
+          ],
+        },
       },
     },
   },

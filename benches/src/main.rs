@@ -5,6 +5,7 @@ mod cli;
 mod list;
 mod load;
 mod picture;
+mod registry;
 mod report;
 mod server;
 
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
 
 fn measure() -> Result {
     let part = env::args().nth(1);
+    if part.as_deref() == Some(registry::PLAIN) {
+        return registry::serve_plain();
+    }
     let wants = |name: &str| part.as_deref().is_none_or(|part| part == name);
     let program = env::current_exe()?.with_file_name("tidemark");
     let postgres = env::var("TIDEMARK_TEST_POSTGRES").map_err(
@@ -62,6 +66,10 @@ fn measure() -> Result {
     }
     if wants("cli") {
         cli::measure(&program)?;
+        println!();
+    }
+    if wants("registry") {
+        registry::measure(&program)?;
     }
     Ok(())
 }

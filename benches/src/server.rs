@@ -89,11 +89,22 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server, and tells how long it took until it was ready.
     pub(crate) fn start(program: &Path, data: TempDir, database: Option<String>) -> Result<(Self, Duration)> {
+        Self::start_with(program, data, database, &[])
+    }
+
+    /// The same with settings, as variables of the environment.
+    pub(crate) fn start_with(
+        program: &Path,
+        data: TempDir,
+        database: Option<String>,
+        settings: &[(&str, &str)],
+    ) -> Result<(Self, Duration)> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let mut command = Command::new(program);
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEMARK_")) {
             command.env_remove(name);
         }
+        command.envs(settings.iter().copied());
         command.args(["serve", "--bind", &address.to_string(), "--data-dir"]).arg(data.path());
         if let Some(database) = database {
             command.args(["--database", &database]);
@@ -127,11 +138,19 @@ impl Server {
 
     /// How much of the machine's memory the server holds.
     pub(crate) fn memory_kib(&self) -> Result<u64> {
+        self.status("VmRSS:")
+    }
+
+    /// The most that it ever held.
+    pub(crate) fn peak_memory_kib(&self) -> Result<u64> {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))
             .map_err(|_| "memory can be measured on Linux only")?;
-        let line =
-            status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in the status")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        Ok(line.ok_or_else(|| format!("no {name} in the status"))?.trim().trim_end_matches(" kB").parse()?)
     }
 
     /// Signs Ada up and in, and answers a key of hers: a session ends where the server's own address changes.

@@ -71,26 +71,27 @@ export function FilterPicker(props: { kind: Kind }): JSX.Element {
   );
 }
 
-/** Two days between which something happened, as milliseconds in the address. */
-export function DateRange(): JSX.Element {
+/** Two days between which something happened, as milliseconds in the address, where the names can begin with a word. */
+export function DateRange(props: { of?: string }): JSX.Element {
   const [params, setParams] = useSearchParams();
-  const day = (name: string) => {
-    const time = Number(params[name]);
-    if (!params[name] || !Number.isFinite(time)) return "";
+  const name = (end: "start_time" | "end_time" | "page") => `${props.of ?? ""}${end}`;
+  const day = (end: "start_time" | "end_time") => {
+    const time = Number(params[name(end)]);
+    if (!params[name(end)] || !Number.isFinite(time)) return "";
     const date = new Date(time);
     const two = (number: number) => String(number).padStart(2, "0");
     return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   };
-  const set = (name: string, text: string, end: boolean) => {
+  const set = (end: "start_time" | "end_time", text: string) => {
     // In the reader's zone; the last day counts to its end.
-    const time = text ? new Date(`${text}T${end ? "23:59:59.999" : "00:00"}`).getTime() : NaN;
-    setParams({ page: undefined, [name]: Number.isFinite(time) ? String(time) : undefined }, { replace: true, scroll: false });
+    const time = text ? new Date(`${text}T${end === "end_time" ? "23:59:59.999" : "00:00"}`).getTime() : NaN;
+    setParams({ [name("page")]: undefined, [name(end)]: Number.isFinite(time) ? String(time) : undefined }, { replace: true, scroll: false });
   };
   return (
     <div class="dates" role="group" aria-label="Between two days">
-      <input type="date" aria-label="From" value={day("start_time")} max={day("end_time") || undefined} onChange={(event) => set("start_time", event.currentTarget.value, false)} />
+      <input type="date" aria-label="From" value={day("start_time")} max={day("end_time") || undefined} onChange={(event) => set("start_time", event.currentTarget.value)} />
       <span class="muted" aria-hidden="true">–</span>
-      <input type="date" aria-label="To" value={day("end_time")} min={day("start_time") || undefined} onChange={(event) => set("end_time", event.currentTarget.value, true)} />
+      <input type="date" aria-label="To" value={day("end_time")} min={day("start_time") || undefined} onChange={(event) => set("end_time", event.currentTarget.value)} />
     </div>
   );
 }

@@ -76,7 +76,6 @@ test("a benchmark is made, renamed, archived and deleted", async ({ page }, { pr
 });
 
 test("the keys are listed and lead to their pages", async ({ page }, { project }) => {
-  test.skip(project.name === "phone", "a phone has no keyboard");
   const slug = await lab(page, `Keys-${project.name}`);
   await page.goto(`/console/projects/${slug}/benchmarks`);
   await expect(page.getByRole("heading", { name: "No benchmarks yet" })).toBeVisible();

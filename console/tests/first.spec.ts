@@ -1,6 +1,6 @@
 // Runs before all others: the account it makes administers the server.
 
-import { accessible, ADMIN, expect, fits, mailedToken, test } from "./support";
+import { accessible, ADMIN, ADMIN_SESSION, expect, fits, mailedToken, test } from "./support";
 
 test("the first visitor is led from an empty server to the first report", async ({ page }) => {
   const setup = (await (await page.request.get("/v0/server/setup")).json()) as { accounts: string };
@@ -35,4 +35,5 @@ test("the first visitor is led from an empty server to the first report", async 
   await fits(page);
   await page.getByRole("link", { name: "Go to the project" }).click();
   await expect(page).toHaveURL(`/console/projects/${slug}/plots`);
+  await page.context().storageState({ path: ADMIN_SESSION });
 });

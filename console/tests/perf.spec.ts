@@ -172,6 +172,34 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
 });
 
+test("an old link shows the same, down to its tabs", async ({ page }, { project }) => {
+  const slug = await lab(page, `Links-${project.name}`, 8);
+  const { request } = page.context();
+  const reports = (await (await request.get(`/v0/projects/${slug}/reports?per_page=8`)).json()) as { uuid: string; branch: { uuid: string }; testbed: { uuid: string } }[];
+  const [newest] = reports;
+  const ids = async (kind: string) => ((await (await request.get(`/v0/projects/${slug}/${kind}`)).json()) as { uuid: string }[]).map(({ uuid }) => uuid).join(",");
+  const link = new URLSearchParams({
+    branches: newest?.branch.uuid ?? "", heads: "", testbeds: newest?.testbed.uuid ?? "", specs: "", benchmarks: await ids("benchmarks"), measures: (await ids("measures")).split(",")[0] ?? "",
+    range: "version", key: "false", tab: "reports", report: reports[1]?.uuid ?? "", reports_per_page: "4", reports_page: "2", benchmarks_search: "json", benchmarks_page: "1",
+  });
+  await page.goto(`/console/projects/${slug}/perf?${link}`);
+  await expect(plot(page)).toHaveAccessibleName(/4 lines/);
+  await expect(page.getByRole("button", { name: "Version", exact: true })).toHaveAttribute("aria-pressed", "true");
+  // The four of the page, and the open one, which is on another.
+  const panel = page.getByRole("tabpanel");
+  await expect(panel.getByRole("button", { name: "Plot" })).toHaveCount(5);
+  await expect(panel.getByText("4 benchmarks, 2 measures")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await panel.getByRole("button", { name: "Newer" }).click();
+  await expect(panel.getByRole("button", { name: "Plot" })).toHaveCount(4);
+  await page.getByRole("tab", { name: /^Benchmarks/ }).click();
+  await expect(page.getByLabel("Search benchmarks")).toHaveValue("json");
+  await page.getByLabel("Search benchmarks").fill("toml");
+  await expect(page).toHaveURL(/benchmarks_search=toml/);
+  await expect(page).toHaveURL(new RegExp(`report=${reports[1]?.uuid}`));
+});
+
 test("a plot is pinned, changed, shared and downloaded", async ({ page }, { project }) => {
   const slug = await lab(page, `Pin-${project.name}`, 6);
   await page.goto(`/console/projects/${slug}/perf`);
@@ -183,6 +211,7 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
   await expect(page.getByRole("heading", { name: "All of the lab" })).toBeVisible();
   await expect(page).toHaveURL(/plot=[\w-]{36}/);
   await page.getByRole("button", { name: "Log" }).click();
+  await expect(page).toHaveURL(/y_axis=log/);
   await page.getByRole("button", { name: "Update pin" }).click();
   await page.getByLabel("Title").fill("The lab");
   await page.getByRole("button", { name: "Update the plot" }).click();

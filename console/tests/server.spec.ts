@@ -1,4 +1,4 @@
-import { accessible, ADMIN, expect, fits, signIn, test } from "./support";
+import { accessible, asAdmin, expect, fits, signIn, test } from "./support";
 
 test("whoever is no administrator is told so", async ({ page }, info) => {
   await signIn(page, "Nobody", `nobody-${info.project.name}@example.org`);
@@ -8,21 +8,15 @@ test("whoever is no administrator is told so", async ({ page }, info) => {
 });
 
 test("an administrator sees the numbers, the configuration and what happened", async ({ page }) => {
-  await signIn(page, "Ada Lovelace", ADMIN);
+  await asAdmin(page);
   await page.goto("/console/server");
   await expect(page.getByRole("heading", { name: "Administrators" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Metrics for Prometheus" })).toHaveAttribute("href", "/metrics");
-  await accessible(page);
-  await fits(page);
   await page.goto("/console/server/config");
   await expect(page.getByRole("heading", { name: "security" })).toBeVisible();
   await expect(page.getByText("****").first()).toBeVisible();
-  await accessible(page);
-  await fits(page);
   await page.goto("/console/server/audit");
   await expect(page.getByText("session: open").first()).toBeVisible();
-  await accessible(page);
-  await fits(page);
 });
 
 test("an administrator locks and unlocks an account, and makes a backup", async ({ page, browser }, info) => {
@@ -30,7 +24,7 @@ test("an administrator locks and unlocks an account, and makes a backup", async 
   const other = await browser.newPage();
   await signIn(other, name, `lockable-${info.project.name}@example.org`);
   await other.close();
-  await signIn(page, "Ada Lovelace", ADMIN);
+  await asAdmin(page);
   await page.goto("/console/server/users");
   await page.getByRole("searchbox").fill(name);
   await page.getByRole("link", { name }).click();
@@ -45,8 +39,6 @@ test("an administrator locks and unlocks an account, and makes a backup", async 
   await page.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
   await expect(page.getByText("locked", { exact: true })).toBeHidden();
   await page.goto("/console/server/backup");
-  await accessible(page);
-  await fits(page);
   await page.getByRole("button", { name: "Make a backup" }).click();
   await expect(page.getByRole("heading", { name: "Made just now" })).toBeVisible();
 });

@@ -1,8 +1,8 @@
 // What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
 // rules of accessibility.
 
-import AxeBuilder from "@axe-core/playwright";
-import { expect, test as base, type APIRequestContext, type Page } from "@playwright/test";
+import { expect, test as base, type APIRequestContext, type BrowserContext, type Page } from "@playwright/test";
+import axe from "axe-core";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,6 +10,8 @@ import { join } from "node:path";
 export const ADMIN = "admin@example.org";
 
 const DATA = process.env.TIDEMARK_CONSOLE_DATA ?? "";
+/** Its session, which goes with the server. */
+export const ADMIN_SESSION = join(DATA, "admin-session.json");
 
 /** A test whose page must not complain: no error, no warning, no broken rule of the content policy. */
 export const test = base.extend<{ complaints: string[] }>({
@@ -63,6 +65,12 @@ export async function signIn(page: Page, name: string, email: string): Promise<s
   return token;
 }
 
+/** Takes over the session of the administrator: two tests at once would spend each other's links. */
+export async function asAdmin(page: Page): Promise<void> {
+  const { cookies } = JSON.parse(readFileSync(ADMIN_SESSION, "utf8")) as Awaited<ReturnType<BrowserContext["storageState"]>>;
+  await page.context().addCookies(cookies);
+}
+
 /** Makes something by the API as whoever is signed in, and answers it. */
 export async function make<T>(request: APIRequestContext, path: string, body: object): Promise<T> {
   const answer = await request.post(path, { data: body, headers: HEADERS });
@@ -70,11 +78,34 @@ export async function make<T>(request: APIRequestContext, path: string, body: ob
   return (await answer.json()) as T;
 }
 
-/** Holds the page against the rules of accessibility. */
+/** Waits until everything is there that one sees; what is below the edge may come only when one scrolls there. */
+export async function settled(page: Page): Promise<void> {
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  const waiting = () =>
+    page.evaluate(() => [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter((part) => part.getBoundingClientRect().top < innerHeight).length);
+  await expect.poll(waiting, { timeout: 20_000 }).toBe(0);
+}
+
+/** Holds the page against the rules of accessibility. On a phone, the walk through all pages does that once. */
 export async function accessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+  if (test.info().project.name !== "phone") await audit(page);
+}
+
+/** Holds the page against all rules, or against some of them. */
+export async function audit(page: Page, ...rules: string[]): Promise<void> {
+  // By hand: the package for it opens a page for each time.
+  await page.evaluate(`window.axe ?? (() => { ${axe.source} })()`);
+  const found = await page.evaluate(async (rules) => {
+    const { axe } = window as unknown as { axe: typeof import("axe-core") };
+    const { violations } = await axe.run(document, { resultTypes: ["violations"], ...(rules.length ? { runOnly: rules } : {}) });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+  }, rules);
   expect(found).toEqual([]);
+}
+
+/** Takes back what a message tells of; one of before may still be there. */
+export async function undo(page: Page, message: string): Promise<void> {
+  await page.getByText(message, { exact: true }).locator("..").getByRole("button", { name: "Undo" }).click();
 }
 
 /** Nothing may be wider than the screen. */

@@ -1,5 +1,5 @@
 import { history, lab } from "./seed";
-import { accessible, expect, fits, make, test } from "./support";
+import { accessible, expect, fits, make, test, undo } from "./support";
 
 test("a threshold is tried on the history, made, changed and deleted", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Thresholds-${project.name}`);
@@ -37,9 +37,9 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
   await expect(page.getByText("This model is no longer in force")).toBeVisible();
   await page.getByRole("link", { name: "Show the threshold as it is now" }).click();
   await page.getByRole("button", { name: "Remove the model" }).click();
-  await expect(page.getByText("no model")).toBeVisible();
-  await page.getByRole("button", { name: "Undo" }).click();
-  await expect(page.getByText("no model")).toBeHidden();
+  await expect(page.getByText("no model", { exact: true })).toBeVisible();
+  await undo(page, "The model was removed: nothing is judged for now.");
+  await expect(page.getByText("no model", { exact: true })).toBeHidden();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByRole("heading", { name: "Thresholds" })).toBeVisible();

@@ -23,6 +23,8 @@ pub(crate) enum Part {
     Picture,
     /// The command line.
     Cli,
+    /// A large blob through the container registry; `TIDEMARK_BENCH_BLOB` tells its size in MiB.
+    Registry,
 }
 
 /// Build the optimized server and measure it, or a part of it, on both engines.

@@ -1,4 +1,4 @@
-//! The web console: building it for the binary, and walking its pages in a browser.
+//! `cargo xtask console`: building it for the binary, and everything that is done with it in a browser.
 
 use std::{
     fs,
@@ -6,6 +6,8 @@ use std::{
     process::Command,
     time::Duration,
 };
+
+use clap::ValueEnum;
 
 use crate::{
     Result, server, service,
@@ -19,7 +21,32 @@ const NODE: u32 = 20;
 const CHROMIUM: &str = "TIDEMARK_TEST_CHROMIUM";
 
 /// How long the browser may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(40 * 60);
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// What can be done with the console.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Part {
+    /// Build it.
+    Build,
+    /// Check it, and walk its pages in a browser.
+    Test,
+    /// Take the pictures of the manual anew.
+    Pictures,
+    /// Measure how smooth half a million points are.
+    Smooth,
+}
+
+/// Do one of them.
+pub(crate) fn run(part: Part) -> Result {
+    match part {
+        Part::Build => build(),
+        Part::Test => check().and_then(|()| browse()),
+        Part::Pictures => build().and_then(|()| on_demo("Taking pictures of the console.", "pictures")),
+        Part::Smooth => {
+            build().and_then(|()| on_demo("Panning and zooming half a million points.", "smooth"))
+        }
+    }
+}
 
 /// Build `console/dist`, from where it goes into the binary.
 pub(crate) fn build() -> Result {
@@ -43,6 +70,11 @@ pub(crate) fn check() -> Result {
 
 /// Walk the pages of a fresh server with the demo project in a browser.
 pub(crate) fn browse() -> Result {
+    on_demo("Walking the pages of the console in Chromium.", "browser")
+}
+
+/// Run a script of the console with a browser, on a fresh server with the demo project.
+fn on_demo(what: &str, script: &str) -> Result {
     let chromium = chromium()?;
     // As the conformance run does it, and for the same reason.
     tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
@@ -55,10 +87,10 @@ pub(crate) fn browse() -> Result {
         Command::new(tools::target()?.join("debug/tidemark")).args(["demo", "--data-dir"]).arg(&data),
     )?;
     let _server = server::start(&config, &data, &address, &log)?;
-    say("Walking the pages of the console in Chromium.");
+    say(what);
     tools::run_within(
         LIMIT,
-        npm(&["run", "--silent", "browser"])?
+        npm(&["run", "--silent", script])?
             .env("TIDEMARK_CONSOLE_URL", format!("http://{address}"))
             .env("TIDEMARK_CONSOLE_DATA", &data)
             .env(CHROMIUM, chromium),

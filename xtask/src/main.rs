@@ -9,6 +9,7 @@ mod console;
 mod openapi;
 mod postgres;
 mod run;
+mod s3;
 mod server;
 mod service;
 mod test;
@@ -35,11 +36,11 @@ enum Chore {
         /// Run only the Rust tests whose name contains one of these words.
         filters: Vec<String>,
     },
-    /// Build the console, or test it in a browser.
+    /// Build the console, test it, take its pictures, or measure it.
     Console {
-        /// Only say whether its types fit, run its tests, and walk its pages in a browser.
-        #[arg(long)]
-        test: bool,
+        /// What to do.
+        #[arg(default_value = "build")]
+        part: console::Part,
     },
     /// Run schemathesis against a live server: does it keep what its API description promises?
     Conformance,
@@ -60,8 +61,7 @@ fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Run { arguments } => run::serve(&arguments),
         Chore::Test { filters } => test::all(&filters),
-        Chore::Console { test: false } => console::build(),
-        Chore::Console { test: true } => console::check().and_then(|()| console::browse()),
+        Chore::Console { part } => console::run(part),
         Chore::Conformance => conformance::check(),
         Chore::Openapi { check: false } => openapi::write(),
         Chore::Openapi { check: true } => openapi::check(),

@@ -3,12 +3,15 @@
 use std::{env, ffi::OsString};
 
 use crate::{
-    Result, conformance, console, postgres,
+    Result, conformance, console, postgres, s3,
     tools::{self, say},
 };
 
 /// Where the Rust tests look for a PostgreSQL server; set beforehand, it is used instead of a private one.
 pub(crate) const POSTGRES: &str = "TIDEMARK_TEST_POSTGRES";
+
+/// The same for a server that speaks S3.
+const S3: &str = "TIDEMARK_TEST_S3";
 
 /// Set on machines where no file system may be mounted, to go without the tests of a full disk.
 const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
@@ -22,7 +25,7 @@ pub(crate) fn all(filters: &[String]) -> Result {
     rust(filters)?;
     if filters.is_empty() {
         conformance::check()?;
-        say("Every test passed; `cargo xtask console --test` walks the console in a browser.");
+        say("Every test passed.");
     }
     Ok(())
 }
@@ -38,6 +41,10 @@ fn rust(filters: &[String]) -> Result {
     if tools::find("python3").is_none() {
         tools::install(&["python3"])?;
     }
+    // A client of the registry that people use.
+    if tools::find("skopeo").is_none() {
+        tools::install(&["skopeo"])?;
+    }
     let mut tests = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
         tools::cargo(&["nextest", "run", "--workspace"])?
     } else {
@@ -50,6 +57,15 @@ fn rust(filters: &[String]) -> Result {
         ));
     }
 
+    let _s3 = match env::var_os(S3) {
+        Some(_) => None,
+        None => {
+            say("Starting a private S3 server.");
+            let s3 = s3::start().map_err(|reason| format!("{reason} (or name a server in {S3})"))?;
+            tests.env(S3, &s3.url);
+            Some(s3)
+        }
+    };
     if env::var_os(POSTGRES).is_some() {
         say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
         return tools::run(&mut tests);

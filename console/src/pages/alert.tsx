@@ -15,7 +15,7 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
-import { Button, Delta, Empty, Failure, LinkButton, Notice, Skeleton, Time, Value } from "../ui/parts";
+import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, Skeleton, Time, Value } from "../ui/parts";
 import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
@@ -71,10 +71,11 @@ export function List(): JSX.Element {
           <Rows<JsonAlert>
             noun="alert"
             archived
+            again={changes()}
             load={({ sort, ...query }, signal) => list("/v0/projects/{project}/alerts", { path: { project: project.slug() }, query: { direction: "desc", ...query, ...filter(shown), sort: sort === "modified" ? "modified" : "created" }, signal })}
             href={(alert) => project.path("alerts", alert.uuid)}
             columns={[
-              { title: "Alert", cell: (alert) => <>{nameOf(alert)}<span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },
+              { title: "Alert", cell: (alert) => <><Name of={nameOf(alert)} /><span class="below">{alert.threshold.measure.name} · {alert.threshold.branch.name} · {alert.threshold.testbed.name}</span></> },
               ...(shown === "all" ? [{ title: "Status", wide: true, cell: (alert: JsonAlert) => <StatusBadge status={alert.status} /> }] : []),
               { title: "Value", wide: true, end: true, cell: (alert) => <Value value={alert.metric.value} units={alert.threshold.measure.units} /> },
               { title: "Change", end: true, cell: (alert) => <Moved alert={alert} /> },
@@ -120,11 +121,9 @@ async function settle(project: ProjectHere, rows: Loaded<{ rows: JsonAlert[]; to
       () => request(status),
     );
     settled();
-    void rows.refresh();
     const undo = async (to: UpdateAlertStatus) => {
       await request(to).catch(toastFailure);
       settled();
-      void rows.refresh();
     };
     // Only the server silences.
     toast(status === "dismissed" ? "The alert was dismissed." : "The alert is active again.", before === "silenced" ? undefined : () => undo(before));

@@ -13,7 +13,7 @@ import { compareSides, fetchSide, moved, parseChoice, writeChoice, type Choice, 
 import { badness } from "../stats/worse";
 import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
-import { Badge, Delta, Empty, Failure, IconButton, LinkButton, Notice, Skeleton, Value, type Tone } from "../ui/parts";
+import { Badge, Delta, Empty, Failure, IconButton, LinkButton, Name, Notice, Skeleton, type Tone, Value } from "../ui/parts";
 import "./compare.css";
 
 interface Params extends Record<string, string | undefined> {
@@ -278,7 +278,7 @@ function Result(props: { compared: Compared; from: Side; to: Side; stale: boolea
                   return (
                     <tr>
                       <td class="first">
-                        <A class="row-link break" href={perfPath(project.path("perf"), row, props.from, props.to)}>{row.benchmark.name}</A>
+                        <A class="row-link break" href={perfPath(project.path("perf"), row, props.from, props.to)}><Name of={row.benchmark.name} /></A>
                         <div class="small muted break">{[row.variant, row.measure.name].filter(Boolean).join(" · ")}</div>
                       </td>
                       <td class="end wide"><Value value={row.comparison.base} units={row.measure.units} scale={scale} /></td>

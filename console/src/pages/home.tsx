@@ -12,7 +12,7 @@ import { recent, mainBranch, REPORTS, type Recent, type Series } from "../stats/
 import { badness } from "../stats/worse";
 import { Icon } from "../ui/Icon";
 import { Page } from "../ui/Page";
-import { Badge, Delta, Empty, Failure, LinkButton, Skeleton, Sparkline, Time, Value } from "../ui/parts";
+import { Badge, Delta, Empty, Failure, LinkButton, Name, Skeleton, Sparkline, Time, Value } from "../ui/parts";
 import { Pins } from "./home_plots";
 import "./home.css";
 
@@ -174,7 +174,7 @@ function Changes(props: { recent: Recent }): JSX.Element {
             return (
               <li>
                 <A class="grow" href={perfPath(project, series)}>
-                  <span class="break strong">{series.benchmark.name}</span>
+                  <span class="break strong"><Name of={series.benchmark.name} /></span>
                   <span class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</span>
                 </A>
                 <span class="home-spark"><Sparkline values={series.points.map(({ value }) => value)} label={`${series.benchmark.name} in its last ${series.points.length} reports`} /></span>
@@ -222,7 +222,7 @@ function Alerts(props: { alerts: readonly JsonAlert[] }): JSX.Element {
           {({ alert, count }) => (
             <li>
               <A class="grow" href={project.path("alerts", alert.uuid)}>
-                <span class="break strong">{alert.benchmark.name}</span>
+                <span class="break strong"><Name of={alert.benchmark.name} /></span>
                 <span class="small muted break">{[alert.threshold.measure.name, alert.threshold.branch.name, alert.threshold.testbed.name].join(" · ")}</span>
               </A>
               <span class="home-delta">
@@ -310,7 +310,7 @@ function Sharpness(props: { recent: Recent }): JSX.Element {
               {(series) => (
                 <tr>
                   <td class="first">
-                    <A class="row-link break" href={perfPath(project, series)}>{series.benchmark.name}</A>
+                    <A class="row-link break" href={perfPath(project, series)}><Name of={series.benchmark.name} /></A>
                     <div class="small muted break">{[series.variant, series.measure.name, series.testbed.name].filter(Boolean).join(" · ")}</div>
                   </td>
                   <td class="wide"><Sparkline values={series.points.map(({ value }) => value)} label={`Last ${plural(series.points.length, "value")}`} width={120} /></td>

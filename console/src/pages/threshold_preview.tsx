@@ -10,7 +10,7 @@ import { Plot, type Line, type Mark } from "../plot/Plot";
 import { useProject } from "../project";
 import type { Model } from "../stats/limits";
 import { replay, type Verdict } from "../stats/replay";
-import { Empty, Failure, Skeleton } from "../ui/parts";
+import { Empty, Failure, Name, Skeleton } from "../ui/parts";
 import "./threshold.css";
 
 /** What a threshold watches, by UUIDs. */
@@ -145,7 +145,7 @@ export function Preview(props: { watched: Watched; model: Model; onValues?: (val
               <For each={all() ? rows() : rows().slice(0, 8)}>
                 {({ series: one, tally }) => (
                   <tr classList={{ chosen: one.id === chosen() }}>
-                    <td class="first"><button type="button" class="row-link row-button break" aria-pressed={one.id === chosen()} onClick={() => setPicked(one.id)}>{one.name}</button></td>
+                    <td class="first"><button type="button" class="row-link row-button break" aria-pressed={one.id === chosen()} onClick={() => setPicked(one.id)}><Name of={one.name} /></button></td>
                     <td class="end number">{tally ? count(tally.would) : "…"}</td>
                     <td class="end number muted">{tally ? count(tally.raised) : "…"}</td>
                     <td class="end number muted wide">{tally ? count(tally.kept) : "…"}</td>

@@ -47,6 +47,8 @@ export function Plot(props: PlotProps): JSX.Element {
 
   const [own, setOwn] = createSignal<Range>();
   const [live, setLive] = createSignal<Range>();
+  // Until it rests: what is shown then is the same, but drawn with care.
+  const [moving, setMoving] = createSignal(false);
   const [hovered, setHovered] = createSignal<Point>();
   const [picked, setPicked] = createSignal<Point>();
   const [spoken, setSpoken] = createSignal("");
@@ -66,7 +68,12 @@ export function Plot(props: PlotProps): JSX.Element {
   const axes = createMemo(() => sides().map((lines) => vertical(extentY(lines, props.shown ?? {}, view()), lines[0]?.units ?? "", props.y ?? "auto")));
   const hasRight = () => sides()[1].length > 0;
 
+  const show = (range: Range) => {
+    setMoving(true);
+    setLive(range);
+  };
   const commit = (range: Range | undefined) => {
+    setMoving(false);
     setLive(undefined);
     const [from, to] = whole();
     const next = range && (range[0] > from || range[1] < to) ? range : undefined;
@@ -94,6 +101,7 @@ export function Plot(props: PlotProps): JSX.Element {
       muted: palette().muted,
       background: palette().background,
       focus: props.focus,
+      isMoving: moving(),
     };
   };
   const colored = createMemo(() => props.lines.map((line, place) => (line.color === undefined ? { ...line, color: place } : line)));
@@ -128,7 +136,8 @@ export function Plot(props: PlotProps): JSX.Element {
       height: host.clientHeight,
       ms: 1,
       legend: { show: false },
-      padding: [10, hasRight() ? 4 : 22, 0, 0],
+      // Above, the units of the axes have a line of their own.
+      padding: [22, hasRight() ? 4 : 22, 0, 0],
       scales: { x: { time: isTime, auto: false, min: view()[0], max: view()[1] }, left: scale(0), right: scale(1) },
       axes: [
         {
@@ -215,7 +224,7 @@ export function Plot(props: PlotProps): JSX.Element {
       const by = ((start.clientX - event.clientX) / width) * (to - from);
       now = within([from + by, to + by], whole());
       wasDragged = true;
-      setLive(now);
+      show(now);
     };
     const end = () => {
       removeEventListener("mousemove", move);
@@ -234,7 +243,7 @@ export function Plot(props: PlotProps): JSX.Element {
     const [from, to] = view();
     const by = (event.deltaX / (plot?.over.clientWidth ?? 1)) * (to - from);
     const next = isPan ? within([from + by, to + by], whole()) : zoomBy(Math.exp(event.deltaY / 200), valueAt(event));
-    setLive(next);
+    show(next);
     clearTimeout(resting);
     resting = setTimeout(() => commit(next), 200);
   };
@@ -251,7 +260,7 @@ export function Plot(props: PlotProps): JSX.Element {
       const scale = (held[1] - held[0]) / (two - one);
       if (!Number.isFinite(scale) || scale <= 0) return;
       const from = held[0] - one * scale;
-      setLive(within([from, from + scale], whole()));
+      show(within([from, from + scale], whole()));
     } else if (event.type === "pointermove" && fingers.size === 1) {
       const box = plot?.over.getBoundingClientRect();
       if (box) plot?.setCursor({ left: event.clientX - box.left, top: event.clientY - box.top });
@@ -335,8 +344,8 @@ export function Plot(props: PlotProps): JSX.Element {
     const [min, max] = view();
     const [left, right] = axes();
     colored();
-    // The colors are read while drawing.
-    void [props.shown?.lower_value, props.shown?.upper_value, props.shown?.lower_boundary, props.shown?.upper_boundary, props.focus];
+    // They are read while drawing.
+    void [moving(), props.shown?.lower_value, props.shown?.upper_value, props.shown?.lower_boundary, props.shown?.upper_boundary, props.focus];
     // Once for each picture of the screen, however fast the pointer is.
     const frame = requestAnimationFrame(() =>
       plot?.batch(() => {

@@ -1,6 +1,6 @@
 // Chooses among names that may be thousands: search, groups that are chosen as a whole, and only as many rows as one sees.
 
-import { createEffect, createMemo, createSignal, createUniqueId, For, Show, type JSX } from "solid-js";
+import { createEffect, createMemo, createSignal, createUniqueId, For, Show, untrack, type JSX } from "solid-js";
 import { count, plural } from "../format";
 import { Icon } from "../ui/Icon";
 import { toast } from "../ui/Toast";
@@ -25,9 +25,15 @@ export function TreePicker<T extends Named>(props: {
   /** What stands beside a name. */
   detail?: (item: T) => JSX.Element;
   empty?: JSX.Element;
+  /** What is searched for at first, and what keeps it. */
+  words?: string;
+  onWords?: (words: string) => void;
+  /** The place of the item at which the rows begin. */
+  first?: number;
 }): JSX.Element {
   const id = createUniqueId();
-  const [words, setWords] = createSignal("");
+  let box: HTMLDivElement | undefined;
+  const [words, setWords] = createSignal(props.words ?? "");
   const [onlyChosen, setOnlyChosen] = createSignal(false);
   const [turned, setTurned] = createSignal<ReadonlySet<string>>(new Set());
   const [scroll, setScroll] = createSignal(0);
@@ -42,6 +48,14 @@ export function TreePicker<T extends Named>(props: {
   const [height, setHeight] = createSignal(360);
   const first = () => Math.max(Math.floor(scroll() / ROW) - SPARE, 0);
   const part = createMemo(() => shown().slice(first(), first() + Math.ceil(height() / ROW) + 2 * SPARE));
+
+  let isPlaced = false;
+  createEffect(() => {
+    const item = props.first && !isPlaced ? props.items?.[props.first] : undefined;
+    if (!item || !box) return;
+    isPlaced = true;
+    box.scrollTop = untrack(shown).findIndex(({ node }) => node.leaves.includes(item)) * ROW;
+  });
 
   const turn = (path: string) => setTurned((old) => {
     const next = new Set(old);
@@ -72,7 +86,7 @@ export function TreePicker<T extends Named>(props: {
       <label class="search">
         <Icon name="search" size={16} />
         <span class="visually-hidden">Search {plural(2, props.noun).slice(2)}</span>
-        <input type="search" placeholder="Search" value={words()} maxLength={1024} onInput={(event) => { setWords(event.currentTarget.value); setScroll(0); }} />
+        <input type="search" placeholder="Search" value={words()} maxLength={1024} onInput={(event) => { setWords(event.currentTarget.value); setScroll(0); props.onWords?.(event.currentTarget.value); }} />
       </label>
       <div class="tree-tools small">
         <label class="check small">
@@ -90,7 +104,10 @@ export function TreePicker<T extends Named>(props: {
         tabindex="0"
         role="group"
         aria-label={plural(2, props.noun).slice(2).replace(/^./, (letter) => letter.toUpperCase())}
-        ref={(box) => new ResizeObserver(() => setHeight(box.clientHeight || 360)).observe(box)}
+        ref={(element) => {
+          box = element;
+          new ResizeObserver(() => setHeight(element.clientHeight || 360)).observe(element);
+        }}
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
       >
         <Show when={found().length} fallback={<p class="tree-none muted small">{!props.items ? "…" : props.items.length ? `No ${props.noun} is called that.` : (props.empty ?? `There is no ${props.noun} yet.`)}</p>}>

@@ -1,7 +1,9 @@
-// Draws lines on a canvas. Half a million points are thinned to what a screen has columns for: of each column the lowest and
-// the highest point are kept, so that no peak is lost.
+// Draws lines on a canvas: with smoothed strokes while there is time for that, and pixel by pixel (raster.ts) when there are
+// tens of thousands of points, of which only what a column of the screen shows is kept (thin.ts).
 
 import { lowerBound, type Line, type Point, type Range, type Shown } from "./line";
+import { lay, pixel, raster, trace, type Pen } from "./raster";
+import { pointwise, thinned } from "./thin";
 
 /** How numbers become places on the canvas, along one direction. */
 export interface Place {
@@ -32,19 +34,64 @@ export interface Sheet {
   background: string;
   /** The line that stands out, if one does. */
   focus: number | undefined;
+  /** Whether the next picture follows at once. */
+  isMoving: boolean;
 }
 
 /** Points closer than this have no dots. */
 const ROOM = 9;
 
+/** So many points are smoothed in time: while it moves, and once it rests. */
+const MOST = { moving: 5_000, resting: 20_000 };
+
 export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
   const order = lines.map((_, place) => place);
   // What stands out is drawn last, over the others.
   if (sheet.focus !== undefined) order.push(...order.splice(sheet.focus, 1));
-  for (const place of order) drawBands(sheet, lines[place] as Line, faded(sheet, place));
-  for (const place of order) drawValues(sheet, lines[place] as Line, faded(sheet, place));
+  const points = lines.reduce((sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]), 0);
+  for (const place of order) drawBand(sheet, lines[place] as Line, faded(sheet, place));
+  if (points > (sheet.isMoving ? MOST.moving : MOST.resting)) drawDense(sheet, lines, order);
+  else {
+    for (const place of order) drawEdges(sheet, lines[place] as Line, faded(sheet, place));
+    for (const place of order) drawValues(sheet, lines[place] as Line, faded(sheet, place));
+  }
   for (const place of order) drawMarks(sheet, lines[place] as Line, faded(sheet, place));
   sheet.context.globalAlpha = 1;
+}
+
+/** All lines, pixel by pixel: what stands beside the values first, so that these are on top. */
+function drawDense(sheet: Sheet, lines: readonly Line[], places: readonly number[]): void {
+  const { context, density, shown, x } = sheet;
+  const y = sheet.y[0];
+  const [width, height] = [Math.round(x.length), Math.round(-y.length)];
+  if (width < 1 || height < 1) return;
+  const on = raster(width, height);
+  const draw = (line: Line, values: Float64Array | undefined, pen: Pen) => {
+    if (!values) return;
+    const { range, log } = axisOf(sheet, line);
+    const column = (x.range[1] - x.range[0]) / width;
+    // Where a point has a column for itself, thinning would only cost time.
+    const isThin = line.x.length > 1 && ((line.x[line.x.length - 1] as number) - (line.x[0] as number)) / (line.x.length - 1) < column;
+    trace(on, isThin ? thinned(line.x, values, column) : pointwise(line.x, values), x.range, range, log, pen);
+  };
+  for (const place of places) {
+    const line = lines[place] as Line;
+    const alpha = faded(sheet, place);
+    const pen = (part: number, width: number, on: number, off: number): Pen => ({ color: pixel(colorOf(sheet, line), part * alpha), width: width * density, dash: [on * density, off * density] });
+    if (shown.lower_value) draw(line, line.lower, pen(0.55, 1, 2, 2));
+    if (shown.upper_value) draw(line, line.upper, pen(0.55, 1, 2, 2));
+    if (shown.lower_boundary) draw(line, line.lowerLimit, pen(0.75, 1.5, 7, 4));
+    if (shown.upper_boundary) draw(line, line.upperLimit, pen(0.75, 1.5, 7, 4));
+  }
+  for (const place of places) {
+    const line = lines[place] as Line;
+    draw(line, line.y, { color: pixel(colorOf(sheet, line), faded(sheet, place)), width: 1.5 * density });
+  }
+  lay(on, context, x.start, y.start - height);
+}
+
+function colorOf(sheet: Sheet, line: Line): string {
+  return sheet.colors[(line.color ?? 0) % sheet.colors.length] as string;
 }
 
 function faded(sheet: Sheet, place: number): number {
@@ -55,46 +102,43 @@ function axisOf(sheet: Sheet, line: Line): Place {
   return sheet.y[line.right ? 1 : 0];
 }
 
-function drawBands(sheet: Sheet, line: Line, alpha: number): void {
+/** The area between the lower and the upper values. */
+function drawBand(sheet: Sheet, line: Line, alpha: number): void {
+  const { context, shown } = sheet;
+  if (!shown.lower_value || !shown.upper_value || !line.lower || !line.upper) return;
+  context.fillStyle = colorOf(sheet, line);
+  context.globalAlpha = 0.14 * alpha;
+  context.fill(band(sheet.x, axisOf(sheet, line), line.x, line.lower, line.upper));
+}
+
+function drawEdges(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density, shown } = sheet;
-  const y = axisOf(sheet, line);
-  const color = sheet.colors[(line.color ?? 0) % sheet.colors.length] as string;
-  context.strokeStyle = color;
-  context.fillStyle = color;
+  const stroke = (values: Float64Array | undefined) => values && context.stroke(path(sheet.x, axisOf(sheet, line), line.x, values));
+  context.strokeStyle = colorOf(sheet, line);
   context.lineJoin = "round";
-  const [lower, upper] = [shown.lower_value ? line.lower : undefined, shown.upper_value ? line.upper : undefined];
-  if (lower && upper) {
-    context.globalAlpha = 0.14 * alpha;
-    context.fill(band(sheet.x, y, line.x, lower, upper));
-  }
   context.lineWidth = density;
   context.globalAlpha = 0.55 * alpha;
   context.setLineDash([2 * density, 2 * density]);
-  for (const edge of [lower, upper]) if (edge) context.stroke(path(sheet.x, y, line.x, edge));
+  if (shown.lower_value) stroke(line.lower);
+  if (shown.upper_value) stroke(line.upper);
   context.lineWidth = 1.5 * density;
   context.globalAlpha = 0.75 * alpha;
   context.setLineDash([7 * density, 4 * density]);
-  if (shown.lower_boundary && line.lowerLimit) context.stroke(path(sheet.x, y, line.x, line.lowerLimit));
-  if (shown.upper_boundary && line.upperLimit) context.stroke(path(sheet.x, y, line.x, line.upperLimit));
+  if (shown.lower_boundary) stroke(line.lowerLimit);
+  if (shown.upper_boundary) stroke(line.upperLimit);
   context.setLineDash([]);
 }
 
 function drawValues(sheet: Sheet, line: Line, alpha: number): void {
   const { context, density } = sheet;
   const y = axisOf(sheet, line);
-  const color = sheet.colors[(line.color ?? 0) % sheet.colors.length] as string;
   const [first, end] = visible(sheet.x.range, line.x);
   context.globalAlpha = alpha;
-  context.fillStyle = color;
-  if (isDense(end - first, sheet.x)) {
-    drawColumns(context, sheet.x, y, line.x, line.y, 1.5 * density);
-    return;
-  }
-  context.strokeStyle = color;
+  context.fillStyle = context.strokeStyle = colorOf(sheet, line);
   context.lineWidth = 1.75 * density;
   context.lineJoin = "round";
   context.stroke(path(sheet.x, y, line.x, line.y));
-  if ((end - first) * ROOM * density > Math.abs(sheet.x.length)) return;
+  if ((end - first) * ROOM * density > sheet.x.length) return;
   const dots = new Path2D();
   for (let at = first; at < end; at++) {
     const left = placeOf(line.x[at] as number, sheet.x);
@@ -104,57 +148,6 @@ function drawValues(sheet: Sheet, line: Line, alpha: number): void {
     dots.arc(left, top, 2.5 * density, 0, 7);
   }
   context.fill(dots);
-}
-
-/** Whether there are more points than columns to show them in. */
-function isDense(points: number, horizontal: Place): boolean {
-  return points > Math.abs(horizontal.length) * 2;
-}
-
-/** A dense line: in each column a bar over everything that is in it. Bars are drawn much faster than strokes. */
-function drawColumns(context: CanvasRenderingContext2D, horizontal: Place, vertical: Place, x: Float64Array, y: Float64Array, width: number): void {
-  const [first, end] = visible(horizontal.range, x);
-  const { range: [fromX, toX], start: left, length } = horizontal;
-  const { range: [fromY, toY], start: bottom, length: height, log } = vertical;
-  const scaleX = length / (toX - fromX);
-  const scaleY = log ? height / Math.log(toY / fromY) : height / (toY - fromY);
-  let column = NaN;
-  let low = 0;
-  let high = 0;
-  let last = NaN;
-  for (let at = first; at < end; at++) {
-    const value = y[at] as number;
-    if (!(value > -Infinity && value < Infinity) || (log && value <= 0)) {
-      last = NaN;
-      continue;
-    }
-    const px = Math.round(left + ((x[at] as number) - fromX) * scaleX);
-    const py = bottom + (log ? Math.log(value / fromY) : value - fromY) * scaleY;
-    if (px === column) {
-      if (py < low) low = py;
-      if (py > high) high = py;
-    } else {
-      if (column === column) context.fillRect(column, low, width, high - low + width);
-      // From where the last column ended, so that the line holds together.
-      const isJoined = last === last && px - column <= 2;
-      if (last === last && !isJoined) join(context, column, last, px, py, width);
-      column = px;
-      low = isJoined && last < py ? last : py;
-      high = isJoined && last > py ? last : py;
-    }
-    last = py;
-  }
-  if (column === column) context.fillRect(column, low, width, high - low + width);
-}
-
-/** A stretch without points between two columns. */
-function join(context: CanvasRenderingContext2D, fromX: number, fromY: number, toX: number, toY: number, width: number): void {
-  context.beginPath();
-  context.moveTo(fromX, fromY);
-  context.lineTo(toX, toY);
-  context.lineTo(toX, toY + width);
-  context.lineTo(fromX, fromY + width);
-  context.fill();
 }
 
 /** A triangle beside the point, on the side of the limit it crossed; a hollow one when somebody has looked at it. */
@@ -196,57 +189,25 @@ function path(horizontal: Place, vertical: Place, x: Float64Array, y: Float64Arr
   const { range: [fromY, toY], start: bottom, length: height, log } = vertical;
   const scaleX = width / (toX - fromX);
   const scaleY = log ? height / Math.log(toY / fromY) : height / (toY - fromY);
-  const isThin = isDense(end - first, horizontal);
   let isOpen = false;
-  let column = NaN;
-  let low = 0;
-  let high = 0;
-  let last = 0;
   for (let at = first; at < end; at++) {
     const value = y[at] as number;
     // Not a number, or nothing that a logarithm knows.
     if (!(value > -Infinity && value < Infinity) || (log && value <= 0)) {
-      if (isThin && isOpen) flush(made, column, low, high, last);
       isOpen = false;
       continue;
     }
     const px = left + ((x[at] as number) - fromX) * scaleX;
     const py = bottom + (log ? Math.log(value / fromY) : value - fromY) * scaleY;
-    if (!isThin) {
-      if (isOpen) made.lineTo(px, py);
-      else {
-        made.moveTo(px, py);
-        // A point alone between two gaps is still a point.
-        made.lineTo(px + 0.01, py);
-      }
-      isOpen = true;
-      continue;
+    if (isOpen) made.lineTo(px, py);
+    else {
+      made.moveTo(px, py);
+      // A point alone between two gaps is still a point.
+      made.lineTo(px + 0.01, py);
     }
-    const own = Math.round(px);
-    if (isOpen && own === column) {
-      if (py < low) low = py;
-      if (py > high) high = py;
-      last = py;
-      continue;
-    }
-    if (isOpen) {
-      flush(made, column, low, high, last);
-      made.lineTo(own, py);
-    } else made.moveTo(own, py);
     isOpen = true;
-    column = own;
-    low = high = last = py;
   }
-  if (isThin && isOpen) flush(made, column, low, high, last);
   return made;
-}
-
-function flush(made: Path2D, column: number, low: number, high: number, last: number): void {
-  if (low !== high) {
-    made.lineTo(column, low);
-    made.lineTo(column, high);
-  }
-  made.lineTo(column, last);
 }
 
 /** The area between two lines; it ends where either is missing. */

@@ -110,8 +110,40 @@ export function extentY(lines: readonly Line[], shown: Shown, [from, to]: Range)
   return extent.low <= extent.high ? extent : undefined;
 }
 
+/** So many numbers are looked at once, and then known by their extent. */
+const BLOCK = 64;
+const blocks = new WeakMap<Float64Array, readonly Extent[]>();
+
+/** The extents of whole blocks of numbers: while a plot moves, its axis asks for them with every picture. */
+function blocksOf(numbers: Float64Array): readonly Extent[] {
+  const known = blocks.get(numbers);
+  if (known) return known;
+  const made: Extent[] = [];
+  for (let at = 0; at + BLOCK <= numbers.length; at += BLOCK) {
+    const extent: Extent = { low: Infinity, high: -Infinity, positive: Infinity };
+    widenBy(extent, numbers, at, at + BLOCK);
+    made.push(extent);
+  }
+  blocks.set(numbers, made);
+  return made;
+}
+
 function widen(extent: Extent, numbers: Float64Array | undefined, first: number, end: number): void {
   if (!numbers) return;
+  const [from, to] = [Math.ceil(first / BLOCK), Math.floor(end / BLOCK)];
+  if (to <= from) return widenBy(extent, numbers, first, end);
+  widenBy(extent, numbers, first, from * BLOCK);
+  const known = blocksOf(numbers);
+  for (let block = from; block < to; block++) {
+    const { low, high, positive } = known[block] as Extent;
+    if (low < extent.low) extent.low = low;
+    if (high > extent.high) extent.high = high;
+    if (positive < extent.positive) extent.positive = positive;
+  }
+  widenBy(extent, numbers, to * BLOCK, end);
+}
+
+function widenBy(extent: Extent, numbers: Float64Array, first: number, end: number): void {
   let { low, high, positive } = extent;
   for (let at = first; at < end; at++) {
     const value = numbers[at] as number;

@@ -4,6 +4,8 @@ import type { JsonPerfMetrics } from "../api.gen";
 import { columns, metricUuid } from "./columns";
 import { extentY, isLog, line, logTicks, lowerBound, padded, ticks, upperBound } from "./line";
 import { changes, isComplete, parse, permutations, search } from "./query";
+import { trace, type Raster } from "./raster";
+import { pointwise, thinned } from "./thin";
 import { matches, rows, tree } from "./tree";
 
 const named = (...names: string[]) => names.map((name) => ({ uuid: name, name }));
@@ -81,4 +83,47 @@ test("an answer becomes columns in the order of time", () => {
   assert.equal(series.lower, undefined);
   assert.equal(series.alerts[0]?.at, 0);
   assert.equal(metricUuid(series, 0), uuid(2));
+});
+
+test("a line is thinned to columns that keep its peaks, its ends and its gaps", () => {
+  const x = Float64Array.from({ length: 1000 }, (_, place) => place);
+  const y = Float64Array.from(x, (at) => (at === 555 ? 99 : at >= 600 && at < 650 ? NaN : at % 10));
+  const made = thinned(x, y, 10.5);
+  const width = 2 ** (Math.floor(Math.log2(10.5) * 2) / 2);
+  assert.ok(width <= 10.5 && made.x.length < 1000 / width + 3);
+  assert.equal(Math.max(...[...made.high].filter((value) => value === value)), 99);
+  assert.equal(made.open.filter((value) => value !== value).length, 1);
+  assert.equal(made.open[0], 0);
+  assert.equal(made.close.at(-1), 9);
+  assert.equal(thinned(x, y, 10.4), made, "a width that is hardly another needs no new columns");
+  assert.notEqual(thinned(x, y, 21), made);
+  assert.equal(thinned(Float64Array.from(x, (at) => 2 * at), y, 21).x.at(-1), Math.floor(1998 / (2 * width)) * 2 * width);
+});
+
+test("an extent is the same over many numbers", () => {
+  const x = Float64Array.from({ length: 1000 }, (_, place) => place);
+  const y = Float64Array.from(x, (at) => (at % 7 ? 500 - at : NaN));
+  const made = { ...line({ id: "a", label: "a", units: "ns", points: [] }), x, y };
+  for (const [from, to] of [[0, 999], [63, 64], [64, 127], [1, 700], [130, 131]] as const) {
+    const seen = [...y.subarray(from, to + 1)].filter((value) => value === value);
+    const positive = Math.min(...seen.filter((value) => value > 0));
+    assert.deepEqual(extentY([made], {}, [from, to]), { low: Math.min(...seen), high: Math.max(...seen), positive });
+  }
+});
+
+test("a traced line holds together, ends at its gaps and stays within the picture", () => {
+  const [width, height] = [40, 20];
+  const drawn = (x: number[], y: number[], dash?: readonly [number, number]) => {
+    const on = { image: { width, height }, pixels: new Uint32Array(width * height) } as unknown as Raster;
+    trace(on, pointwise(Float64Array.from(x), Float64Array.from(y)), [0, width], [0, height], false, { color: 1, width: 1, ...(dash ? { dash } : {}) });
+    return Array.from({ length: width }, (_, column) => Array.from({ length: height }, (_, row) => on.pixels[row * width + column] as number));
+  };
+  const filled = (columns: number[][]) => columns.flatMap((column, place) => (column.includes(1) ? [place] : []));
+  assert.deepEqual(filled(drawn([-30, 100], [5, 15])), Array.from({ length: width }, (_, place) => place));
+  assert.deepEqual(filled(drawn([2, 4, 6, 8], [5, NaN, 9, 9])), [2, 6, 7, 8]);
+  assert.deepEqual(filled(drawn([0, 6], [5, 5], [2, 1])), [0, 1, 3, 4, 6]);
+  // From the bottom to the top between two columns: nothing between them is left out.
+  const steep = drawn([10, 11], [0.5, 19.5]);
+  const covered = steep[10]?.map((pixel, row) => pixel || steep[11]?.[row]);
+  assert.ok(covered?.every(Boolean));
 });

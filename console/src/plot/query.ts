@@ -1,6 +1,6 @@
 // What a perf plot shows, as it stands in an address; the names are those of links that exist. Pure: no DOM.
 
-import type { JsonPlot } from "../api.gen";
+import type { JsonPlot, JsonReport } from "../api.gen";
 import type { Range, Shown, XAxis, YAxis } from "./line";
 
 /** More lines than this are not fetched: nobody could tell them apart. The server answers no more in one go either. */
@@ -152,5 +152,25 @@ export function ofPlot(plot: JsonPlot, now: number): PerfQuery {
     upper_boundary,
     start_time: now - plot.window * 1000,
     plot: plot.uuid,
+  };
+}
+
+const DAY = 86_400_000;
+/** What a first visit shows of a report. */
+const [FIRST_BENCHMARKS, FIRST_DAYS] = [10, 30];
+
+/** What a report adds to a query that lacks something. */
+export function lacking(query: PerfQuery, report: JsonReport): Partial<PerfQuery> {
+  const results = (report.results ?? []).flat();
+  const benchmarks = [...new Set(results.map(({ benchmark }) => benchmark.uuid))].slice(0, FIRST_BENCHMARKS);
+  const measure = results[0]?.measures[0]?.measure.uuid;
+  const { branch, testbed } = report;
+  return {
+    // The head is named only when it is not the current one.
+    ...(query.branches.length ? {} : { branches: [branch.uuid], heads: [branch.head.replaced ? branch.head.uuid : ""] }),
+    ...(query.testbeds.length ? {} : { testbeds: [testbed.uuid], specs: [""] }),
+    ...(query.benchmarks.length ? {} : { benchmarks }),
+    ...(query.measures.length || !measure ? {} : { measures: [measure] }),
+    ...(query.start_time === undefined && query.end_time === undefined ? { start_time: Date.parse(report.start_time) - FIRST_DAYS * DAY } : {}),
   };
 }

@@ -2,7 +2,7 @@
 // the way back leads to the same place.
 
 import { A, useSearchParams } from "@solidjs/router";
-import { createSignal, For, onCleanup, Show, type JSX } from "solid-js";
+import { createEffect, createSignal, For, on, onCleanup, Show, type JSX } from "solid-js";
 import type { Page as Rows } from "../api";
 import { count, plural } from "../format";
 import { bindKeys } from "../keys";
@@ -60,6 +60,8 @@ export function List<Row extends object>(props: {
   empty: JSX.Element;
   /** Buttons at the end of each row. */
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
+  /** The rows are fetched again when it changes. */
+  again?: unknown;
   /** Above the rows, beside the search. */
   tools?: (list: Loaded<Rows<Row>>) => JSX.Element;
 }): JSX.Element {
@@ -84,6 +86,7 @@ export function List<Row extends object>(props: {
     return wanted;
   };
   const rows = load(query, (wanted, signal) => props.load(wanted, signal));
+  createEffect(on(() => props.again, () => void rows.refresh(), { defer: true }));
   const change = (next: Record<string, string | undefined>) => setParams({ page: undefined, ...next }, { replace: true, scroll: false });
 
   let field: HTMLInputElement | undefined;

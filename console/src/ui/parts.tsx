@@ -42,9 +42,9 @@ export function Button(props: {
 }
 
 /** A button that is only a picture; the label says what it does. */
-export function IconButton(props: { icon: IconName; label: string; onClick: () => void; pressed?: boolean }): JSX.Element {
+export function IconButton(props: { icon: IconName; label: string; onClick: () => void; pressed?: boolean; expanded?: boolean }): JSX.Element {
   return (
-    <button type="button" class="icon-button" aria-label={props.label} title={props.label} aria-pressed={props.pressed} onClick={() => props.onClick()}>
+    <button type="button" class="icon-button" aria-label={props.label} title={props.label} aria-pressed={props.pressed} aria-expanded={props.expanded} onClick={() => props.onClick()}>
       <Icon name={props.icon} />
     </button>
   );
@@ -91,6 +91,11 @@ export function Code(props: { text: string; label: string }): JSX.Element {
       <Copy text={props.text} label={`Copy: ${props.label}`} />
     </div>
   );
+}
+
+/** The name of a benchmark, which is broken between its groups where there is no room for it. */
+export function Name(props: { of: string }): JSX.Element {
+  return <For each={props.of.split(/(?<=::|\/)/)}>{(part, place) => <>{place() ? <wbr /> : ""}{part}</>}</For>;
 }
 
 const [now, setNow] = createSignal(Date.now());

@@ -1,6 +1,6 @@
 //! BenchmarkDotNet, in the JSON of its full exporters. The tables it prints are not read.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
@@ -26,9 +26,11 @@ struct Document {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Row {
+    display_info: Option<String>,
     namespace: Option<String>,
     r#type: Option<String>,
     method: String,
+    method_title: Option<String>,
     parameters: Option<String>,
     statistics: Option<Statistics>,
     memory: Option<Memory>,
@@ -57,9 +59,9 @@ struct Memory {
 /// Reads a document: times, and what the memory diagnoser counted.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
-    let ambiguous = ambiguous(&rows);
+    let place = |index| Place::Path(format!("Benchmarks[{index}]"));
     let entries = rows.iter().enumerate().map(|(index, row)| {
-        let place = || Place::Path(format!("Benchmarks[{index}]"));
+        let place = || place(index);
         let Some(statistics) = &row.statistics else {
             return Err(Failure::broken(place(), "a benchmark that ran, with `Statistics`", &row.method));
         };
@@ -72,22 +74,29 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         let mut metrics = vec![latency];
         metrics.extend(row.memory.iter().flat_map(Memory::metrics));
         let parameters = variant::of_texts(place, parameters(row.parameters.as_deref().unwrap_or_default()))?;
-        let name = row.name(ambiguous.contains(&row.method_path()));
-        Ok(Entry { parameters, ..Entry::new(place, &name, metrics)? })
+        Ok(Entry { parameters, ..Entry::new(place, &row.name(), metrics)? })
     });
-    document::some(entries.collect::<Result<_, Failure>>()?, "Benchmarks")
+    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+    let traits: [variant::Trait<'_>; 2] =
+        [("type", &|index| rows[index].r#type.as_deref()), ("job", &|index| rows[index].job())];
+    variant::tell_apart(place, &mut entries, &traits)?;
+    document::some(entries, "Benchmarks")
 }
 
 impl Row {
-    fn method_path(&self) -> (Option<&str>, &str) {
-        (self.namespace.as_deref(), &self.method)
+    /// The name without the type, as series began: the same whether other types have such a method or not.
+    fn name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}.{}", self.method),
+            None => self.method.clone(),
+        }
     }
 
-    /// The name, with the type only where that is needed: series began without it.
-    fn name(&self, with_type: bool) -> String {
-        let r#type = self.r#type.as_deref().filter(|_| with_type);
-        let parts = [self.namespace.as_deref(), r#type, Some(&self.method)];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+    /// The job, such as a runtime, which is told only in a text like `Sorting.Sort: .NET 9.0(Runtime=.NET 9.0) [N=64]`.
+    fn job(&self) -> Option<&str> {
+        let title = self.method_title.as_ref().unwrap_or(&self.method);
+        let (_, job) = self.display_info.as_ref()?.split_once(&format!(".{title}: "))?;
+        job.split(" [").next()
     }
 }
 
@@ -103,17 +112,6 @@ impl Memory {
         .into_iter()
         .filter_map(|(slug, count)| Some(Measured::of(slug, count? as f64)))
     }
-}
-
-/// The methods that several types of the document have.
-fn ambiguous(rows: &[Row]) -> HashSet<(Option<&str>, &str)> {
-    let mut types = HashMap::new();
-    rows.iter()
-        .filter_map(|row| {
-            let first = *types.entry(row.method_path()).or_insert(&row.r#type);
-            (first != &row.r#type).then(|| row.method_path())
-        })
-        .collect()
 }
 
 /// The parameters of a text such as `N=64&Kind=random`. A part without a name belongs to the value before it.
@@ -184,17 +182,41 @@ mod tests {
         ");
     }
 
+    /// The latencies of a document with a row for each pair of a type and what is told of its `Sort`.
+    fn sorts(rows: &[(&str, &str)]) -> String {
+        let rows = rows.iter().map(|(kind, told)| {
+            format!(
+                r#"{{"DisplayInfo":"{kind}.'Sort: all': {told}","Namespace":"Demo","Type":"{kind}","Method":"Sort",
+                    "MethodTitle":"'Sort: all'","Parameters":"N=1",
+                    "Statistics":{{"Mean":2,"StandardDeviation":1,"Median":2,"InterquartileRange":1}}}}"#
+            )
+        });
+        let rows = rows.collect::<Vec<_>>().join(",");
+        read(&format!(r#"{{"HostEnvironmentInfo":{{}},"Benchmarks":[{rows}]}}"#), None)
+    }
+
     #[test]
-    fn a_type_is_named_where_two_have_the_method() {
-        let text = include_str!("../fixtures/c_sharp_dot_net/parameters.json")
-            .replace("\"Method\": \"Parse\"", "\"Method\": \"Sort\"");
-        let latencies: Vec<_> =
-            read(&text, None).lines().filter(|line| line.contains("latency")).map(str::to_owned).collect();
-        insta::assert_snapshot!(latencies.join("\n"), @"
-        Demo.Benchmarks.SortBenchmarks.Sort {Kind=random, N=64} latency 20.5 [20, 21]
-        Demo.Benchmarks.SortBenchmarks.Sort {Kind=random, N=512} latency 240.25 [237.75, 242.75]
-        Demo.Benchmarks.ParseBenchmarks.Sort latency 1000 [990, 1010]
+    fn a_type_is_told_where_two_have_the_method() {
+        insta::assert_snapshot!(sorts(&[("A", "DefaultJob [N=1]")]), @"Demo.Sort {N=1} latency 2 [1, 3]");
+        insta::assert_snapshot!(sorts(&[("A", "DefaultJob [N=1]"), ("B", "DefaultJob [N=1]")]), @"
+        Demo.Sort {N=1, type=A} latency 2 [1, 3]
+        Demo.Sort {N=1, type=B} latency 2 [1, 3]
         ");
+    }
+
+    #[test]
+    fn a_job_is_told_where_two_ran_the_method() {
+        let (old, new) = (".NET 8.0(Runtime=.NET 8.0) [N=1]", ".NET 9.0(Runtime=.NET 9.0) [N=1]");
+        insta::assert_snapshot!(sorts(&[("A", old), ("A", new)]), @"
+        Demo.Sort {N=1, job=.NET 8.0(Runtime=.NET 8.0)} latency 2 [1, 3]
+        Demo.Sort {N=1, job=.NET 9.0(Runtime=.NET 9.0)} latency 2 [1, 3]
+        ");
+        insta::assert_snapshot!(sorts(&[("A", old), ("A", new), ("B", new)]), @"
+        Demo.Sort {N=1, job=.NET 8.0(Runtime=.NET 8.0), type=A} latency 2 [1, 3]
+        Demo.Sort {N=1, job=.NET 9.0(Runtime=.NET 9.0), type=A} latency 2 [1, 3]
+        Demo.Sort {N=1, type=B} latency 2 [1, 3]
+        ");
+        insta::assert_snapshot!(sorts(&[("A", old), ("A", new), ("A", old)]), @"The adapter `c_sharp_dot_net` cannot read the output at `Benchmarks[2]`: expected a benchmark that was not there before with the same parameters, found `Demo.Sort`.");
     }
 
     #[test]

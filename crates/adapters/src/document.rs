@@ -5,14 +5,9 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_path_to_error::Track;
+use tidemark_api::excerpt;
 
-use crate::{
-    Entry, Failure, Place,
-    error::{Reason, excerpt},
-};
-
-/// The longest path that a message names, in characters.
-const PATH_MAX: usize = 120;
+use crate::{Entry, Failure, Place, error::Reason};
 
 /// Reads the document of a tool. A document without the members of `Shape` is another tool's; one that has them and is
 /// still no `Document` is broken.
@@ -61,7 +56,7 @@ pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
 
 /// The reason in the words of this crate, where the parser speaks of types and fields.
 fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
-    let place = path.map(|path| Place::Path(short(&path)));
+    let place = path.map(|path| Place::Path(excerpt::of_path(&path)));
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&position).unwrap_or(&message);
@@ -75,11 +70,11 @@ fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
     let unknown = message.strip_prefix("unknown field ").and_then(|rest| rest.split_once(", expected "));
     if let Some((found, expected)) = mismatch.or(unknown) {
         let found = plain(found).replace('`', "");
-        return Reason { place, expected: plain(expected).to_owned(), found: Some(excerpt(&found)) };
+        return Reason { place, expected: plain(expected).to_owned(), found: Some(excerpt::of_text(&found)) };
     }
     let expected = match message.strip_prefix("missing field ") {
         Some(member) => format!("the member {member}"),
-        None => format!("a valid value ({})", excerpt_of_rule(message)),
+        None => format!("a valid value ({})", excerpt::of_reason(message)),
     };
     Reason { place, expected, found: None }
 }
@@ -95,19 +90,6 @@ fn plain(kind: &str) -> &str {
         "map" | "a map" => "an object",
         kind if kind.starts_with("struct ") => "an object",
         kind => kind,
-    }
-}
-
-/// A message of our own is whole; one that repeats the document is cut.
-fn excerpt_of_rule(message: &str) -> String {
-    if message.chars().count() <= PATH_MAX { message.to_owned() } else { excerpt(message) }
-}
-
-/// A path of bearable length; its end says more than its beginning.
-pub(crate) fn short(path: &str) -> String {
-    match path.char_indices().rev().nth(PATH_MAX - 1) {
-        Some((start, _)) if start > 0 => format!("…{}", &path[start..]),
-        _ => path.to_owned(),
     }
 }
 
@@ -154,11 +136,5 @@ mod tests {
         for text in ["", "{", "5", "{}", r#"{"rows": []} x"#] {
             assert!(failure(text).starts_with("foreign"), "{text}");
         }
-    }
-
-    #[test]
-    fn a_long_path_keeps_its_end() {
-        assert_eq!(short("a.b"), "a.b");
-        assert_eq!(short(&format!("{}.z", "é".repeat(1000))), format!("…{}.z", "é".repeat(118)));
     }
 }

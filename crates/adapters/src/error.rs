@@ -3,10 +3,7 @@
 
 use std::fmt;
 
-use tidemark_api::Adapter;
-
-/// The longest excerpt of an output that a message repeats, in characters.
-const EXCERPT_MAX: usize = 60;
+use tidemark_api::{Adapter, excerpt};
 
 /// Why an output could not be read: one sentence by its [`Display`](fmt::Display).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +74,7 @@ impl Failure {
 
     /// Points at what is wrong.
     pub(crate) fn broken(place: Place, expected: impl Into<String>, found: &str) -> Self {
-        let found = Some(excerpt(found)).filter(|found| !found.is_empty());
+        let found = Some(excerpt::of_text(found)).filter(|found| !found.is_empty());
         Self::Broken(Reason { place: Some(place), expected: expected.into(), found })
     }
 
@@ -93,16 +90,6 @@ impl Failure {
     }
 }
 
-/// The beginning of a text on one line, short enough for a message.
-pub(crate) fn excerpt(text: &str) -> String {
-    let visible = |character: char| if character.is_control() { ' ' } else { character };
-    let mut short: String = text.trim().chars().take(EXCERPT_MAX).map(visible).collect();
-    if text.trim().chars().nth(EXCERPT_MAX).is_some() {
-        short.push('…');
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,11 +103,5 @@ mod tests {
         );
         let error = Failure::foreign("an object").into_error(Adapter::Json);
         assert_eq!(error.to_string(), "The adapter `json` cannot read the output: expected an object.");
-    }
-
-    #[test]
-    fn an_excerpt_is_short() {
-        assert_eq!(excerpt(" short\n"), "short");
-        assert_eq!(excerpt(&"é".repeat(1_000_000)), format!("{}…", "é".repeat(60)));
     }
 }

@@ -21,6 +21,7 @@ struct Shape {
 #[serde(rename_all = "camelCase")]
 struct Row {
     benchmark: String,
+    mode: Option<String>,
     params: Option<BTreeMap<String, String>>,
     primary_metric: Metric,
 }
@@ -40,17 +41,20 @@ struct Bound(Option<f64>);
 /// Reads a document: times of an operation as latency, operations in a time as throughput.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
-    let entries = rows.into_iter().enumerate().map(|(index, row)| {
-        let place = || Place::Path(format!("[{index}]"));
-        let Row { benchmark, params, primary_metric } = row;
+    let place = |index| Place::Path(format!("[{index}]"));
+    let entries = rows.iter().enumerate().map(|(index, row)| {
+        let Row { benchmark, params, primary_metric, .. } = row;
         let metric = primary_metric.measured().ok_or_else(|| {
             let expected = "a unit such as `ms/op` or `ops/s` as `scoreUnit`";
-            Failure::broken(place(), expected, &primary_metric.score_unit)
+            Failure::broken(place(index), expected, &primary_metric.score_unit)
         })?;
-        let parameters = variant::of_texts(place, params.unwrap_or_default())?;
-        Ok(Entry { parameters, ..Entry::new(place, &benchmark, vec![metric])? })
+        let parameters = variant::of_texts(|| place(index), params.clone().unwrap_or_default())?;
+        Ok(Entry { parameters, ..Entry::new(|| place(index), benchmark, vec![metric])? })
     });
-    document::some(entries.collect::<Result<_, Failure>>()?, "[]")
+    let mut entries = entries.collect::<Result<Vec<_>, Failure>>()?;
+    // Average, sampled and single-shot times are all latencies.
+    variant::tell_apart(place, &mut entries, &[("mode", &|index| rows[index].mode.as_deref())])?;
+    document::some(entries, "[]")
 }
 
 impl Metric {
@@ -141,6 +145,28 @@ mod tests {
         org.sample.ParseBenchmark.parse throughput 2500 [2000, 3000]
         org.sample.ParseBenchmark.coldStart latency 125000000
         ");
+    }
+
+    #[test]
+    fn modes_are_kept_apart_where_they_measure_the_same() {
+        let rows = |modes: &[(&str, &str)]| {
+            let rows = modes.iter().enumerate().map(|(score, (mode, unit))| {
+                format!(
+                    r#"{{"benchmark":"a.B.c","mode":"{mode}","primaryMetric":{{"score":{score},"scoreConfidence":["NaN","NaN"],"scoreUnit":"{unit}"}}}}"#
+                )
+            });
+            read(&format!("[{}]", rows.collect::<Vec<_>>().join(",")))
+        };
+        insta::assert_snapshot!(rows(&[("thrpt", "ops/s"), ("avgt", "ns/op")]), @"
+        a.B.c throughput 0
+        a.B.c latency 1
+        ");
+        insta::assert_snapshot!(rows(&[("thrpt", "ops/s"), ("avgt", "ns/op"), ("sample", "ns/op")]), @"
+        a.B.c throughput 0
+        a.B.c {mode=avgt} latency 1
+        a.B.c {mode=sample} latency 2
+        ");
+        insta::assert_snapshot!(rows(&[("avgt", "ns/op"), ("ss", "ns/op"), ("ss", "ns/op")]), @"The adapter `java_jmh` cannot read the output at `[2]`: expected a benchmark that was not there before with the same parameters, found `a.B.c`.");
     }
 
     #[test]

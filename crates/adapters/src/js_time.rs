@@ -1,5 +1,5 @@
 //! The timers of `console.time`, as browsers and as Node print them at their end. What Node prints is so plain that
-//! `magic` tries it last.
+//! `magic` tries it last, but it knows what browsers print at once.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -14,6 +14,15 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         }
     }
     text::some(entries, "a line such as `name: 12.5ms` or `name: 12ms - timer ended`")
+}
+
+/// The same if one of the timers is a browser's.
+pub(crate) fn parse_of_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
+    let of_browser = |line: &str| line.ends_with("ended") && row(line).is_some();
+    if text::lines(input.text).any(|line| of_browser(line.text)) {
+        return parse(input);
+    }
+    Err(Failure::foreign("a line such as `name: 12ms - timer ended`"))
 }
 
 /// The name, which may have a colon of its own, and the time.
@@ -75,6 +84,13 @@ mod tests {
         default latency 3753000
         long latency 61500000000
         ");
+    }
+
+    #[test]
+    fn magic_knows_a_browser_before_and_node_after_the_other_tools() {
+        let libtest = "test a ... bench: 1 ns/iter (+/- 1)";
+        assert_eq!(read(Magic, &format!("parse: 12ms - timer ended\n{libtest}")), "parse latency 12000000\n");
+        assert_eq!(read(Magic, &format!("parse: 12ms\n{libtest}")), "a latency 1 [0, 2]\n");
     }
 
     #[test]

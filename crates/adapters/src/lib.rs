@@ -59,7 +59,8 @@ pub struct Tool {
 /// Every tool, in the order in which `magic` tries them.
 ///
 /// The order is part of the contract for outputs that several would read. The tools that came later stand where they
-/// take nothing from the others.
+/// take nothing from the others. An adapter that stands here twice is known early by one of its formats; its last row
+/// reads all of them.
 pub const ADAPTERS: &[Tool] = {
     use Adapter::*;
     use Average::{Mean, Median};
@@ -72,6 +73,7 @@ pub const ADAPTERS: &[Tool] = {
         tool(GoBench, &[Mean], go_bench::parse),
         tool(JavaJmh, &[Mean], java_jmh::parse),
         tool(JsBenchmark, &[Median], js_benchmark::parse),
+        tool(JsTime, &[], js_time::parse_of_browser),
         tool(JsVitest, &[Mean, Median], js_vitest::parse),
         tool(PythonAsv, &[Median], python_asv::parse),
         tool(PythonPytest, &[Mean, Median], python_pytest::parse),
@@ -89,7 +91,7 @@ pub const ADAPTERS: &[Tool] = {
         tool(LoadK6, &[Mean, Median], load_k6::parse),
         tool(LoadOha, &[Mean, Median], load_oha::parse),
         tool(LoadWrk, &[Mean, Median], load_wrk::parse),
-        // Its lines are so plain that the output of another tool may have one among its own.
+        // Node's lines are so plain that the output of another tool may have one among its own.
         tool(JsTime, &[], js_time::parse),
     ]
 };
@@ -130,7 +132,7 @@ pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<R
         Adapter::Magic => detect(&input),
         adapter => {
             let tool =
-                ADAPTERS.iter().find(|tool| tool.adapter == adapter).expect("every adapter has its row");
+                ADAPTERS.iter().rfind(|tool| tool.adapter == adapter).expect("every adapter has its row");
             tool.read(&input).map_err(|failure| failure.into_error(adapter))
         }
     }
@@ -194,11 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn every_adapter_has_one_row() {
+    fn every_adapter_has_its_row() {
         for adapter in Adapter::ALL {
             let adapter = adapter.plain();
             let rows = ADAPTERS.iter().filter(|tool| tool.adapter == adapter).count();
-            assert_eq!(rows, usize::from(adapter != Adapter::Magic), "{adapter}");
+            let expected = match adapter {
+                Adapter::Magic => 0,
+                Adapter::JsTime => 2,
+                _ => 1,
+            };
+            assert_eq!(rows, expected, "{adapter}");
         }
     }
 

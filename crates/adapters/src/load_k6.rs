@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
-use tidemark_api::{Average, Parameters};
+use tidemark_api::{Average, Parameters, excerpt};
 
 use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
 
@@ -58,7 +58,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let average = input.average.unwrap_or(Average::Mean);
     let mut entries = Vec::new();
     for (key, metric) in &metrics {
-        let place = || Place::Path(document::short(&format!("metrics.{key}")));
+        let place = || Place::Path(excerpt::of_path(&format!("metrics.{key}")));
         let (name, parameters) = split(key);
         let measured = metric.measured(name, average);
         if !measured.is_empty() {

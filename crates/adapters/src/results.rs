@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, fmt, hash::Hash};
 
-use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName};
+use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName, excerpt};
 
 use crate::{Failure, Place, fold};
 
@@ -150,7 +150,7 @@ impl Results {
                 Some(first) if first.ignored == entry.ignored => first.metrics.extend(entry.metrics),
                 Some(_) => {
                     return Err(Failure::broken(
-                        Place::Path(crate::document::short(entry.label.as_str())),
+                        Place::Path(excerpt::of_path(entry.label.as_str())),
                         "a benchmark either with its ignore suffix or without",
                         "both",
                     ));
@@ -215,7 +215,7 @@ impl Entry {
         if let Some(name) = IGNORE.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
             *label = name.parse().map_err(|_| {
                 Failure::broken(
-                    Place::Path(label.to_string()),
+                    Place::Path(excerpt::of_path(label.as_str())),
                     "a benchmark name before the ignore suffix",
                     label.as_str(),
                 )

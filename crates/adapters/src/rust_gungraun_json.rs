@@ -1,32 +1,78 @@
 //! The summaries of Gungraun: JSON objects of version 6 or 7, each on a line or printed over several, with any other
-//! text between them.
+//! text between them. Summaries of other versions are passed over as long as one can be read.
 
-use serde::Deserialize;
+use std::marker::PhantomData;
+
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
-    Entry, Failure, Input, Measured, Place,
+    Entry, Failure, Input, Measured, Place, document,
+    error::Reason,
     rust_gungraun::counted,
     text::{self, is_blank},
 };
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
+    let mut other_version = None;
     for (line, object) in objects(input.text) {
-        if let Ok(summary) = serde_json::from_str::<Summary>(&object) {
-            entries.push(entry(line, &summary)?);
+        let version = match serde_json::from_str::<Shape>(&object) {
+            Ok(Shape { version: None, profiles: None, .. }) => continue,
+            Ok(shape) => shape.version,
+            Err(error) if error.is_data() || !SHAPE.iter().all(|member| object.contains(member)) => continue,
+            Err(error) => {
+                let place = Place::Line(line + error.line().saturating_sub(1));
+                return Err(Failure::missing(place, "the summary to be valid JSON"));
+            }
+        };
+        match version.as_ref().and_then(Value::as_str) {
+            Some("6" | "7") | None => entries.push(entry(line, &summary(line, &object)?)?),
+            Some(version) => {
+                other_version.get_or_insert_with(|| {
+                    Failure::broken(Place::Line(line), "a summary of version 6 or 7", version)
+                });
+            }
         }
     }
-    text::some(entries, "a summary of Gungraun as a JSON object")
+    match other_version {
+        Some(failure) if entries.is_empty() => Err(failure),
+        _ => text::some(entries, "a summary of Gungraun as a JSON object"),
+    }
 }
 
-/// What all versions of a summary have, and nothing else does.
+/// What tells a summary from the objects of others: its path and one more, as a log may well name a `module_path`.
+#[derive(Deserialize)]
+struct Shape {
+    #[expect(dead_code, reason = "its presence tells a summary")]
+    module_path: IgnoredAny,
+    version: Option<Value>,
+    profiles: Option<IgnoredAny>,
+}
+
+/// What is left of a summary that is no JSON has these.
+const SHAPE: [&str; 2] = [r#""module_path""#, r#""profiles""#];
+
+/// A summary of a version that is known.
 #[derive(Deserialize)]
 struct Summary {
     version: String,
     module_path: String,
     id: Option<String>,
     profiles: Vec<Profile>,
+}
+
+fn summary(line: usize, object: &str) -> Result<Summary, Failure> {
+    serde_json::from_str(object).or_else(|_| {
+        document::track(PhantomData, object).map_err(|(reason, _)| {
+            // The line alone leaves a summary on one line to be searched.
+            let expected = match reason.place {
+                Some(Place::Path(path)) => format!("{} in `{path}`", reason.expected),
+                _ => reason.expected,
+            };
+            Failure::Broken(Reason { place: Some(Place::Line(line)), expected, found: reason.found })
+        })
+    })
 }
 
 /// What one tool counted. Where it stands differs between versions.
@@ -38,7 +84,7 @@ struct Profile {
 }
 
 /// The texts that may be objects, with the numbers of their first lines. One over several lines ends at the first brace
-/// that stands as far right as the one it began with.
+/// that stands as far right as the one it began with; one that breaks off is there as far as it goes.
 fn objects(text: &str) -> Vec<(usize, String)> {
     let mut objects = Vec::new();
     let mut open: Option<(usize, &str, String)> = None;
@@ -61,17 +107,12 @@ fn objects(text: &str) -> Vec<(usize, String)> {
             objects.push((line.number, trimmed.to_owned()));
         }
     }
+    objects.extend(open.map(|(start, _, object)| (start, object)));
     objects
 }
 
 fn entry(line: usize, summary: &Summary) -> Result<Entry, Failure> {
-    let read = match summary.version.as_str() {
-        "6" => metrics_of_version_6,
-        "7" => metrics_of_version_7,
-        version => {
-            return Err(Failure::broken(Place::Line(line), "a summary of version 6 or 7", version));
-        }
-    };
+    let read = if summary.version == "6" { metrics_of_version_6 } else { metrics_of_version_7 };
     let metrics = summary.profiles.iter().flat_map(read).collect();
     let name = match &summary.id {
         Some(id) => format!("{}::{id}", summary.module_path),
@@ -211,10 +252,39 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_an_error() {
-        let newer = VERSION_6.replace('\n', "").replace(r#""6""#, r#""99""#);
+    fn another_version_is_passed_over() {
+        let summary = VERSION_6.replace('\n', "");
+        let newer = summary.replace(r#""6""#, r#""99""#).replace("profiles", "tools");
         insta::assert_snapshot!(read(RustGungraunJson, &newer), @"The adapter `rust_gungraun_json` cannot read the output at line 1: expected a summary of version 6 or 7, found `99`.");
+        let alone = read(RustGungraunJson, &summary);
+        assert_eq!(read(RustGungraunJson, &format!("{newer}\n{summary}\n{newer}")), alone);
         insta::assert_snapshot!(read(RustGungraunJson, "{\n"), @"The adapter `rust_gungraun_json` cannot read the output: expected a summary of Gungraun as a JSON object.");
+    }
+
+    #[test]
+    fn a_broken_summary_is_named_and_other_objects_are_not() {
+        let summary = VERSION_6.replace('\n', "");
+        let log = r#"{"level": "INFO", "module_path": "gung::setup", "line": 3}"#;
+        assert_eq!(read(RustGungraunJson, &format!("{log}\n{summary}")), read(RustGungraunJson, &summary));
+        let errors = [
+            summary.replace(r#""version""#, r#""schema""#),
+            summary.replace(r#""6""#, "6"),
+            summary.replace(r#""profiles""#, r#""tools""#),
+            summary.replace(r#""m::g::f""#, "null"),
+            summary.replace(r#""tool": "Helgrind""#, r#""tool": 5"#),
+            summary.replace(r#""Helgrind""#, "Helgrind"),
+            format!("{{\n{}", &summary[1..summary.len() - 1]),
+        ]
+        .map(|broken| read(RustGungraunJson, &format!("{summary}\n{broken}")));
+        insta::assert_snapshot!(errors.join("\n"), @"
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected the member `version`.
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected a text in `version`, found `integer 6`.
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected the member `profiles`.
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected a text in `module_path`, found `null`.
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected a text in `profiles[1].tool`, found `integer 5`.
+        The adapter `rust_gungraun_json` cannot read the output at line 2: expected the summary to be valid JSON.
+        The adapter `rust_gungraun_json` cannot read the output at line 4: expected the summary to be valid JSON.
+        ");
     }
 
     #[test]

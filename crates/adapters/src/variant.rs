@@ -1,13 +1,16 @@
 //! The parameters that tools report of a benchmark, as the parameters of a variant. Where a tool writes them is known
 //! to its adapter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
-use tidemark_api::Parameters;
+use tidemark_api::{Parameters, ResourceName};
 
-use crate::{Failure, Place};
+use crate::{Entry, Failure, Label, Place, results::group};
+
+/// What a tool says of an entry, given by its number, beside its name and its own parameters.
+pub(crate) type Trait<'a> = (&'static str, &'a dyn Fn(usize) -> Option<&'a str>);
 
 /// The parameters of a JSON object; none if it is empty, not an object, or if one of them has parts of its own or is
 /// too long for a variant.
@@ -34,6 +37,51 @@ pub(crate) fn of_texts(
         let expected = "up to 32 parameters with names of 1 to 64 bytes and values of up to 256 bytes";
         Failure::broken(place(), expected, &longest.unwrap_or_default())
     })
+}
+
+/// Makes sure that no entry overwrites another: those that would get the first of the traits in which they differ as
+/// a parameter, then the next. What no trait tells apart is an error.
+///
+/// An entry that stands alone gets none, so that its series goes on whether or not the tool could say more.
+pub(crate) fn tell_apart(
+    place: impl Fn(usize) -> Place,
+    entries: &mut [Entry],
+    traits: &[Trait<'_>],
+) -> Result<(), Failure> {
+    for (name, value) in traits {
+        let (groups, count) = group(entries.iter().map(series));
+        if count == entries.len() {
+            return Ok(());
+        }
+        let mut values = vec![HashSet::new(); count];
+        for (index, &group) in groups.iter().enumerate() {
+            values[group].insert(value(index));
+        }
+        for (index, entry) in entries.iter_mut().enumerate() {
+            if let Some(value) = value(index).filter(|_| values[groups[index]].len() > 1) {
+                let own = entry.parameters.iter().flat_map(Parameters::iter);
+                let mut parameters: BTreeMap<_, _> =
+                    own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                parameters.entry((*name).to_owned()).or_insert_with(|| value.to_owned());
+                entry.parameters = of_texts(|| place(index), parameters)?;
+            }
+        }
+    }
+    let mut known = HashSet::with_capacity(entries.len());
+    match entries.iter().position(|entry| !known.insert(series(entry))) {
+        Some(index) => Err(Failure::broken(
+            place(index),
+            "a benchmark that was not there before with the same parameters",
+            entries[index].label.as_str(),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What two entries must not have in common. A benchmark may well be there once for each of several measures.
+fn series(entry: &Entry) -> (&Label, Option<&Parameters>, Option<&ResourceName>) {
+    let (label, parameters) = entry.key();
+    (label, parameters, entry.metrics.first().map(|metric| &metric.measure))
 }
 
 #[cfg(test)]

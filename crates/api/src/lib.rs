@@ -18,6 +18,7 @@ pub mod auth;
 pub mod benchmark;
 pub mod branch;
 pub mod error;
+pub mod excerpt;
 pub mod id;
 pub mod invitation;
 pub mod job;

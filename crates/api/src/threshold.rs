@@ -129,7 +129,7 @@ pub struct Model {
     pub test: ModelTest,
     /// How many metrics there must be before it judges; null when any number will do.
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics it looks at, the newest ones; null when all.
+    /// How many metrics it looks at, the newest ones, 4,096 at the most; null when there is no other limit.
     pub max_sample_size: Option<SampleSize>,
     /// How many seconds it looks back; null when there is no limit.
     pub window: Option<Window>,
@@ -163,10 +163,10 @@ impl Model {
 pub struct NewModel {
     /// How it judges.
     pub test: ModelTest,
-    /// How many metrics there must be before it judges.
+    /// How many metrics there must be before it judges, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics it looks at, the newest ones.
+    /// How many metrics it looks at, the newest ones, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
     /// How many seconds it looks back.
@@ -209,10 +209,10 @@ pub struct NewThreshold {
     pub measure: NameId,
     /// How the model judges.
     pub test: ModelTest,
-    /// How many metrics there must be before the model judges.
+    /// How many metrics there must be before the model judges, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics the model looks at, the newest ones.
+    /// How many metrics the model looks at, the newest ones, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
     /// How many seconds the model looks back.
@@ -249,10 +249,10 @@ pub struct ThresholdPut {
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(required = true)]
     pub test: Option<ModelTest>,
-    /// How many metrics there must be before the model judges.
+    /// How many metrics there must be before the model judges, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics the model looks at, the newest ones.
+    /// How many metrics the model looks at, the newest ones, 4,096 at the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
     /// How many seconds the model looks back.

@@ -49,6 +49,9 @@ pub struct Usage {
     /// How many different series were received; counted by some plans only.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub active_series: Option<u32>,
+    /// How many bytes the images of the organization take.
+    #[schema(format = "uint64")]
+    pub stored_bytes: Option<u64>,
     /// How many minutes jobs ran for.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub runner_minutes: Option<u32>,

@@ -89,6 +89,11 @@ impl Attempt {
             ureq::Error::ConnectionFailed => ("no connection".to_owned(), true),
             ureq::Error::Io(error) => match error.kind() {
                 _ if refused(error) => ("nothing listens there".to_owned(), true),
+                io::ErrorKind::BrokenPipe
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted => {
+                    ("it hung up in the middle, as some do when a request is too large".to_owned(), true)
+                }
                 io::ErrorKind::InvalidData => (error.to_string(), false),
                 _ => (error.to_string(), true),
             },

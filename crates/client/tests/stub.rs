@@ -101,15 +101,9 @@ fn client(settings: Settings) -> (Client, Told) {
     (client, told)
 }
 
-#[test]
-fn a_busy_server_is_asked_again_with_the_same_run() {
-    let stub = Stub::start(vec![
-        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
-        answer("429 Too Many Requests", "retry-after: 1\r\n", &refusal("Slowly.")),
-        answer("400 Bad Request", "", &refusal("No such branch.")),
-    ]);
-    let (client, told) = client(settings(&stub.host));
-    let new = NewRun {
+/// A run with this result.
+fn new_run(result: &str) -> NewRun {
+    NewRun {
         project: None,
         branch: None,
         hash: None,
@@ -119,14 +113,24 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
         thresholds: None,
         start_time: Timestamp::from_micros(0),
         end_time: Timestamp::from_micros(0),
-        results: vec!["{}".to_owned()],
+        results: vec![result.to_owned()],
         settings: None,
         job: None,
         context: None,
         idempotency_key: None,
-    };
+    }
+}
+
+#[test]
+fn a_busy_server_is_asked_again_with_the_same_run() {
+    let stub = Stub::start(vec![
+        answer("503 Service Unavailable", "retry-after: 0\r\n", &refusal("Busy.")),
+        answer("429 Too Many Requests", "retry-after: 1\r\n", &refusal("Slowly.")),
+        answer("400 Bad Request", "", &refusal("No such branch.")),
+    ]);
+    let (client, told) = client(settings(&stub.host));
     let started = Instant::now();
-    let error = run::create(&client, new, None).unwrap_err();
+    let error = run::create(&client, new_run("{}"), None).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
     assert_eq!(
         error.to_string(),
@@ -198,6 +202,20 @@ fn nobody_there_is_tried_and_said() {
         format!("the server http://{free} cannot be reached, tried 3 times: nothing listens there");
     assert_eq!(error.to_string(), expected);
     assert_eq!(told.borrow().len(), 2);
+}
+
+#[test]
+fn who_hangs_up_may_have_had_too_much() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = format!("http://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let mut start = [0; 100];
+        listener.accept().unwrap().0.read_exact(&mut start).unwrap();
+    });
+    let (client, _) = client(with(&host, |patience| patience.attempts = 1));
+    let error = run::create(&client, new_run(&"x".repeat(32 << 20)), None).unwrap_err();
+    assert!(error.to_string().contains("it hung up in the middle"), "{error}");
+    server.join().unwrap();
 }
 
 #[test]

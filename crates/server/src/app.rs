@@ -10,6 +10,7 @@ use crate::{
     auth::jwt::{Audience, Membership, Signer},
     background::Background,
     backup,
+    blobs::Blobs,
     clock::{Clock, SystemEntropy},
     config::Config,
     http::{
@@ -19,6 +20,7 @@ use crate::{
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
     metrics::Metrics,
+    oci::housekeeping::Housekeeper,
 };
 
 /// A handle on the running service; clones share it.
@@ -39,6 +41,8 @@ pub struct Parts {
     pub signer: Arc<Signer>,
     /// Rate limits.
     pub limits: Limits,
+    /// What images are made of.
+    pub blobs: Blobs,
     /// Work done after the answer.
     pub background: Background,
     /// What Prometheus sees.
@@ -99,6 +103,7 @@ impl App {
         let secret = config.secret().map_err(internal)?;
         let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
         let limits = Limits::new(config.limits(), &db);
+        let blobs = Blobs::open(&config).map_err(Error::Internal)?;
         let background = if embedded {
             Background::idle()
         } else {
@@ -108,7 +113,12 @@ impl App {
             };
             let console = config.console.url.as_ref().parse().map_err(internal)?;
             let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
-            Background::start(db.clone(), mailer, source)
+            let housekeeper = Housekeeper {
+                db: db.clone(),
+                blobs: blobs.clone(),
+                timeout: config.plus.registry.timeout_seconds(),
+            };
+            Background::start(db.clone(), mailer, housekeeper, source)
         };
         let metrics = Metrics::default();
         let streams = Arc::new(Places::new(db.load().connections));
@@ -119,6 +129,7 @@ impl App {
             entropy,
             signer,
             limits,
+            blobs,
             background,
             metrics,
             streams,

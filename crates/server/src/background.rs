@@ -13,7 +13,10 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::mail::{self, Mailer, Undelivered};
+use crate::{
+    mail::{self, Mailer, Undelivered},
+    oci::housekeeping::{self, Housekeeper},
+};
 
 /// How many rows are claimed at once.
 const BATCH: u32 = 16;
@@ -50,10 +53,10 @@ pub struct Background {
 
 impl Background {
     /// Starts the worker.
-    pub fn start(db: Db, mailer: Mailer, fresh: FreshSource) -> Self {
+    pub(crate) fn start(db: Db, mailer: Mailer, housekeeper: Housekeeper, fresh: FreshSource) -> Self {
         let poke = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let worker = Worker { db, mailer, fresh };
+        let worker = Worker { db, mailer, housekeeper, fresh };
         let task = tokio::spawn(run(worker, Arc::clone(&poke), stopped));
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
@@ -80,10 +83,10 @@ impl Background {
 
 async fn run(worker: Worker, poke: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
     let longest = if worker.db.is_shared() { SHARED_POLL } else { OWN_POLL };
-    let mut cleared = None;
+    let mut clearings = Clearings::default();
     loop {
         let pause = tokio::select! {
-            pause = worker.round(&mut cleared) => pause,
+            pause = worker.round(&mut clearings) => pause,
             () = async { told(&mut stopped).await; sleep(GRACE).await; } => break,
         };
         let pause = pause.unwrap_or_else(|error| {
@@ -106,20 +109,31 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     drop(stopped.wait_for(|stop| *stop).await);
 }
 
+/// When what has run out was cleared the last time.
+#[derive(Default)]
+struct Clearings {
+    last: Option<Timestamp>,
+    thorough: Option<Timestamp>,
+    /// The clearing of the registry, which may take long and must not hold up the mail. It ends with the worker.
+    registry: JoinSet<()>,
+}
+
 #[derive(Clone)]
 struct Worker {
     db: Db,
     mailer: Mailer,
+    housekeeper: Housekeeper,
     fresh: FreshSource,
 }
 
 impl Worker {
     /// Does what is due and answers how long there is nothing to do.
-    async fn round(&self, cleared: &mut Option<Timestamp>) -> store::Result<Duration> {
+    async fn round(&self, clearings: &mut Clearings) -> store::Result<Duration> {
         let now = (self.fresh)().now;
-        if cleared.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
+        if clearings.last.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
             self.clear(now).await?;
-            *cleared = Some(now);
+            clearings.last = Some(now);
+            self.clear_registry(clearings, now);
         }
         // Looking first keeps an idle server from writing.
         let due = self.db.read(outbox::next_due).await?;
@@ -146,6 +160,20 @@ impl Worker {
                 Ok(())
             })
             .await
+    }
+
+    /// Clears the registry in a task of its own, unless the last clearing goes on.
+    fn clear_registry(&self, clearings: &mut Clearings, now: Timestamp) {
+        while clearings.registry.try_join_next().is_some() {}
+        if !clearings.registry.is_empty() {
+            return;
+        }
+        let thoroughly = housekeeping::is_due(clearings.thorough, now);
+        if thoroughly {
+            clearings.thorough = Some(now);
+        }
+        let housekeeper = self.housekeeper.clone();
+        clearings.registry.spawn(async move { housekeeper.clear(now, thoroughly).await });
     }
 
     /// Claims a batch, works on it, and answers how many items it had.

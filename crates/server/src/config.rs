@@ -3,6 +3,7 @@
 
 mod limits;
 mod load;
+mod registry;
 mod secret;
 
 use std::{
@@ -19,8 +20,9 @@ use serde_json::{Value, json};
 use tidemark_api::{Email, MASK, Secret, Url};
 use tidemark_store::Location;
 
-pub use limits::{ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
+pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
+pub use registry::{AccessPoint, DataStore, Registry, Service};
 
 /// The configuration in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,6 +102,16 @@ impl Config {
     /// The limits in force: those configured, or else only those on attempts to sign in.
     pub fn limits(&self) -> RateLimiting {
         self.plus.rate_limiting.clone().unwrap_or_else(RateLimiting::sign_in_only)
+    }
+
+    /// The address under which clients reach the registry.
+    pub fn registry_url(&self) -> &Url {
+        self.plus.registry.url.as_ref().unwrap_or(&self.console.url)
+    }
+
+    /// The folder for the bytes of images, where they are kept in files.
+    pub fn registry_folder(&self) -> PathBuf {
+        self.data_dir.join("registry")
     }
 
     /// The configuration as the API shows it, with twelve asterisks for every secret.
@@ -359,6 +371,9 @@ impl Smtp {
 pub struct Plus {
     /// Limits on requests and on what is created.
     pub rate_limiting: Option<RateLimiting>,
+    /// The container registry.
+    #[serde(default)]
+    pub registry: Registry,
 }
 
 fn yes() -> bool {

@@ -107,7 +107,7 @@ impl Prepared {
     }
 }
 
-fn saturate(size: u32) -> usize {
+pub(crate) fn saturate(size: u32) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 

@@ -126,3 +126,16 @@ pub fn authenticate(
         |row| Ok((row.get(9)?, user::read(row)?)),
     )
 }
+
+/// The owner of a key that is still good.
+pub fn owner(tx: &mut Tx<'_>, key: UserKeyUuid, now: Timestamp) -> Result<Option<user::Found>> {
+    tx.optional(
+        &format!(
+            "select {} from {TABLES}
+             where user_key.uuid = $1 and user_key.revoked is null and user_key.expires > $2",
+            user::COLUMNS
+        ),
+        &[&key, &now],
+        user::read,
+    )
+}

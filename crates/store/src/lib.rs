@@ -6,6 +6,7 @@
 pub mod alert;
 pub mod audit;
 pub mod benchmark;
+pub mod blob;
 pub mod branch;
 mod db;
 pub mod dimension;
@@ -15,6 +16,7 @@ mod fresh;
 pub mod head;
 pub mod invitation;
 pub mod key;
+pub mod manifest;
 pub mod measure;
 pub mod member;
 pub mod metric;
@@ -30,6 +32,7 @@ pub mod project_member;
 pub mod quota;
 pub mod rate_window;
 pub mod report;
+pub mod repository;
 pub mod restore;
 mod row;
 pub mod series;
@@ -40,10 +43,12 @@ mod slug;
 pub mod spec;
 mod sql;
 mod sqlite;
+pub mod tag;
 pub mod testbed;
 pub mod threshold;
 pub mod token;
 mod tx;
+pub mod upload;
 pub mod usage;
 pub mod user;
 mod value;
@@ -57,6 +62,7 @@ pub use fresh::{Entropy, Fresh};
 pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
-    AlertId, BenchmarkId, BranchId, Column, HeadId, Kind, MeasureId, ModelId, OrganizationId, Param, PlotId,
-    ProjectId, ReportId, SpecId, TestbedId, ThresholdId, UserId, Value, VariantId, VersionId,
+    AlertId, BenchmarkId, BlobId, BranchId, Column, HeadId, Kind, ManifestId, MeasureId, ModelId,
+    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, SpecId, TestbedId, ThresholdId,
+    UploadId, UserId, Value, VariantId, VersionId,
 };

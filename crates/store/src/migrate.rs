@@ -17,6 +17,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (1, "accounts", include_str!("../migrations/0001_accounts.sql")),
     (2, "projects", include_str!("../migrations/0002_projects.sql")),
     (3, "reports", include_str!("../migrations/0003_reports.sql")),
+    (4, "registry", include_str!("../migrations/0004_registry.sql")),
 ];
 
 /// Runs the steps that this database has not seen. The caller holds a lock and a transaction.

@@ -11,7 +11,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, ProjectId, Result, Row, Tx, UserId,
+    Fresh, List, Param, ProjectId, Result, Row, Tx, UserId,
     key::New,
     sql::{contains, direction},
 };
@@ -114,14 +114,25 @@ pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Tim
     Ok(revoked == 1)
 }
 
-/// The live key of a live project with this hash: the key's id and name, and the project's keys.
+/// The live key of a live project with this hash.
 pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Found>> {
+    live(tx, "hash", &hash, now)
+}
+
+/// The key with this id, if it and its project are still good.
+pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<Option<Found>> {
+    live(tx, "uuid", &key, now)
+}
+
+fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Result<Option<Found>> {
     tx.optional(
-        "select project_key.uuid, project_key.name, project.id, project.uuid
-         from project_key join project on project.id = project_key.project_id
-         where project_key.hash = $1 and project_key.revoked is null and project_key.expires > $2
-         and project.deleted is null",
-        &[&hash, &now],
+        &format!(
+            "select project_key.uuid, project_key.name, project.id, project.uuid
+             from project_key join project on project.id = project_key.project_id
+             where project_key.{column} = $1 and project_key.revoked is null and project_key.expires > $2
+             and project.deleted is null"
+        ),
+        &[value, &now],
         |row| {
             Ok(Found {
                 uuid: row.get(0)?,

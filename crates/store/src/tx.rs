@@ -215,6 +215,8 @@ pub enum Lock {
     Project(i64),
     /// The making of projects by their first runs.
     Projects,
+    /// The manifests of one repository, and which blobs they need.
+    Repository(i64),
 }
 
 impl Lock {
@@ -230,6 +232,7 @@ impl Lock {
             Self::User(key) => (3, fold(key)),
             Self::Project(key) => (4, fold(key)),
             Self::Projects => (5, 0),
+            Self::Repository(key) => (6, fold(key)),
         }
     }
 }

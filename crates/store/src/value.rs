@@ -409,6 +409,14 @@ keys! {
     AlertId,
     /// Key of a plot.
     PlotId,
+    /// Key of a repository.
+    RepositoryId,
+    /// Key of a blob.
+    BlobId,
+    /// Key of a manifest.
+    ManifestId,
+    /// Key of an upload.
+    UploadId,
 }
 
 /// The different keys among these.

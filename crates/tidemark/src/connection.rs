@@ -221,6 +221,10 @@ impl From<Error> for Failure {
         let mut letters = text.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let end = if text.ends_with(['.', ')']) { "" } else { "." };
-        Self::with(exit, format!("{}{}{end}", first.unwrap_or_default(), letters.as_str()))
+        let failure = Self::with(exit, format!("{}{}{end}", first.unwrap_or_default(), letters.as_str()));
+        match exit {
+            Exit::Unreachable => failure.and("Check its address, and that it runs."),
+            _ => failure,
+        }
     }
 }

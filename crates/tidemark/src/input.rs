@@ -13,6 +13,17 @@ use tidemark_api::{Adapter, Average, Fold};
 
 use crate::failure::{Exit, Failure, Result};
 
+/// Tools that print for people unless they are asked for JSON: what their output has in it, what they are called, and
+/// how they are asked.
+const FOR_PEOPLE: [(&str, &str, &str); 6] = [
+    ("Name (time in ", "pytest-benchmark", "--benchmark-json results.json"),
+    ("Time (mean ± σ)", "hyperfine", "--export-json results.json"),
+    ("CPU   Iterations", "Google Benchmark", "--benchmark_out=results.json"),
+    ("Mode  Cnt", "JMH", "-rf json -rff results.json"),
+    ("Mean +- std dev: ", "pyperf", "-o results.json"),
+    ("BENCH  Summary", "Vitest", "--outputJson results.json"),
+];
+
 /// How outputs are read.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
@@ -87,8 +98,22 @@ impl Reading {
     pub(crate) fn read(&self, outputs: &[Output]) -> Result<Vec<Results>> {
         let mut results = Vec::with_capacity(outputs.len());
         for Output { name, text } in outputs {
-            let read = tidemark_adapters::parse(self.adapter, text, self.average)
-                .map_err(|error| Failure::with(Exit::Unreadable, format!("{name}: {error}")))?;
+            if text.trim().is_empty() {
+                return Err(Failure::with(
+                    Exit::Empty,
+                    format!("{name}: There is nothing in it; check that the benchmarks ran."),
+                ));
+            }
+            let read = tidemark_adapters::parse(self.adapter, text, self.average).map_err(|error| {
+                let failure = Failure::with(Exit::Unreadable, format!("{name}: {error}"));
+                match FOR_PEOPLE.iter().find(|(mark, ..)| text.contains(mark)) {
+                    Some((_, tool, flag)) => failure.and(&format!(
+                        "It looks like what {tool} prints for people: run it with `{flag}`, and read that with `--file \
+                         results.json`."
+                    )),
+                    None => failure,
+                }
+            })?;
             if read.entries.iter().all(|entry| entry.metrics.is_empty()) {
                 return Err(Failure::with(
                     Exit::Empty,

@@ -183,6 +183,7 @@ struct Checkouts {
 impl Checkouts {
     /// Gets ready to run things in this folder of the repository that it is in.
     fn open(here: &Path) -> Result<Self> {
+        git(here, &["--version"])?;
         let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
             Failure::usage("This is not a git repository; commits can be compared where git has them.")
         })?;
@@ -268,7 +269,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What git answers; what it complains of is the failure.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| Failure::new(format!("git cannot be started ({error}).")))?;
+    let output = output.map_err(|error| {
+        Failure::new(format!(
+            "git cannot be started ({error}); commits are compared with its help, so install it."
+        ))
+    })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }

@@ -4,6 +4,7 @@
 use std::{rc::Rc, time::Duration};
 
 use axum::{Router, body::Body};
+use directories::BaseDirs;
 use http_body_util::BodyExt;
 use tidemark_client::{
     Client, Credential, Patience, Settings,
@@ -58,7 +59,12 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
 
 /// Where the store is, for people.
 pub(crate) fn place() -> Result<String> {
-    Ok(serve::database(&config()?))
+    let place = serve::database(&config()?);
+    let home = BaseDirs::new().map(|folders| folders.home_dir().join("").display().to_string());
+    Ok(match home.and_then(|home| place.strip_prefix(&home).map(str::to_owned)) {
+        Some(below) if cfg!(unix) => format!("~/{below}"),
+        _ => place,
+    })
 }
 
 /// What `tidemark serve` goes by, so that both have the same data.
@@ -70,8 +76,13 @@ impl Local {
     fn open(config: Config) -> Result<Self> {
         // There is no log to look into afterwards.
         logging::start(&Logging { level: LogLevel::Error, format: LogFormat::Human });
-        config.create_folders()?;
         let place = serve::database(&config);
+        config.create_folders().map_err(|_| {
+            Failure::new(format!(
+                "There is no folder for {place}, and none can be made; set TIDEMARK_DATA_DIR to one that can be written \
+                 to, or name a server with --host."
+            ))
+        })?;
         let visit = match config.database.url {
             Some(_) => None,
             None => Some(restore::visit(&config.database.file).map_err(|error| {

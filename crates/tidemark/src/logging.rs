@@ -6,10 +6,11 @@ use tidemark_server::config::{LogFormat, LogLevel, Logging};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Starts logging as configured. Our own crates speak at the level asked for, everything below them only of trouble.
+/// What draws pictures complains of every letter that its font lacks, and anyone may ask for a picture with any text.
+const NOISY: [&str; 3] = ["usvg", "resvg", "fontdb"];
+
+/// Starts logging as configured.
 pub(crate) fn start(logging: &Logging) {
-    let level = level(logging.level);
-    let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("tidemark", level);
     let human = match logging.format {
         LogFormat::Human => true,
         LogFormat::Json => false,
@@ -20,7 +21,7 @@ pub(crate) fn start(logging: &Logging) {
     } else {
         fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(io::stderr).boxed()
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter)).init();
+    tracing_subscriber::registry().with(layer.with_filter(filter(level(logging.level)))).init();
     if !human {
         // The text of a panic would be the only line that is not JSON.
         std::panic::set_hook(Box::new(|panic| {
@@ -31,6 +32,14 @@ pub(crate) fn start(logging: &Logging) {
     }
 }
 
+/// Our own crates speak at the level asked for, everything below them only of trouble.
+fn filter(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target("tidemark", level)
+        .with_targets(NOISY.map(|target| (target, LevelFilter::ERROR)))
+}
+
 fn level(level: LogLevel) -> LevelFilter {
     match level {
         LogLevel::Trace => LevelFilter::TRACE,
@@ -38,5 +47,27 @@ fn level(level: LogLevel) -> LevelFilter {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Error => LevelFilter::ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn others_speak_only_of_trouble_and_pictures_not_of_letters() {
+        let filter = filter(LevelFilter::DEBUG);
+        for (target, level, heard) in [
+            ("tidemark_server::http", Level::DEBUG, true),
+            ("tidemark_server::http", Level::TRACE, false),
+            ("hyper", Level::WARN, true),
+            ("hyper", Level::INFO, false),
+            ("usvg::text", Level::WARN, false),
+            ("usvg::text", Level::ERROR, true),
+        ] {
+            assert_eq!(filter.would_enable(target, &level), heard, "{target} {level}");
+        }
     }
 }

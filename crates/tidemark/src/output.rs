@@ -10,11 +10,15 @@ use std::{
 use serde::Serialize;
 use tidemark_adapters::{Entry, Measured};
 use tidemark_api::{Parameters, ResourceName, Timestamp, Unit, measure, unit::grouped};
+use unicode_width::UnicodeWidthStr;
 
 use crate::failure::{Failure, Result};
 
 /// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
 const LARGE: f64 = 1e15;
+
+/// What is between two columns.
+const GAP: &str = "  ";
 
 /// A table with a line of titles. A column that has nothing in it is left out.
 pub(crate) struct Table {
@@ -52,6 +56,25 @@ impl Table {
         self.rows.push((None, row.into()));
     }
 
+    /// Leaves the last column out if the table is wider than this.
+    pub(crate) fn fit(&mut self, width: usize) {
+        let widths = self.shown().into_iter().map(|(.., width)| width + GAP.len());
+        if widths.sum::<usize>() > width + GAP.len() {
+            self.columns.pop();
+        }
+    }
+
+    /// The columns that have something in them: their place, themselves, their title and how wide they are.
+    fn shown(&self) -> Vec<(usize, Column, &'static str, usize)> {
+        let columns = self.columns.iter().enumerate();
+        let measured = columns.map(|(index, column)| {
+            let (Column::Left(title) | Column::Right(title)) = *column;
+            let widest = self.rows.iter().map(|(_, row)| row[index].width()).max().unwrap_or(0);
+            (index, *column, title, if widest == 0 { 0 } else { widest.max(title.width()) })
+        });
+        measured.filter(|(.., width)| *width > 0).collect()
+    }
+
     /// Adds a line in a color.
     pub(crate) fn push_colored(&mut self, color: Option<Color>, row: impl Into<Vec<String>>) {
         self.rows.push((color, row.into()));
@@ -60,23 +83,16 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |text: &str| text.chars().count();
-        let mut shown = Vec::with_capacity(self.columns.len());
-        for (index, column) in self.columns.iter().enumerate() {
-            let (Column::Left(title) | Column::Right(title)) = column;
-            let widest = self.rows.iter().map(|(_, row)| width(&row[index])).max().unwrap_or(0);
-            if widest > 0 {
-                shown.push((index, *column, *title, widest.max(width(title))));
-            }
-        }
+        let shown = self.shown();
         let mut line = String::new();
         for row in self.titles.then_some(None).into_iter().chain(self.rows.iter().map(Some)) {
             line.clear();
-            for (index, column, title, width) in &shown {
+            for (index, column, title, widest) in &shown {
                 let text = row.map_or(*title, |(_, row)| &row[*index]);
+                let space = " ".repeat(widest - text.width());
                 match column {
-                    Column::Left(_) => write!(line, "{text:<width$}  ")?,
-                    Column::Right(_) => write!(line, "{text:>width$}  ")?,
+                    Column::Left(_) => write!(line, "{text}{space}{GAP}")?,
+                    Column::Right(_) => write!(line, "{space}{text}{GAP}")?,
                 }
             }
             let line = line.trim_end();
@@ -105,6 +121,19 @@ pub(crate) enum Format {
 /// Whether standard output is looked at by somebody who sees colors.
 pub(crate) fn has_colors() -> bool {
     io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// How many characters a line of standard output has, if it is a terminal.
+#[cfg(unix)]
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
+/// How many characters a line of standard output has, if that is known.
+#[cfg(not(unix))]
+pub(crate) fn terminal_width() -> Option<usize> {
+    None
 }
 
 /// A document as JSON, on lines of its own.
@@ -247,6 +276,20 @@ pub(crate) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other_in_every_script() {
+        let mut table = Table::new([Column::Left("Name"), Column::Right("Value")]);
+        for name in ["日本語", "naïve 🚀", "e\u{301}"] {
+            table.push([name.to_owned(), "1".to_owned()]);
+        }
+        let expected = "Name      Value\n日本語        1\nnaïve 🚀      1\ne\u{301}             1\n";
+        assert_eq!(table.to_string(), expected);
+        table.fit(15);
+        assert_eq!(table.to_string(), expected);
+        table.fit(14);
+        assert_eq!(table.to_string(), "Name\n日本語\nnaïve 🚀\ne\u{301}\n");
+    }
 
     #[test]
     fn numbers_have_the_digits_that_tell() {

@@ -282,8 +282,9 @@ pub(crate) fn record(thing: &impl Shown) -> String {
             table.push([title.to_owned(), text]);
         }
     }
-    let more = thing.more();
-    if more.is_empty() { table.to_string() } else { format!("{table}\n{more}") }
+    let (table, more) = (table.to_string(), thing.more());
+    let gap = if table.is_empty() || more.is_empty() { "" } else { "\n" };
+    format!("{table}{gap}{more}")
 }
 
 /// A server, and how its answers are printed.

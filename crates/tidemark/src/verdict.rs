@@ -97,6 +97,10 @@ pub(crate) fn show(report: &Report, rows: &[Row<'_>], history: &History, colors:
             ],
         );
     }
+    // A line that is broken is harder to read than one without its history.
+    if let Some(width) = output::terminal_width() {
+        table.fit(width);
+    }
     format!("{table}\n{}.\n", summary(rows))
 }
 

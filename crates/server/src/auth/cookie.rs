@@ -14,9 +14,9 @@ use crate::config::Config;
 pub const X_TIDEMARK_CONSOLE: HeaderName = HeaderName::from_static("x-tidemark-console");
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// With the prefix, a browser takes the cookie over HTTPS only, and from no other host of the domain.
-const SECURE_NAME: &str = "__Host-tidemark";
-const PLAIN_NAME: &str = "tidemark";
+const NAME: &str = "tidemark";
+/// With this before its name, a browser takes the cookie over HTTPS only, and from no other host of the domain.
+const SECURE_PREFIX: &str = "__Host-";
 
 /// The token in the cookie, unless the request changes something and may come from elsewhere.
 pub fn read<'a>(parts: &'a Parts, config: &Config) -> Option<&'a str> {
@@ -27,7 +27,7 @@ pub fn read<'a>(parts: &'a Parts, config: &Config) -> Option<&'a str> {
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
-        .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))?;
+        .find_map(|pair| pair.trim().strip_prefix(name.as_str())?.strip_prefix('='))?;
     (parts.method.is_safe() || is_from_console(parts, config)).then_some(token)
 }
 
@@ -73,8 +73,12 @@ fn set(value: &str, seconds: i64, config: &Config) -> HeaderValue {
     HeaderValue::from_str(&cookie).expect("a token is plain ASCII")
 }
 
-fn name(config: &Config) -> &'static str {
-    if is_secure(config) { SECURE_NAME } else { PLAIN_NAME }
+/// The name of the cookie, with the port if it is not the usual one: cookies know no ports, and two servers on one host
+/// would sign each other's people out.
+fn name(config: &Config) -> String {
+    let prefix = if is_secure(config) { SECURE_PREFIX } else { "" };
+    let port = url::Url::parse(config.console.url.as_str()).ok().and_then(|url| url.port());
+    port.map_or_else(|| format!("{prefix}{NAME}"), |port| format!("{prefix}{NAME}-{port}"))
 }
 
 /// Whether people reach this server by HTTPS, be it through a proxy.

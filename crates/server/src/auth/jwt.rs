@@ -2,7 +2,7 @@
 //! can be used once or ended.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{Email, Jwt, OrganizationRole, OrganizationUuid, Timestamp};
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub struct Claims {
     /// Always null here; the contract's other tokens use it.
     #[serde(default)]
     pub state: Option<()>,
-    /// Always null here; the contract's registry tokens use it.
+    /// Always null here; the registry's tokens have claims of their own.
     #[serde(default)]
     pub oci: Option<()>,
     /// The row that this token stands for. Tokens of older servers have none.
@@ -94,7 +94,12 @@ impl Signer {
             oci: None,
             jti: Some(jti),
         };
-        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
+        self.sign_claims(&claims)
+    }
+
+    /// Signs claims of another kind; they say themselves who signed them, and for what.
+    pub fn sign_claims(&self, claims: &impl Serialize) -> Jwt {
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &self.encoding)
             .expect("plain claims serialize and HMAC cannot fail")
             .parse()
             .expect("a signed token has the form of one")
@@ -102,14 +107,24 @@ impl Signer {
 
     /// What a token says, if this server signed it for one of these purposes and it has not run out.
     pub fn verify(&self, token: &str, audiences: &[Audience], now: Timestamp) -> Option<Claims> {
+        let claims: Claims = self.verify_claims(token)?;
+        (audiences.contains(&claims.aud) && claims.exp >= now.seconds()).then_some(claims)
+    }
+
+    /// The claims of a token, if this server signed it. Whether it has run out, and what it is for, the caller checks:
+    /// by the clock of the server, and by the type of the claims.
+    pub fn verify_claims<C: DeserializeOwned + Clone>(&self, token: &str) -> Option<C> {
         let mut validation = Validation::new(Algorithm::HS256);
-        // Audience and time are checked below: against our own enum, and by the clock of the server.
         validation.validate_aud = false;
         validation.validate_exp = false;
         validation.set_issuer(&[&self.issuer]);
-        validation.set_required_spec_claims(&["exp", "iss", "sub", "aud"]);
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.decoding, &validation).ok()?.claims;
-        (audiences.contains(&claims.aud) && claims.exp >= now.seconds()).then_some(claims)
+        validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+        Some(jsonwebtoken::decode::<C>(token, &self.decoding, &validation).ok()?.claims)
+    }
+
+    /// The name of this server in what it signs.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
     }
 }
 

@@ -22,6 +22,8 @@ pub struct RateLimiting {
     pub project: ProjectLimits,
     /// By runner.
     pub runner: RunnerLimits,
+    /// Bytes in and out of the registry, by organization and day.
+    pub oci_bandwidth: OciBandwidth,
 }
 
 impl Default for RateLimiting {
@@ -34,6 +36,7 @@ impl Default for RateLimiting {
             user: UserLimits::default(),
             project: ProjectLimits::default(),
             runner: RunnerLimits::default(),
+            oci_bandwidth: OciBandwidth::default(),
         }
     }
 }
@@ -57,6 +60,7 @@ impl RateLimiting {
             },
             project: ProjectLimits { requests: none, runs: none },
             runner: RunnerLimits { requests: none },
+            oci_bandwidth: OciBandwidth { unclaimed: u64::MAX, free: u64::MAX },
             ..Self::default()
         }
     }
@@ -125,5 +129,21 @@ limits! {
     RunnerLimits {
         /// Connections.
         requests = 16, 256, 4096;
+    }
+}
+
+/// Bytes in and out of the registry, by organization and day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OciBandwidth {
+    /// For organizations that nobody has claimed.
+    pub unclaimed: u64,
+    /// For those that belong to somebody.
+    pub free: u64,
+}
+
+impl Default for OciBandwidth {
+    fn default() -> Self {
+        Self { unclaimed: 1024 * 1024 * 1024, free: 10 * 1024 * 1024 * 1024 }
     }
 }

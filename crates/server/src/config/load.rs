@@ -146,6 +146,9 @@ impl Draft {
             let missing = if smtp.secret.is_none() { "smtp.secret" } else { "smtp.username" };
             return Err(layers.missing(missing));
         }
+        if let Some(missing) = self.plus.registry.data_store.missing() {
+            return Err(layers.missing(&format!("plus.registry.data_store.{missing}")));
+        }
         if let Some(secret) = &self.security.secret_key
             && find(&layers.known, &["security", "secret_key"]).and_then(Value::as_str)
                 == Some(secret.expose())
@@ -427,7 +430,13 @@ fn place(path: &str, origin: &Origin) -> String {
 
 fn shown(path: &str, value: &Value) -> String {
     match value {
-        _ if matches!(path, "security.secret_key" | "smtp.secret") => MASK.to_owned(),
+        _ if matches!(
+            path,
+            "security.secret_key" | "smtp.secret" | "plus.registry.data_store.secret_access_key"
+        ) =>
+        {
+            MASK.to_owned()
+        }
         Value::String(text) if path == "database.url" && text.contains("://") => {
             DatabaseUrl(text.clone()).to_string()
         }

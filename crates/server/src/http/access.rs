@@ -11,7 +11,7 @@ use tidemark_store::{Tx, project_key, user};
 
 pub use self::{
     organization::{Organization, allowed},
-    project::{Project, ProjectByUser, hidden_project, project_for, project_for_run},
+    project::{Project, ProjectByUser, hidden_project, project_by_key, project_for, project_for_run},
 };
 use super::{
     body::segment,
@@ -30,11 +30,25 @@ where
     F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
     T: Send + 'static,
 {
-    let now = app.clock.now();
-    let credential = match Credential::read(parts, app, now) {
+    let credential = match Credential::read(parts, app, app.clock.now()) {
         Credential::None if app.embedded => Credential::Database,
         credential => credential,
     };
+    enter_with(parts, app, credential, load).await
+}
+
+/// The same with a credential that was sent in another way.
+pub(crate) async fn enter_with<T, F>(
+    parts: &Parts,
+    app: &App,
+    credential: Credential,
+    load: F,
+) -> Result<(Caller, T)>
+where
+    F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
+    T: Send + 'static,
+{
+    let now = app.clock.now();
     let looked_up = credential.clone();
     let (caller, first_use, loaded) = app
         .db
@@ -44,18 +58,23 @@ where
             Ok::<_, Error>((caller, first_use, loaded))
         })
         .await?;
-    let (rule, key) = match &caller {
-        Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
-        Caller::Project(key) => (Rule::ProjectRequests, key.project_uuid.to_string()),
-        _ => (Rule::PublicRequests, Origin::of(parts, caller.actor()).key()),
-    };
-    app.limits.check(rule, &key, now).await?;
+    count(parts, app, &caller).await?;
     if let (true, Caller::User(signed_in), Credential::Token(claims, hash)) = (first_use, &caller, credential)
     {
         let (fresh, found) = (app.fresh(), signed_in.found.clone());
         app.db.write(move |tx| record_token(tx, &fresh, &found, &claims, &hash)).await?;
     }
     Ok((caller, loaded))
+}
+
+/// Counts a request of this caller.
+pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<()> {
+    let (rule, key) = match caller {
+        Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
+        Caller::Project(key) => (Rule::ProjectRequests, key.project_uuid.to_string()),
+        _ => (Rule::PublicRequests, Origin::of(parts, caller.actor()).key()),
+    };
+    Ok(app.limits.check(rule, &key, app.clock.now()).await?)
 }
 
 /// The user behind the call, or the reason why there is none.

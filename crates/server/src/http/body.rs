@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
+use tidemark_api::excerpt;
 
 use super::error::{Error, Result};
 
@@ -59,15 +60,16 @@ fn explain(path: &str, error: &serde_json::Error) -> String {
     let what = if error.is_data() { "is wrong" } else { "is not valid JSON" };
     let place = match path.trim_end_matches('?').trim_end_matches('.') {
         "" => String::new(),
-        path => format!(" at `{path}`"),
+        path => format!(" at `{}`", excerpt::of_path(path)),
     };
     let (line, column) = (error.line(), error.column());
     let reason = error.to_string();
     let reason = reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason);
-    let reason = match reason.split_once("expected struct ") {
+    let reason = match reason.rsplit_once("expected struct ") {
         Some((found, _)) => format!("{found}expected an object"),
         None => reason.to_owned(),
     };
+    let reason = excerpt::of_reason(&reason);
     format!("The body {what}{place}: {reason} (line {line}, column {column}).")
 }
 
@@ -83,19 +85,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             axum::extract::Query::try_from_uri(&parts.uri).map_err(|rejection| {
                 let reason =
                     std::error::Error::source(&rejection).map_or_else(String::new, ToString::to_string);
-                Error::Invalid(format!("The query string is wrong: {reason}."))
+                Error::Invalid(format!("The query string is wrong: {}.", excerpt::of_reason(&reason)))
             })?;
         Ok(Self(value))
     }
 }
 
-/// The first media type in the header `Accept` that is offered here, with what it stands for.
+/// What stands for the media type that the header `Accept` likes best of those offered here, the first of equals.
+///
+/// Only types that it names in full count: a client that takes anything leaves the choice to the caller.
 pub(crate) fn accepted<T: Copy>(headers: &HeaderMap, offered: &[(&str, T)]) -> Option<T> {
-    let named = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    named.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next()).find_map(|kind| {
-        let (_, found) = offered.iter().find(|(offer, _)| offer.eq_ignore_ascii_case(kind.trim()))?;
-        Some(*found)
-    })
+    let ranges = || {
+        let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).map(range)
+    };
+    let mut best = None;
+    for (offer, found) in offered {
+        let named = ranges().find(|(kind, _)| offer.eq_ignore_ascii_case(kind));
+        let quality = named.map_or(0.0, |(_, quality)| quality);
+        if quality > best.map_or(0.0, |(quality, _)| quality) {
+            best = Some((quality, *found));
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// A media type of the header `Accept`, and how much it is wanted, from 0 to 1.
+fn range(text: &str) -> (&str, f32) {
+    let mut parts = text.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    (kind, quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0)))
 }
 
 /// One segment of the path, by its name in the route.
@@ -125,8 +145,63 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
             Err(rejection) => {
                 let text = rejection.body_text();
                 let reason = text.strip_prefix("Invalid URL: ").unwrap_or(&text);
-                Err(Error::Invalid(format!("The path is wrong: {reason}.")))
+                Err(Error::Invalid(format!("The path is wrong: {}.", excerpt::of_reason(reason))))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_repeats_little_of_what_was_sent() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Sent {
+            #[expect(dead_code, reason = "only its type matters")]
+            results: Vec<String>,
+        }
+        let long = "x".repeat(3_000_000);
+        let message = |body: &str| match parse::<Sent>(body.as_bytes()).unwrap_err() {
+            Error::Invalid(message) => message,
+            other => panic!("{other:?}"),
+        };
+        insta::assert_snapshot!(message(&format!(r#"{{"results": "{long}"}}"#)), @r#"The body is wrong at `results`: invalid type: string "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…", expected a sequence (line 1, column 3000014)."#);
+        let unknown = message(&format!(r#"{{"{long}": 1}}"#));
+        assert!(unknown.len() < 400 && unknown.contains("xx…`, expected `results`"), "{unknown}");
+    }
+
+    #[tokio::test]
+    async fn so_does_one_about_the_query() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Asked {
+            #[expect(dead_code, reason = "only its type matters")]
+            status: tidemark_api::AlertStatus,
+        }
+        let uri = format!("/?status={}", "x".repeat(10_000));
+        let (mut parts, ()) = axum::http::Request::get(uri).body(()).unwrap().into_parts();
+        let error = Query::<Asked>::from_request_parts(&mut parts, &()).await.unwrap_err();
+        let Error::Invalid(message) = error else { panic!("{error:?}") };
+        assert!(message.len() < 200 && message.contains("xx…`, expected one of"), "{message}");
+    }
+
+    #[test]
+    fn the_media_type_that_is_liked_best() {
+        let offered = [("image/jpeg", 1), ("image/png", 2), ("image/svg+xml", 3)];
+        for (accept, expected) in [
+            ("", None),
+            ("*/*", None),
+            ("image/webp, Image/PNG", Some(2)),
+            ("image/svg+xml, image/png", Some(2)),
+            ("image/png;q=0.5, image/svg+xml;q=0.9", Some(3)),
+            ("image/png; q=0, image/svg+xml;v=1;q=0.1", Some(3)),
+            ("image/png;q=0", None),
+            ("image/png;q=much", None),
+        ] {
+            let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();
+            assert_eq!(accepted(&headers, &offered), expected, "{accept}");
         }
     }
 }

@@ -51,7 +51,7 @@ impl Error {
     }
 
     /// The whole chain of causes for the log, if the caller is not to know of it.
-    pub(super) fn cause(&self) -> Option<String> {
+    pub(crate) fn cause(&self) -> Option<String> {
         let (Self::Internal(source) | Self::Busy(Some(source)) | Self::Full(source)) = self else {
             return None;
         };
@@ -179,9 +179,9 @@ fn conflict(index: &str) -> &'static str {
 
 /// The failure of a response, until the frame writes it into the body.
 #[derive(Clone, Debug)]
-pub(super) struct Problem {
-    pub(super) code: &'static str,
-    pub(super) message: String,
+pub(crate) struct Problem {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
 }
 
 impl IntoResponse for Error {

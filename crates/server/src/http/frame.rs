@@ -17,6 +17,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use ipnet::IpNet;
+use serde_json::json;
 use tidemark_api as api;
 use tracing::Instrument;
 use uuid::Uuid;
@@ -26,7 +27,7 @@ use super::{
     error::{Error, Problem},
     origin::ClientAddress,
 };
-use crate::App;
+use crate::{App, oci};
 
 const ALL_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -37,6 +38,7 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     let started = Instant::now();
     let id = request_id(&app);
     let method = request.method().clone();
+    let form = Form::of(request.uri().path());
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
     let address = client_address(peer, request.headers(), &app.config.server.trusted_proxies);
     request.extensions_mut().insert(ClientAddress(address));
@@ -62,7 +64,7 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
         response = preflight(&response);
     }
-    response = finish(&app, id, &method, response);
+    response = finish(&app, id, &method, form, response);
 
     let route = response.extensions().get::<Route>().map_or("none", |route| route.0.as_str());
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
@@ -84,8 +86,8 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
 #[derive(Clone)]
 struct Route(String);
 
-/// The routes whose work grows with the database, so that no fixed time fits them.
-const UNHURRIED: [&str; 2] = ["/v0/server/backup", "/v0/projects/{project}/export"];
+/// The routes whose work grows with the database or with an image, so that no fixed time fits them.
+const UNHURRIED: [&str; 3] = ["/v0/server/backup", "/v0/projects/{project}/export", oci::PATH];
 
 /// Inside the router, where the route is known: remembers it for the frame, and gives up what takes too long.
 pub(super) async fn route(
@@ -129,20 +131,71 @@ fn preflight(refusal: &Response) -> Response {
     response
 }
 
+/// Whose words a failure is told in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Ours.
+    Own,
+    /// Those of the registry's specification.
+    Registry,
+    /// Both, and those of OAuth 2: its clients speak any of them.
+    Token,
+}
+
+impl Form {
+    fn of(path: &str) -> Self {
+        match path {
+            oci::TOKEN_PATH => Self::Token,
+            path if oci::is_registry(path) => Self::Registry,
+            _ => Self::Own,
+        }
+    }
+
+    /// The body of a failure.
+    fn document(self, id: Uuid, problem: &Problem) -> serde_json::Value {
+        let specified = oci::document(problem);
+        if self == Self::Registry {
+            return specified;
+        }
+        let mut document = json!(api::Error {
+            request_id: id,
+            message: problem.message.clone(),
+            error_code: Some(problem.code.to_ascii_lowercase()),
+        });
+        if self == Self::Token {
+            document["errors"] = specified["errors"].clone();
+            document["error"] = json!(oci::oauth_code(problem.code));
+            document["error_description"] = json!(problem.message);
+        }
+        document
+    }
+
+    /// The headers that a page of another origin may read.
+    fn exposed(self) -> &'static str {
+        match self {
+            Self::Own | Self::Token => {
+                "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After"
+            }
+            Self::Registry => {
+                "Content-Range, Docker-Content-Digest, Docker-Upload-UUID, ETag, Link, Location, OCI-Chunk-Min-Length, \
+                 OCI-Filters-Applied, OCI-Subject, Range, Retry-After, Warning, WWW-Authenticate, X-Request-Id"
+            }
+        }
+    }
+}
+
 /// Writes the body of a failure and the headers of everything.
-fn finish(app: &App, id: Uuid, method: &Method, mut response: Response) -> Response {
+fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
     if failed {
         let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
-        let error =
-            api::Error { request_id: id, message: problem.message, error_code: Some(problem.code.into()) };
-        let body = serde_json::to_vec_pretty(&error).expect("an error serializes");
+        let body = serde_json::to_vec_pretty(&form.document(id, &problem)).expect("an error serializes");
         *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };
         response.headers_mut().remove(header::CONTENT_LENGTH);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    let total = (!failed).then(|| answer::total(&response));
+    let total = (!failed && form != Form::Registry).then(|| answer::total(&response));
     let headers = response.headers_mut();
     if let Some(total) = total {
         headers.insert(X_TOTAL_COUNT, total);
@@ -152,12 +205,10 @@ fn finish(app: &App, id: Uuid, method: &Method, mut response: Response) -> Respo
         header::ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("Content-Type, Authorization"),
     );
-    headers.insert(
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(
-            "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After",
-        ),
-    );
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(form.exposed()));
+    if form == Form::Registry {
+        headers.insert(oci::API_VERSION, HeaderValue::from_static("registry/2.0"));
+    }
     if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
         let methods = if failed {
             HeaderValue::from_static(ALL_METHODS)

@@ -86,7 +86,7 @@ impl Format {
         }
     }
 
-    /// The first format that the client names; JPEG for one that takes any.
+    /// The format that the client likes best of those it names; JPEG for one that takes any.
     fn accepted(headers: &HeaderMap) -> Self {
         let offered = [Self::Jpeg, Self::Png, Self::Svg].map(|format| (format.media_type(), format));
         accepted(headers, &offered).unwrap_or(Self::Jpeg)
@@ -94,6 +94,8 @@ impl Format {
 }
 
 /// Draw metrics over time.
+///
+/// JPEG and PNG are set in a font with Latin, Greek and Cyrillic letters; in SVG the reader's own fonts show the others.
 #[utoipa::path(get, path = "/v0/projects/{project}/perf/img", operation_id = "proj_perf_img_get", tag = "perf",
     params(ProjectPath, PerfQuery, Show, Look),
     responses((status = 200, description = "The picture.", content(
@@ -131,6 +133,8 @@ pub(super) async fn of_query(
 }
 
 /// Draw a pinned plot.
+///
+/// JPEG and PNG are set in a font with Latin, Greek and Cyrillic letters; in SVG the reader's own fonts show the others.
 #[utoipa::path(get, path = "/v0/projects/{project}/plots/{plot}/img", operation_id = "proj_plot_img_get",
     tag = "plots", params(PlotPath, Look),
     responses((status = 200, description = "The picture.", content(

@@ -10,6 +10,7 @@ pub(crate) mod body;
 pub(crate) mod branch;
 pub mod error;
 mod export;
+pub(crate) mod founding;
 mod frame;
 mod health;
 mod image;
@@ -27,7 +28,7 @@ mod project;
 mod project_key;
 mod project_member;
 mod report;
-mod run;
+pub(crate) mod run;
 mod server;
 mod session;
 pub(crate) mod stream;
@@ -37,7 +38,12 @@ mod token;
 mod usage;
 mod user;
 
-use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::{Extensions, HeaderMap, StatusCode, Version},
+    middleware::from_fn_with_state,
+};
 use tower_http::{
     CompressionLevel,
     compression::{
@@ -47,7 +53,7 @@ use tower_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{App, console, export::PARQUET};
+use crate::{App, console, export::PARQUET, oci};
 
 /// The whole API.
 pub fn router(app: App) -> Router {
@@ -57,7 +63,7 @@ pub fn router(app: App) -> Router {
     } else {
         routes
     };
-    framed(app, routes.merge(health::routes()).fallback(console::serve))
+    framed(app, routes.merge(health::routes()).merge(oci::routes()).fallback(console::serve))
 }
 
 /// Puts the frame around routes.
@@ -67,7 +73,12 @@ fn framed(app: App, routes: Router<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), frame::route))
         .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
         .with_state(app.clone());
-    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET));
+    // What the registry sends is known by its digest and its length, byte by byte.
+    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET)).and(
+        |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+            !headers.contains_key(oci::API_VERSION)
+        },
+    );
     // Everything is the fallback of an outer router: its layers run before the path is matched.
     Router::new()
         .fallback_service(routes)
@@ -103,6 +114,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(auth::confirm))
         .routes(routes!(auth::accept))
         .routes(routes!(auth::caller))
+        .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(session::view, session::open, session::end))
         .routes(routes!(organization::list, organization::create))
         .routes(routes!(organization::view, organization::update, organization::delete))

@@ -8,25 +8,21 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use tidemark_api::{
-    GitHash, NameId, NewReport, NewRun, OrganizationPermission, ProjectRole, ProjectUuid, Report, ResourceId,
-    ResourceName, RunContext, Slug, Visibility,
+    GitHash, NameId, NewReport, NewRun, ProjectUuid, Report, ResourceId, ResourceName, RunContext, Slug,
 };
-use tidemark_store::{
-    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope, report,
-};
-use uuid::Uuid;
+use tidemark_store::{Tx, report};
 
 use super::{
     access::{self, Anyone},
     body::Body,
     error::{Error, Result},
-    organization::{personal, take_over},
+    founding::{self, Sender},
     origin::Origin,
     report::recorded,
 };
 use crate::{
     App,
-    auth::caller::{Caller, SignedIn},
+    auth::caller::Caller,
     ingest::{self, Home, Submission},
     limits::{Rule, address_key},
     quota::Quota,
@@ -56,7 +52,7 @@ pub(super) async fn create(
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
     if known.is_none() {
-        may_make(&caller, &id)?;
+        founding::may_make(&caller, &id)?;
     }
     limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
 
@@ -79,10 +75,14 @@ pub(super) async fn create(
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let origin = Origin { actor: caller.actor(), ..origin };
     let address = origin.address;
-    let target = Target { id, context };
     let write = move |tx: &mut Tx<'_>| {
-        let found = find_or_make(tx, &fresh, quota, &caller, &origin, &target)?;
-        let found = claim(tx, &fresh, &caller, &origin, found)?;
+        let sender = Sender { caller: &caller, origin: &origin, quota };
+        let found = founding::find_or_make(tx, &fresh, &sender, &id, |slug| match &context {
+            Some(context) => name(context),
+            None => Err(Error::Invalid(format!(
+                "There is no project `{slug}` yet, and without a `context` there is nothing to name it after."
+            ))),
+        })?;
         let claimed = found.project.claimed.is_some();
         let home = Home { project: found.id, organization: found.organization, claimed };
         let report = ingest::record(tx, &fresh, quota, home, &submission)?;
@@ -93,7 +93,7 @@ pub(super) async fn create(
 }
 
 /// Counts a run for its caller and, where it is known, for its project.
-pub(super) async fn limit(
+pub(crate) async fn limit(
     app: &App,
     caller: &Caller,
     address: Option<IpAddr>,
@@ -119,12 +119,6 @@ pub(super) async fn limit(
 }
 
 /// The project that a run is for.
-struct Target {
-    id: ResourceId,
-    /// What it is named after if it has to be made.
-    context: Option<RunContext>,
-}
-
 fn target(caller: &Caller, new: &NewRun) -> Result<ResourceId> {
     match (&new.project, caller, &new.context) {
         (Some(id), ..) => Ok(id.clone()),
@@ -179,147 +173,4 @@ fn testbed(context: &RunContext) -> Result<NameId> {
     let name = context.testbed_os().filter(|name| name.parse::<ResourceName>().is_ok()).unwrap_or(TESTBED);
     name.parse()
         .map_err(|error| Error::Invalid(format!("The operating system in `context` is wrong: {error}.")))
-}
-
-/// Finds the project of a run, or makes it. Of many first runs at once one makes it, and the others wait and find it.
-fn find_or_make(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    quota: Quota,
-    caller: &Caller,
-    origin: &Origin,
-    target: &Target,
-) -> Result<project::Found> {
-    if let Some(found) = access::project_for_run(tx, caller, &target.id)? {
-        return Ok(found);
-    }
-    tx.lock(Lock::Projects)?;
-    match access::project_for_run(tx, caller, &target.id)? {
-        Some(found) => Ok(found),
-        None => make(tx, fresh, quota, caller, origin, target),
-    }
-}
-
-/// The slug of a project that is not there yet, if the caller may make it.
-fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
-    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
-    let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
-    access::may_make(caller)?;
-    Ok(slug)
-}
-
-/// Makes the project of a run.
-fn make(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    quota: Quota,
-    caller: &Caller,
-    origin: &Origin,
-    target: &Target,
-) -> Result<project::Found> {
-    let slug = may_make(caller, &target.id)?;
-    let Some(context) = &target.context else {
-        return Err(Error::Invalid(format!(
-            "There is no project `{slug}` yet, and without a `context` there is nothing to name it after."
-        )));
-    };
-    let mut name = name(context)?;
-    // The organization of a project that nobody owns is made for it alone and shares its id.
-    let (organization, uuid) = match caller {
-        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None),
-        _ => unclaimed_organization(tx, fresh, slug, &name)?,
-    };
-    let claimed = matches!(caller, Caller::User(_));
-    if claimed {
-        name = project::free_name(tx, organization, &name)?;
-    }
-    quota.check(tx, Scope::Projects(organization), claimed, fresh.now)?;
-    let new = project::New {
-        organization,
-        uuid,
-        name: &name,
-        slug: Some(slug),
-        url: None,
-        visibility: Visibility::Public,
-    };
-    let found = project::create(tx, fresh, &new)?;
-    if let Caller::User(by) = caller {
-        project_member::add(tx, found.id, by.found.id, ProjectRole::Maintainer, fresh.now)?;
-    }
-    origin.audit(
-        tx,
-        fresh,
-        "project.create",
-        slug.as_str(),
-        Some(organization),
-        &[("visibility", "public")],
-    )?;
-    Ok(found)
-}
-
-/// The organization that a user got with the account, made again if it is gone.
-fn own_organization(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    origin: &Origin,
-    by: &SignedIn,
-) -> Result<OrganizationId> {
-    match organization::find(tx, &ResourceId::Uuid(by.found.user.uuid.uuid())) {
-        Ok(found) => {
-            let role = member::role(tx, found.id, by.found.id)?;
-            if access::allowed(by, role, OrganizationPermission::Create) {
-                return Ok(found.id);
-            }
-            Err(Error::Forbidden(
-                "There is no such project yet, and the organization that came with your account is in other hands now; \
-                 create the project in another organization first."
-                    .into(),
-            ))
-        }
-        Err(tidemark_store::Error::NotFound(_)) => personal(tx, fresh, origin, &by.found),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id.
-fn unclaimed_organization(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    slug: &Slug,
-    name: &ResourceName,
-) -> Result<(OrganizationId, Option<Uuid>)> {
-    match organization::find(tx, &ResourceId::Slug(slug.clone())) {
-        Ok(found) if found.organization.claimed.is_none() => Ok((found.id, None)),
-        Ok(_) => Err(Error::Unauthorized(format!(
-            "The organization `{slug}` belongs to somebody; sign in to make a project, or use another slug."
-        ))),
-        Err(tidemark_store::Error::NotFound(_)) => {
-            let made = organization::create(tx, fresh, None, name, Some(slug))?;
-            Ok((made.id, Some(made.organization.uuid.uuid())))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A user's run claims the organization of a project that nobody has claimed, once the user's address is confirmed.
-fn claim(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    caller: &Caller,
-    origin: &Origin,
-    mut found: project::Found,
-) -> Result<project::Found> {
-    let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
-    if by.found.confirmed.is_none() {
-        return Ok(found);
-    }
-    if !take_over(tx, fresh, found.organization, by.found.id)? {
-        // Somebody else was faster, and from now on it takes a permission.
-        let id = ResourceId::Uuid(found.project.uuid.uuid());
-        return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
-    }
-    let slug = found.project.slug.as_str();
-    origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
-    found.project.claimed = Some(fresh.now);
-    Ok(found)
 }

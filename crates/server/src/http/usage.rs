@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{Usage, UsageKind};
-use tidemark_store::usage;
+use tidemark_store::{Error, repository, usage};
 
 use super::{
     access::{Manage, Organization},
@@ -22,7 +22,13 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let end_time = app.clock.now();
     let start_time = end_time.plus_seconds(-SECONDS);
     let id = organization.id;
-    let metrics = app.db.read(move |tx| usage::measured(tx, id, start_time, end_time)).await?;
+    let (metrics, stored) = app
+        .db
+        .read(move |tx| {
+            let metrics = usage::measured(tx, id, start_time, end_time)?;
+            Ok::<_, Error>((metrics, repository::stored(tx, id)?))
+        })
+        .await?;
     Ok(Json(Usage {
         organization: organization.organization.uuid,
         kind: UsageKind::SelfHostedFree,
@@ -32,6 +38,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
         end_time,
         metrics: Some(u32::try_from(metrics).unwrap_or(u32::MAX)),
         active_series: None,
+        stored_bytes: Some(stored),
         runner_minutes: Some(0),
     }))
 }

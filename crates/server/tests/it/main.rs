@@ -36,6 +36,7 @@ mod project;
 mod project_key;
 mod project_member;
 mod quota;
+mod registry;
 mod report;
 mod report_list;
 mod rights;

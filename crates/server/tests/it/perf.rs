@@ -230,6 +230,7 @@ both! {
             ("*/*", "", "image/jpeg", b"\xff\xd8\xff".as_slice()),
             ("image/png,*/*", "", "image/png", b"\x89PNG"),
             ("image/webp, image/svg+xml;q=0.9", "", "image/svg+xml", b"<svg"),
+            ("image/jpeg;q=0, image/png;q=0.2, image/svg+xml", "", "image/svg+xml", b"<svg"),
             ("image/jpeg", "&format=png&theme=dark", "image/png", b"\x89PNG"),
         ] {
             let answer = fetch(&format!("{path}{more}"), accept, "\"other\"").await;

@@ -215,7 +215,11 @@ async fn call(
     if !credential.is_empty() {
         request = request.header(header::AUTHORIZATION, format!("Bearer {credential}"));
     }
-    let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    let body = match body {
+        Some(Value::String(form)) => Body::from(form),
+        Some(body) => Body::from(body.to_string()),
+        None => Body::empty(),
+    };
     server.send(request.body(body).unwrap()).await
 }
 

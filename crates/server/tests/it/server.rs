@@ -126,6 +126,12 @@ impl TestServer {
         self.folder.path()
     }
 
+    /// How many objects the registry has stored.
+    pub(crate) fn objects(&self) -> usize {
+        let Ok(folders) = fs::read_dir(self.folder.path().join("registry/objects")) else { return 0 };
+        folders.map(|folder| fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
+    }
+
     /// Lets time pass.
     pub(crate) fn pass(&self, seconds: i64) {
         self.clock.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
@@ -223,6 +229,12 @@ impl TestServer {
             email: text("/user/email"),
             token: text("/token"),
         }
+    }
+
+    /// Signs somebody in again, and answers the token.
+    pub(crate) async fn login(&self, email: &str) -> String {
+        self.post("/v0/auth/login", "", json!({ "email": email })).await.expect(202);
+        self.confirm(email).await.token
     }
 
     /// Creates an organization and answers its slug.

@@ -49,15 +49,15 @@ both! {
         assert_snapshot!("session_open", server.show(&opened));
         let kept = opened.headers[header::SET_COOKIE].to_str().unwrap();
         let (cookie, rules) = kept.split_once(';').unwrap();
-        assert!(cookie.starts_with("tidemark=ey"), "{cookie}");
+        assert!(cookie.starts_with("tidemark-6610=ey"), "{cookie}");
         assert_eq!(rules, " Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict");
         call(&server, Method::POST, SESSION, &[CONSOLE], json!({ "token": token })).await.expect(401);
 
         let shown = call(&server, Method::GET, SESSION, &[("cookie", cookie)], Value::Null).await;
         assert_snapshot!("session_view", server.show(&shown));
         assert_eq!(name(&server, &[]).await, Value::Null);
-        assert_eq!(name(&server, &[("cookie", "tidemark=nonsense")]).await, Value::Null);
-        let others = format!("theme=dark; {cookie}; tidemark2=x");
+        assert_eq!(name(&server, &[("cookie", "tidemark-6610=nonsense")]).await, Value::Null);
+        let others = format!("theme=dark; {cookie}; tidemark-66102=x");
         assert_eq!(name(&server, &[("cookie", &others)]).await, "Ada");
         server.pass(30 * 86_400 + 1);
         assert_eq!(name(&server, &[("cookie", cookie)]).await, Value::Null);

@@ -1,23 +1,16 @@
-//! `tidemark demo`: makes a project that has a year behind it, to look around in.
+//! `tidemark demo`: fills a data folder with a project that has a year behind it, to look around in.
 //!
-//! The reports take the way of every report: they are read, judged and stored by the server's own code, in a data folder
-//! with the time at which they would have been sent, or on a running server (`remote.rs`). What was measured is made up
-//! in `history.rs`.
+//! The reports take the way of every report: they are read, judged and stored by the server's own code, with the time at
+//! which they would have been sent. What was measured is made up in `history.rs`.
 
 mod history;
-mod remote;
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use serde_json::json;
 use tidemark_api::{
-    AlertStatus, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Timestamp, Url, Visibility,
+    AlertStatus, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Timestamp, Visibility,
 };
-use tidemark_client::{Client, Patience, Settings};
 use tidemark_server::{
     clock::{Clock, SeededEntropy},
     config::Flags,
@@ -33,7 +26,6 @@ use tokio::runtime;
 use self::history::{History, PLOTS, Pinned};
 use crate::{
     cmd::restore,
-    connection,
     failure::{Failure, Result, print},
     settings,
 };
@@ -45,10 +37,6 @@ const BATCH: usize = 32;
 const SETTLED_DAYS: i64 = 30;
 
 const DAY: i64 = 86_400;
-
-/// What the project is called, and where it would be at home.
-const NAME: &str = "Tidepool";
-const URL: &str = "https://example.org/tidepool";
 
 /// The arguments of `tidemark demo`.
 #[derive(clap::Args)]
@@ -62,14 +50,7 @@ pub(crate) struct Demo {
     /// Use this PostgreSQL database instead of SQLite: postgres://user:password@host/name
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// Fill a running server instead, such as http://localhost:6610
-    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "data_dir", "database"])]
-    host: Option<Url>,
-    /// A key of a user of that server
-    #[arg(long, value_name = "KEY", env = "TIDEMARK_API_KEY", hide_env_values = true)]
-    key: Option<String>,
-    /// The organization that gets the project, by UUID or slug; when not given, your own on a running server, and a
-    /// new one that nobody owns in a folder
+    /// The organization that gets the project, by UUID or slug; a new one that nobody owns when not given
     #[arg(long)]
     organization: Option<ResourceId>,
     /// The slug of the new project
@@ -82,21 +63,6 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn run(self) -> Result {
-        let started = Instant::now();
-        let (project, reports, url) = match &self.host {
-            Some(host) => self.send(host)?,
-            None => self.store()?,
-        };
-        let (name, slug, url) = (&project.name, &project.slug, url.as_ref().trim_end_matches('/'));
-        let ready = if self.host.is_some() { "Open" } else { "Start the server and open" };
-        print(&format!(
-            "{reports} reports of {name} are in the project {slug} after {:.1} s.\n{ready} {url}/perf/{slug}/plots\n",
-            started.elapsed().as_secs_f64()
-        ))
-    }
-
-    /// Fills a data folder.
-    fn store(&self) -> Result<(Project, usize, Url)> {
         let flags = Flags { bind: None, data_dir: self.data_dir.clone(), database: self.database.clone() };
         let config = settings::load(self.config.clone(), &flags)?;
         config.create_folders()?;
@@ -105,6 +71,7 @@ impl Demo {
             Some(_) => None,
             None => Some(restore::claim(&config.database.file)?),
         };
+        let started = Instant::now();
         let fill = async {
             let db = Db::open(&config.location()).await.map_err(Error::from)?;
             let filled = self.fill(&db).await;
@@ -115,36 +82,14 @@ impl Demo {
         let runtime =
             runtime.map_err(|error| Failure::new(format!("The threads cannot be started ({error}).")))?;
         let (project, reports) = runtime.block_on(fill).map_err(|error| self.explain(error))?;
-        Ok((project, reports, config.console.url))
-    }
-
-    /// Fills a running server.
-    fn send(&self, host: &Url) -> Result<(Project, usize, Url)> {
-        let settings = Settings {
-            host: host.clone(),
-            credential: self.key.as_deref().map(connection::credential).transpose()?,
-            patience: Patience {
-                timeout: Duration::from_secs(60),
-                attempts: 6,
-                first_wait: Duration::from_secs(1),
-                // As long as a server can ask for that takes only so many reports a minute.
-                longest_wait: Duration::from_secs(60),
-            },
-            insecure: false,
-        };
-        let client = Client::new(settings, connection::tell_of_retry);
-        let (now, mut known, mut count) = (Clock::System.now(), remote::Known::default(), 0);
-        let project = remote::found(&client, self.organization.as_ref(), &self.project)?;
-        let here = ResourceId::Slug(project.slug.clone());
-        for report in History::new(self.seed, now).reports() {
-            let report = report.map_err(|error| self.explain(internal(error)))?;
-            remote::record(&client, &here, &mut known, &report, now.plus_seconds(-SETTLED_DAYS * DAY))?;
-            count += 1;
-        }
-        for pinned in PLOTS.iter().rev() {
-            remote::pin(&client, &here, &known, pinned)?;
-        }
-        Ok((project, count, host.clone()))
+        let url = config.console.url.as_ref().trim_end_matches('/');
+        print(&format!(
+            "{reports} reports of {} are in the project {} after {:.1} s.\nStart the server and open {url}/perf/{}/plots\n",
+            project.name,
+            project.slug,
+            started.elapsed().as_secs_f64(),
+            project.slug
+        ))
     }
 
     /// Makes the project and everything in it.
@@ -204,12 +149,12 @@ fn found(
         Err(tidemark_store::Error::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let name: ResourceName = NAME.parse().map_err(internal)?;
+    let name: ResourceName = "Tidepool".parse().map_err(internal)?;
     let found = match organization {
         Some(organization) => organization::find(tx, organization)?,
         None => organization::create(tx, fresh, None, &name, None)?,
     };
-    let url = URL.parse().map_err(internal)?;
+    let url = "https://example.org/tidepool".parse().map_err(internal)?;
     let new = project::New {
         organization: found.id,
         uuid: None,

@@ -156,6 +156,7 @@ impl Shown for Usage {
             .detail("Until", output::time(self.end_time))
             .number("Metrics", optional(self.metrics))
             .number("Active series", optional(self.active_series))
+            .number("Stored bytes", optional(self.stored_bytes))
             .number("Runner minutes", optional(self.runner_minutes))
     }
 }

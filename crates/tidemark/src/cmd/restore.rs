@@ -50,6 +50,7 @@ impl Restore {
 fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
     let claim = claim(database)?;
     let _alone = held(database, restore::keep_visitors_out(database))?;
+    File::open(backup).map_err(|error| unreadable(backup, &error))?;
     let aside = restore::set_aside(database);
     if database.exists() {
         if !force {
@@ -67,12 +68,7 @@ fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
         }
     }
     let copy = Partial(database.with_extension("restore"));
-    unpack(backup, &copy.0).map_err(|error| {
-        Failure::new(format!(
-            "The backup {} cannot be read ({error}); nothing was changed.",
-            backup.display()
-        ))
-    })?;
+    unpack(backup, &copy.0).map_err(|error| unreadable(backup, &error))?;
     restore::check(&copy.0).map_err(|error| {
         Failure::new(format!(
             "The backup {} cannot be used ({}); nothing was changed.",
@@ -83,6 +79,10 @@ fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
     restore::replace(&claim, &copy.0, database).map_err(|error| {
         Failure::new(format!("The database {} cannot be replaced ({error}).", database.display()))
     })
+}
+
+fn unreadable(backup: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("The backup {} cannot be read ({error}); nothing was changed.", backup.display()))
 }
 
 /// Takes hold of the database, so that no server runs on it meanwhile.

@@ -34,11 +34,14 @@ use crate::{
     manifest::{self, Manifest},
     markup::Dialect,
     output::{self, Format},
-    verdict,
+    verdict::{self, Verdict},
 };
 
 /// The most files that results are read from.
 const FILES_MAX: usize = 255;
+
+/// The last second that has a date of four digits for its year.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 /// The arguments of `tidemark run`.
 #[derive(clap::Args)]
@@ -84,7 +87,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     iter: Option<u32>,
     /// When the run began, in seconds since 1970, for results of the past
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(..=LAST_SECOND))]
     backdate: Option<i64>,
     /// Leave failed runs of the command out instead of stopping
     #[arg(long)]
@@ -459,9 +463,14 @@ impl Run {
         let end = match links.report() {
             Some(link) => link,
             None => format!(
-                "Kept on this machine in {} as {}; `tidemark serve` shows it, and `tidemark push` brings it to a server.",
+                "Kept on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` brings it to a server.",
+                report.project.slug,
                 local::place()?,
-                report.project.slug
+                if rows.iter().all(|row| row.verdict == Verdict::NoBaseline) {
+                    "The next run is compared with it. "
+                } else {
+                    ""
+                }
             ),
         };
         print(&format!("{table}{claim}\n{end}\n"))

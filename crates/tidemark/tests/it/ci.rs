@@ -297,7 +297,7 @@ fn names_cannot_play_tricks() {
     write(1_000.0);
     ok(&actions.push(&["--file", "names.json"]));
     write(2_000.0);
-    let arguments = ["--file", "names.json", "--ci-id", "--> @ada", "--ci-markdown", "report.md"];
+    let arguments = ["--file", "names.json", "--ci-id=--> @ada", "--ci-markdown", "report.md"];
     let output = actions.pull_request(&arguments);
     ok(&output);
     let requests = actions.host.requests();

@@ -1,16 +1,11 @@
-//! `tidemark demo`: a year in a data folder, on which a server then runs, and on a running server.
+//! `tidemark demo`: a year in a data folder, on which a server then runs.
 
 use std::{
     io::{Read, Write},
     process::Output,
 };
 
-use serde_json::json;
-
-use crate::{
-    client::Client,
-    process::{Server, tidemark},
-};
+use crate::process::{Server, tidemark};
 
 fn demo(data: &std::path::Path) -> Output {
     tidemark(&["demo", "--data-dir"]).arg(data).output().unwrap()
@@ -54,25 +49,4 @@ fn a_year_is_there_once_and_can_be_looked_at() {
 
     let running = demo(folder.path());
     assert!(String::from_utf8_lossy(&running.stderr).contains("Another tidemark is running"), "{running:?}");
-}
-
-#[test]
-fn a_running_server_is_filled_through_its_api() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start(folder.path());
-    server.drain();
-    let mut client = Client::connect(&server);
-    client.sign_up("Ada", folder.path());
-    let (status, key) = client.post("/v0/users/ada/keys", &json!({ "name": "demo" })).unwrap();
-    assert_eq!(status, 201, "{key}");
-
-    let mut command = tidemark(&["demo", "--host", &format!("http://{}", server.address), "--key"]);
-    let output = command.arg(key["key"].as_str().unwrap()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains(&format!("\nOpen http://{}/perf/demo/plots\n", server.address)), "{text}");
-    assert_eq!(total(&server, "reports?per_page=0"), 530);
-    assert_eq!(total(&server, "plots?per_page=0"), 5);
-    assert!(total(&server, "alerts?status=active&per_page=0") > 0);
-    assert!(total(&server, "alerts?status=dismissed&per_page=0") > 0);
 }

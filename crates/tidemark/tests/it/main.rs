@@ -27,6 +27,7 @@ mod noise;
 mod parse;
 mod process;
 mod push;
+mod registry;
 mod report;
 mod resource;
 mod run;

@@ -15,7 +15,7 @@ fn the_server_of_a_repository_is_for_every_command() {
     assert_eq!(list.status.code(), Some(8), "{list:?}");
     let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
     let here = printed(machine.command(&["run", "--quiet", "--local", line]).output().unwrap());
-    assert!(here.contains(" as widget; "), "{here}");
+    assert!(here.contains(" as widget, "), "{here}");
     let list = printed(machine.command(&["branch", "list", "--local"]).output().unwrap());
     assert!(list.contains("trunk"), "{list}");
     // What is to be the same everywhere does not go by it.

@@ -57,6 +57,12 @@ impl Server {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
+    /// Ends the process at once, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
     /// A path as the server sees it, who may have mounted something there.
     #[cfg(target_os = "linux")]
     pub(crate) fn seen_by(&self, path: &Path) -> PathBuf {
@@ -74,8 +80,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.kill();
     }
 }
 

@@ -165,6 +165,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
         (&["--quiet", "echo broken >&2; false"], 4, "broken\n"),
         (&["kill -9 $$"], 4, "killed by signal 9 (SIGKILL"),
         (&["--exec", "no-such-program"], 4, "cannot be started"),
+        (&["echo 1", "--json"], 4, "Flags of tidemark stand before the command."),
         (&["echo hello"], 5, "The benchmark command: No tool was recognized"),
         (&["echo '{\"a\": {\"latency\": {\"value\": true}}}'"], 5, "at `a.latency.value`"),
         (&["echo '{}'"], 6, "no metric"),
@@ -173,6 +174,11 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
         (&["--host", &nobody, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
         (&["--host", &nobody, "--attempts", "1", "echo ran > ran"], 8, "nothing listens there"),
         (&["--iter", "2"], 2, "--iter repeats a command"),
+        (&["--ietr", "2", &good], 2, "a similar argument exists: '--iter'"),
+        (&[" "], 2, "The benchmark command is empty"),
+        (&["true"], 6, "The benchmark command: There is nothing in it"),
+        (&["echo 'Name (time in us)   Min'"], 5, "run it with `--benchmark-json results.json`"),
+        (&["--backdate", "253402300800", &good], 2, "--backdate"),
         (&["--token", "nonsense", &good], 2, "The token cannot be used"),
         (&["--key", "svc_user_x", "--token", "e30.e30.c2ln", &good], 2, "cannot be used with"),
         (&["--hash", "abc", &good], 2, "40 hexadecimal"),
@@ -238,6 +244,9 @@ fn results_come_from_commands_files_and_standard_input() {
     assert_eq!(values(&json(&files)), [10.0, 20.0]);
     let report = json(&["--file", "new.json", "--", "cp", "one.json", "new.json"]);
     assert_eq!(values(&report), [10.0]);
+    // From its first word on, flags are those of the command.
+    let report = json(&["--file", "newer.json", "cp", "--force", "two.json", "newer.json"]);
+    assert_eq!(values(&report), [20.0]);
     let report = json(&["--backdate", "1700000000", "--testbed", "quiet machine", "--file", "one.json"]);
     assert_eq!(report["start_time"], "2023-11-14T22:13:20.000Z");
     assert_eq!(report["testbed"]["name"], "quiet machine");
@@ -248,7 +257,7 @@ fn results_come_from_commands_files_and_standard_input() {
         .output()
         .unwrap();
     assert_eq!(values(&serde_json::from_slice(&piped.stdout).unwrap()), [20.0]);
-    assert_eq!(lab.count(), 6);
+    assert_eq!(lab.count(), 7);
 }
 
 #[test]

@@ -145,6 +145,17 @@ pub fn project_for(
     judge_project(caller, found, permission, WITHOUT_KEY)
 }
 
+/// The same for users and for the project's own key.
+pub fn project_by_key(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+    permission: ProjectPermission,
+) -> Result<project::Found> {
+    let found = look_up_project(tx, caller, wanted)?;
+    judge_project(caller, found, permission, WITH_KEY)
+}
+
 /// The project that a run is for, if there is one. Whoever has not claimed it lets everybody in; a claimed one needs the
 /// permission to create.
 pub fn project_for_run(

@@ -217,6 +217,10 @@ impl Stage {
     pub(super) fn body(&self, operation: &Operation, cast: &Cast) -> Option<Value> {
         match operation.id.as_str() {
             "auth_accept_post" => Some(json!({ "invite": self.invite })),
+            // A form, as it is.
+            "auth_oci_token_post" => {
+                Some(Value::String(format!("grant_type=password&username=other&password={}", cast.other_key)))
+            }
             "auth_confirm_post" | "auth_session_post" => Some(json!({ "token": self.link })),
             "proj_member_post" => Some(json!({ "user": cast.stranger.uuid, "role": "viewer" })),
             "proj_threshold_post" => {

@@ -37,7 +37,7 @@ pub(crate) struct Benchmark {
     #[arg(long, requires = "command")]
     exec: bool,
     /// The command that runs the benchmarks: one word is for the shell, several are a program and its arguments
-    #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true)]
     command: Vec<String>,
     /// Where it is run; here if not given.
     #[arg(skip)]
@@ -106,10 +106,20 @@ impl Benchmark {
         let program = command.get_program().to_string_lossy().into_owned();
         let started = Instant::now();
         let mut child = Child::start(&mut command).map_err(|error| {
-            Failure::with(
+            let failure = Failure::with(
                 Exit::Benchmark,
-                format!("The benchmark command {program} cannot be started ({error})."),
-            )
+                format!(
+                    "The benchmark command {program} cannot be started ({error}); check its name, and that it is \
+                     installed."
+                ),
+            );
+            // A line for the shell that something follows is taken for the name of a program.
+            match self.command.as_slice() {
+                [line, _, ..] if line.contains(char::is_whitespace) => {
+                    failure.and("Flags of tidemark stand before the command.")
+                }
+                _ => failure,
+            }
         })?;
         let progress = Arc::new(Progress::start(label, is_drawn));
         let (sender, messages) = mpsc::sync_channel(1);
@@ -130,6 +140,10 @@ impl Benchmark {
         {
             progress.write(&messages);
         }
+        // The verdict is easier to find below an empty line.
+        if is_drawn && !output.is_empty() && !output.ends_with(b"\n\n") {
+            progress.write(b"\n");
+        }
         progress.end();
         Ok(Ended { output, elapsed, failure })
     }
@@ -137,6 +151,9 @@ impl Benchmark {
     fn command(&self) -> Result<Command> {
         let (default_shell, default_flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
         match self.command.as_slice() {
+            [word, ..] if word.trim().is_empty() => {
+                Err(Failure::usage("The benchmark command is empty; say what to run."))
+            }
             [line] if !self.exec => {
                 let mut command = Command::new(self.shell.as_deref().unwrap_or(default_shell));
                 command.arg(self.flag.as_deref().unwrap_or(default_flag)).arg(line);

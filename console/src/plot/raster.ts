@@ -1,0 +1,109 @@
+// Lines drawn pixel by pixel. Where there are tens of thousands of points that is many times faster than the strokes of a
+// canvas, which are smoothed; nobody sees that in a dense line, or in one that moves.
+
+import { lowerBound, type Range } from "./line";
+import type { Columns } from "./thin";
+
+/** A picture in memory, as large as what is drawn on. */
+export interface Raster {
+  canvas: OffscreenCanvas;
+  image: ImageData;
+  /** The same, a number for each pixel. */
+  pixels: Uint32Array;
+}
+
+let kept: Raster | undefined;
+
+/** An empty raster; there is one, which is used again and again. */
+export function raster(width: number, height: number): Raster {
+  if (kept?.image.width === width && kept.image.height === height) {
+    kept.pixels.fill(0);
+    return kept;
+  }
+  const image = new ImageData(width, height);
+  kept = { canvas: new OffscreenCanvas(width, height), image, pixels: new Uint32Array(image.data.buffer) };
+  return kept;
+}
+
+/** Lays it over what is drawn already. */
+export function lay({ canvas, image }: Raster, on: CanvasRenderingContext2D, left: number, top: number): void {
+  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  on.drawImage(canvas, left, top);
+}
+
+const colors = new Map<string, number>();
+
+/** A color as a pixel has it. */
+export function pixel(color: string, alpha: number): number {
+  let rgb = colors.get(color);
+  if (rgb === undefined) {
+    const context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    if (!context) return 0;
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
+    rgb = red | (green << 8) | (blue << 16);
+    colors.set(color, rgb);
+  }
+  return (rgb | (Math.round(alpha * 255) << 24)) >>> 0;
+}
+
+/** How a line is drawn. */
+export interface Pen {
+  /** What `pixel` made of its color. */
+  color: number;
+  /** In pixels. */
+  width: number;
+  /** So many columns with it and so many without, in turn. */
+  dash?: readonly [on: number, off: number];
+}
+
+/** Draws a line over the whole raster, which covers these ranges. */
+export function trace(on: Raster, line: Columns, [fromX, toX]: Range, [fromY, toY]: Range, log: boolean, pen: Pen): void {
+  const { width, height } = on.image;
+  const scaleX = width / (toX - fromX);
+  const scaleY = height / (log ? Math.log(toY / fromY) : toY - fromY);
+  const across = (value: number) => height - (log ? Math.log(value / fromY) : value - fromY) * scaleY;
+  const end = Math.min(lowerBound(line.x, toX) + 1, line.x.length);
+  const half = pen.width / 2;
+  // A dash moves along with the line.
+  const dash = pen.dash && { on: pen.dash[0], all: pen.dash[0] + pen.dash[1], from: Math.round(fromX * scaleX) };
+  const bar = (column: number, top: number, bottom: number) => {
+    if (column < 0 || column >= width || (dash && (column + dash.from) % dash.all >= dash.on)) return;
+    const first = Math.max(Math.round(top - half), 0);
+    const last = Math.min(Math.max(Math.round(bottom + half), first + 1), height);
+    for (let at = first * width + column, stop = last * width; at < stop; at += width) on.pixels[at] = pen.color;
+  };
+  let column = NaN;
+  let level = NaN;
+  for (let place = Math.max(lowerBound(line.x, fromX) - 1, 0); place < end; place++) {
+    const open = across(line.open[place] as number);
+    // A gap, or nothing that a logarithm knows.
+    if (!(open > -Infinity && open < Infinity)) {
+      column = NaN;
+      continue;
+    }
+    const own = Math.round(((line.x[place] as number) - fromX) * scaleX);
+    const isOne = line.low[place] === line.high[place];
+    let top = isOne ? open : across(line.high[place] as number);
+    let bottom = isOne ? open : across(line.low[place] as number);
+    if (own - column > 1) slope(column, level, own, open, width, bar);
+    else if (column === column) {
+      // From where the last column ended, so that the line holds together.
+      if (level < top) top = level;
+      if (level > bottom) bottom = level;
+    }
+    bar(own, top, bottom);
+    column = own;
+    level = isOne ? open : across(line.close[place] as number);
+  }
+}
+
+/** The columns between two points. */
+function slope(fromX: number, fromY: number, toX: number, toY: number, width: number, bar: (column: number, top: number, bottom: number) => void): void {
+  const rise = (toY - fromY) / (toX - fromX);
+  for (let column = Math.max(fromX + 1, 0), stop = Math.min(toX, width); column < stop; column++) {
+    const [one, other] = [fromY + (column - fromX - 0.5) * rise, fromY + (column - fromX + 0.5) * rise];
+    bar(column, one < other ? one : other, one < other ? other : one);
+  }
+}

@@ -1,0 +1,95 @@
+// Not a test: takes the pictures of docs/console.md on a fresh server with the demo, each in the light, in the dark and
+// on a phone. `cargo xtask console pictures` remakes all of them.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "@playwright/test";
+import { ADMIN, expect, settled, signIn, test } from "./support";
+
+const FOLDER = join(import.meta.dirname, "../../docs/images");
+const DESK = { width: 1280, height: 800 };
+const PHONE = { width: 360, height: 740 };
+const DEMO = "/console/projects/demo";
+
+/** Keeps a picture of what the page shows. */
+async function keep(page: Page, name: string): Promise<void> {
+  const png = await page.screenshot({ animations: "disabled", caret: "hide" });
+  // The browser packs it: a fifth of the size, and no tool to install.
+  const packer = await page.context().newPage();
+  const webp = await packer.evaluate(async (source) => {
+    const image = await createImageBitmap(await (await fetch(source)).blob());
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    canvas.getContext("2d")?.drawImage(image, 0, 0);
+    const packed = await canvas.convertToBlob({ type: "image/webp", quality: 0.82 });
+    return Array.from(new Uint8Array(await packed.arrayBuffer()));
+  }, `data:image/png;base64,${png.toString("base64")}`);
+  await packer.close();
+  writeFileSync(join(FOLDER, `${name}.webp`), Uint8Array.from(webp));
+}
+
+/** The three pictures of a page; `ready` waits until it is what a person would call there. */
+async function pictures(page: Page, name: string, ready: () => Promise<void>): Promise<void> {
+  const sights = [["light", DESK, name], ["dark", DESK, `${name}-dark`], ["light", PHONE, `${name}-phone`]] as const;
+  for (const [colorScheme, size, file] of sights) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(size);
+    await ready();
+    await settled(page);
+    await keep(page, file);
+  }
+  await page.setViewportSize(DESK);
+}
+
+test("the pictures of the manual", async ({ page }) => {
+  test.setTimeout(300_000);
+  mkdirSync(FOLDER, { recursive: true });
+  const { request } = page.context();
+  const first = async <T>(path: string): Promise<T> => ((await (await request.get(path)).json()) as T[])[0] as T;
+  const canvas = () => expect(page.locator("canvas").first()).toBeVisible();
+
+  await signIn(page, "Ada Lovelace", ADMIN);
+  await page.goto("/console/onboard");
+  await page.getByLabel("Name").fill("Widget Lab");
+  await page.getByRole("button", { name: "Create the project" }).click();
+  await page.getByRole("button", { name: "Create a key" }).click();
+  await pictures(page, "start", () => expect(page.getByText(/^svc_run_\w{30}$/)).toBeVisible());
+
+  await page.goto(`${DEMO}/plots`);
+  await pictures(page, "home", async () => {
+    await canvas();
+    await expect(page.getByRole("region", { name: "What changed lately" }).getByRole("link").first()).toBeVisible();
+  });
+
+  const plots = (await (await request.get("/v0/projects/demo/plots")).json()) as { uuid: string; title: string }[];
+  await page.goto(`${DEMO}/perf?plot=${plots.find(({ title }) => title.startsWith("JSON"))?.uuid}&tab=benchmarks`);
+  await pictures(page, "perf", async () => {
+    await expect(page.getByRole("region", { name: "Legend" }).getByRole("button", { name: "4 lines" })).toBeVisible();
+    const plot = page.getByRole("group", { name: /with [\d,]+ points/ });
+    await plot.press("Escape");
+    if (page.viewportSize()?.width !== DESK.width) return plot.scrollIntoViewIfNeeded();
+    await page.keyboard.press("End");
+    for (let step = 0; step < 40; step++) await page.keyboard.press("ArrowLeft");
+    await expect(page.locator(".readout")).toBeVisible();
+  });
+
+  const alert = await first<{ uuid: string }>("/v0/projects/demo/alerts?status=active&sort=created&direction=desc");
+  await page.goto(`${DEMO}/alerts/${alert.uuid}`);
+  await pictures(page, "alert", canvas);
+
+  const threshold = await first<{ uuid: string }>("/v0/projects/demo/thresholds?branch=main&testbed=ci-linux-x64&measure=latency");
+  await page.goto(`${DEMO}/thresholds/${threshold.uuid}/edit`);
+  await pictures(page, "threshold", async () => {
+    await canvas();
+    await expect(page.getByRole("region", { name: "Preview" }).getByRole("status")).toContainText(/\d of \d/);
+    await page.getByRole("region", { name: "Preview" }).scrollIntoViewIfNeeded();
+  });
+
+  await page.goto(`${DEMO}/reports`);
+  await pictures(page, "reports", () => expect(page.getByRole("row").nth(8)).toBeVisible());
+
+  await page.goto(`${DEMO}/compare?from=branch:main&to=branch:feature-simd-parser&testbed=ci-linux-x64`);
+  await pictures(page, "compare", () => expect(page.getByRole("region", { name: "Comparison" }).getByRole("row").nth(3)).toBeVisible());
+
+  await page.goto("/console/api/proj_alerts_get");
+  await pictures(page, "reference", () => settled(page));
+});

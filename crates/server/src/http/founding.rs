@@ -1,0 +1,169 @@
+//! Projects that come into being with the first thing that is sent to them: a run or an image. For a signed-in user
+//! in the user's own organization, for anybody else as one that can be claimed later.
+
+use tidemark_api::{OrganizationPermission, ProjectRole, ResourceId, ResourceName, Slug, Visibility};
+use tidemark_store::{
+    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope,
+};
+use uuid::Uuid;
+
+use super::{
+    access,
+    error::{Error, Result},
+    organization::{personal, take_over},
+    origin::Origin,
+};
+use crate::{
+    auth::caller::{Caller, SignedIn},
+    quota::Quota,
+};
+
+/// Who sends something to a project, and what it costs.
+pub(crate) struct Sender<'a> {
+    /// Who.
+    pub(crate) caller: &'a Caller,
+    /// The same for the audit log.
+    pub(crate) origin: &'a Origin,
+    /// How many projects there may be.
+    pub(crate) quota: Quota,
+}
+
+/// Finds the project that something is sent to, or makes it with the name that `name` gives its slug; a user who may
+/// claim it does so. Of many first senders at once one makes it, and the others wait and find it.
+pub(crate) fn find_or_make(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    id: &ResourceId,
+    name: impl FnOnce(&Slug) -> Result<ResourceName>,
+) -> Result<project::Found> {
+    let mut found = access::project_for_run(tx, sender.caller, id)?;
+    if found.is_none() {
+        tx.lock(Lock::Projects)?;
+        found = access::project_for_run(tx, sender.caller, id)?;
+    }
+    let found = match found {
+        Some(found) => found,
+        None => make(tx, fresh, sender, id, name)?,
+    };
+    claim(tx, fresh, sender, found)
+}
+
+/// The slug of a project that is not there yet, if the caller may make it.
+pub(crate) fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
+    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
+    let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
+    access::may_make(caller)?;
+    Ok(slug)
+}
+
+fn make(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    id: &ResourceId,
+    name: impl FnOnce(&Slug) -> Result<ResourceName>,
+) -> Result<project::Found> {
+    let Sender { caller, origin, quota } = *sender;
+    let slug = may_make(caller, id)?;
+    let mut name = name(slug)?;
+    // The organization of a project that nobody owns is made for it alone and shares its id.
+    let (organization, uuid) = match caller {
+        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None),
+        _ => unclaimed_organization(tx, fresh, slug, &name)?,
+    };
+    let claimed = matches!(caller, Caller::User(_));
+    if claimed {
+        name = project::free_name(tx, organization, &name)?;
+    }
+    quota.check(tx, Scope::Projects(organization), claimed, fresh.now)?;
+    let new = project::New {
+        organization,
+        uuid,
+        name: &name,
+        slug: Some(slug),
+        url: None,
+        visibility: Visibility::Public,
+    };
+    let found = project::create(tx, fresh, &new)?;
+    if let Caller::User(by) = caller {
+        project_member::add(tx, found.id, by.found.id, ProjectRole::Maintainer, fresh.now)?;
+    }
+    origin.audit(
+        tx,
+        fresh,
+        "project.create",
+        slug.as_str(),
+        Some(organization),
+        &[("visibility", "public")],
+    )?;
+    Ok(found)
+}
+
+/// The organization that a user got with the account, made again if it is gone.
+fn own_organization(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    by: &SignedIn,
+) -> Result<OrganizationId> {
+    match organization::find(tx, &ResourceId::Uuid(by.found.user.uuid.uuid())) {
+        Ok(found) => {
+            let role = member::role(tx, found.id, by.found.id)?;
+            if access::allowed(by, role, OrganizationPermission::Create) {
+                return Ok(found.id);
+            }
+            Err(Error::Forbidden(
+                "There is no such project yet, and the organization that came with your account is in other hands now; \
+                 create the project in another organization first."
+                    .into(),
+            ))
+        }
+        Err(tidemark_store::Error::NotFound(_)) => personal(tx, fresh, origin, &by.found),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id.
+fn unclaimed_organization(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    slug: &Slug,
+    name: &ResourceName,
+) -> Result<(OrganizationId, Option<Uuid>)> {
+    match organization::find(tx, &ResourceId::Slug(slug.clone())) {
+        Ok(found) if found.organization.claimed.is_none() => Ok((found.id, None)),
+        Ok(_) => Err(Error::Unauthorized(format!(
+            "The organization `{slug}` belongs to somebody; sign in to make a project, or use another slug."
+        ))),
+        Err(tidemark_store::Error::NotFound(_)) => {
+            let made = organization::create(tx, fresh, None, name, Some(slug))?;
+            Ok((made.id, Some(made.organization.uuid.uuid())))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A user who sends something claims the organization of a project that nobody has claimed, once the user's address is
+/// confirmed.
+fn claim(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    mut found: project::Found,
+) -> Result<project::Found> {
+    let Sender { caller, origin, .. } = *sender;
+    let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
+    if by.found.confirmed.is_none() {
+        return Ok(found);
+    }
+    if !take_over(tx, fresh, found.organization, by.found.id)? {
+        // Somebody else was faster, and from now on it takes a permission.
+        let id = ResourceId::Uuid(found.project.uuid.uuid());
+        return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
+    }
+    let slug = found.project.slug.as_str();
+    origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
+    found.project.claimed = Some(fresh.now);
+    Ok(found)
+}

@@ -1,0 +1,155 @@
+//! `/v2/{name}/blobs/{digest}`
+
+use std::ops::Range;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use tidemark_store::{Tx, blob, repository};
+
+use super::{
+    DOCKER_CONTENT_DIGEST, access,
+    digest::Digest,
+    error::{Error, Result, insert},
+    quota,
+    route::Name,
+};
+use crate::App;
+
+/// Sends a blob or a part of it, or tells that it is there.
+pub(super) async fn read(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    digest: Digest,
+    head: bool,
+) -> Result<Response> {
+    let wanted = digest.clone();
+    let (place, (repository, found)) = access::pull(app, parts, name, move |tx, place| {
+        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+        let found = blob::find(tx, repository, wanted.as_str())?.ok_or(Error::BlobUnknown)?;
+        Ok((repository, found))
+    })
+    .await?;
+    let now = app.clock.now();
+    let timeout = app.config.plus.registry.timeout_seconds();
+    // Whoever is told that a blob is there may be about to push a manifest that needs it.
+    if found.idle.is_some_and(|idle| idle < now.plus_seconds(-timeout / 2)) {
+        let kept = app.db.write(move |tx| blob::keep(tx, repository, found.id, now)).await?;
+        if !kept {
+            return Err(Error::BlobUnknown);
+        }
+    }
+
+    let mut response = StatusCode::OK.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.size));
+    describe(headers, &digest);
+    if is_cached(&parts.headers, &digest) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return Ok(response);
+    }
+    let (status, range) = match part(&parts.headers, found.size)? {
+        Some(range) => {
+            let (first, last, size) = (range.start, range.end - 1, found.size);
+            insert(headers, header::CONTENT_RANGE, &format!("bytes {first}-{last}/{size}"));
+            (StatusCode::PARTIAL_CONTENT, range)
+        }
+        None => (StatusCode::OK, 0..found.size),
+    };
+    let length = range.end - range.start;
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    *response.status_mut() = status;
+    if !head {
+        quota::admit(app, &place).await?;
+        quota::count(app, &place, length).await?;
+        *response.body_mut() = Body::from_stream(app.blobs.read(found.object, range).await?);
+    }
+    Ok(response)
+}
+
+/// Takes a blob away from a repository. Others that have it keep it.
+pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest) -> Result<Response> {
+    let place = access::delete(app, parts, name).await?;
+    let write = move |tx: &mut Tx<'_>| {
+        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+        let found = blob::find(tx, repository, digest.as_str())?.ok_or(Error::BlobUnknown)?;
+        if blob::unlink(tx, repository, found.id)? { Ok(()) } else { Err(Error::BlobInUse) }
+    };
+    app.db.write(write).await?;
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// Tells what content is known by.
+pub(super) fn describe(headers: &mut HeaderMap, digest: &Digest) {
+    insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
+    insert(headers, header::ETAG, &format!("\"{digest}\""));
+}
+
+/// Whether the client has this content already.
+pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
+    let tags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let wanted = format!("\"{digest}\"");
+    tags.flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().trim_start_matches("W/"))
+        .any(|tag| tag == wanted || tag == "*")
+}
+
+/// The part that is asked for. Several parts at once, and what makes no sense, get the whole, as HTTP has it.
+fn part(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
+    let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
+    let Some((first, last)) =
+        asked.and_then(|asked| asked.trim().strip_prefix("bytes=")).and_then(|asked| asked.split_once('-'))
+    else {
+        return Ok(None);
+    };
+    let number = |text: &str| match text.trim() {
+        "" => Some(None),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            // More digits than fit are beyond the end of everything.
+            Some(Some(digits.parse().unwrap_or(u64::MAX)))
+        }
+        _ => None,
+    };
+    let range = match (number(first), number(last)) {
+        (Some(Some(first)), Some(None)) => first..size,
+        (Some(Some(first)), Some(Some(last))) if first <= last => first..last.saturating_add(1).min(size),
+        (Some(None), Some(Some(count))) => size.saturating_sub(count)..size,
+        _ => return Ok(None),
+    };
+    if range.is_empty() { Err(Error::RangeInvalid(size)) } else { Ok(Some(range)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_cut_as_http_has_it() {
+        let cut = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RANGE, text.parse().unwrap());
+            part(&headers, 10)
+        };
+        for (text, expected) in [
+            ("bytes=0-0", 0..1),
+            ("bytes=2-5", 2..6),
+            ("bytes=5-", 5..10),
+            ("bytes=-3", 7..10),
+            ("bytes=-30", 0..10),
+            ("bytes=8-99999999999999999999999", 8..10),
+        ] {
+            assert_eq!(cut(text).unwrap(), Some(expected), "{text}");
+        }
+        for text in ["bytes=5-2", "bytes=0-1,4-5", "bytes=a-b", "bytes=-", "lines=1-2", "bytes"] {
+            assert_eq!(cut(text).unwrap(), None, "{text}");
+        }
+        for text in ["bytes=10-", "bytes=10-20", "bytes=-0"] {
+            assert!(matches!(cut(text), Err(Error::RangeInvalid(10))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! How much may go through the registry in a day, and how much an organization may keep in it. Off unless an operator
+//! sets them.
+
+use tidemark_api::Timestamp;
+use tidemark_store::{OrganizationId, Tx, repository};
+
+use super::{
+    access::Place,
+    error::{Error, Result},
+};
+use crate::{App, http::error::Error as House};
+
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+
+/// The start of the hour that a time is in.
+fn hour(now: Timestamp) -> Timestamp {
+    Timestamp::from_micros(now.seconds().div_euclid(HOUR) * HOUR * 1_000_000)
+}
+
+/// The limit on traffic that a place is under, if any.
+fn limit(app: &App, place: &Place) -> Option<u64> {
+    let limits = app.config.plus.rate_limiting.as_ref()?.oci_bandwidth;
+    Some(if place.claimed { limits.free } else { limits.unclaimed })
+}
+
+/// Refuses when as many bytes as allowed went in and out within a day. Whatever has begun may end, so that the last
+/// transfer may go beyond.
+pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
+    let Some(limit) = limit(app, place) else { return Ok(()) };
+    let (now, organization) = (app.clock.now(), place.organization);
+    let since = now.plus_seconds(-DAY);
+    let hours = app.db.read(move |tx| repository::traffic(tx, organization, since)).await?;
+    let mut used: u64 = hours.iter().map(|(_, bytes)| bytes).sum();
+    if used < limit {
+        return Ok(());
+    }
+    let free = hours.iter().find(|(_, bytes)| {
+        used -= bytes;
+        used < limit
+    });
+    let wait = free.map_or(DAY, |(hour, _)| (hour.plus_seconds(DAY).seconds() - now.seconds()).max(1));
+    Err(Error::Other(House::Limited(
+        format!(
+            "The images of this organization moved {limit} bytes within a day, and more are not allowed; try again in \
+             {wait} seconds."
+        ),
+        u64::try_from(wait).unwrap_or(1),
+    )))
+}
+
+/// Counts bytes that went in or out.
+pub(super) async fn count(app: &App, place: &Place, bytes: u64) -> Result<()> {
+    if limit(app, place).is_none() || bytes == 0 {
+        return Ok(());
+    }
+    let (hour, organization) = (hour(app.clock.now()), place.organization);
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    Ok(app.db.write(move |tx| repository::count_traffic(tx, organization, hour, bytes)).await?)
+}
+
+/// Refuses when an organization keeps more than it may, inside the transaction that adds to it.
+pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, most: Option<u64>) -> Result<()> {
+    let Some(most) = most else { return Ok(()) };
+    if repository::stored(tx, organization)? <= most {
+        return Ok(());
+    }
+    Err(Error::Denied(format!(
+        "The images of an organization may take {most} bytes on this server, and this one is too many; delete others \
+         first."
+    )))
+}

@@ -1,0 +1,173 @@
+//! What a registry token is good for: the scopes that clients ask for, and the claims that say what they got.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use tidemark_api::{ResourceId, Timestamp};
+use tidemark_store::project;
+use uuid::Uuid;
+
+use super::route::Name;
+
+/// The most scopes of one token.
+const MOST: usize = 32;
+
+/// What can be done in a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Action {
+    /// Read.
+    Pull,
+    /// Add.
+    Push,
+    /// Remove.
+    Delete,
+}
+
+impl Action {
+    pub(super) const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::Delete];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pull => "pull",
+            Self::Push => "push",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// A wish: actions in a repository.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scope {
+    /// The repository.
+    pub(super) name: Name,
+    /// What is to be done there.
+    pub(super) actions: Vec<Action>,
+}
+
+impl Scope {
+    /// Reads what a client asks for. Whatever this registry does not have is passed over, as other services of this kind
+    /// do: the token is not good for it.
+    pub(super) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Self> {
+        texts.flat_map(|text| text.split(' ')).filter_map(Self::parse).take(MOST).collect()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (kind, rest) = text.split_once(':')?;
+        let (name, actions) = rest.rsplit_once(':')?;
+        let kind = kind.split_once('(').map_or(kind, |(kind, _)| kind);
+        let name = name.parse().ok().filter(|_| kind == "repository")?;
+        let asked: Vec<&str> = actions.split(',').collect();
+        let actions = Action::ALL
+            .into_iter()
+            .filter(|action| asked.iter().any(|asked| [action.as_str(), "*"].contains(asked)))
+            .collect();
+        Some(Self { name, actions })
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actions: Vec<_> = self.actions.iter().map(|action| action.as_str()).collect();
+        write!(formatter, "repository:{}:{}", self.name.as_str(), actions.join(","))
+    }
+}
+
+/// Who holds a registry token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Audience {
+    /// Anybody.
+    #[serde(rename = "oci_public")]
+    Public,
+    /// A user.
+    #[serde(rename = "oci_auth")]
+    User,
+    /// A project's key.
+    #[serde(rename = "oci_project")]
+    Project,
+}
+
+/// What a registry token says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Claims {
+    /// Who holds it.
+    pub(super) aud: Audience,
+    /// When it runs out, in seconds.
+    pub(super) exp: i64,
+    /// When it was signed, in seconds.
+    pub(super) iat: i64,
+    /// Who signed it.
+    pub(super) iss: String,
+    /// The address of the user, or the UUID of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sub: Option<String>,
+    /// The key that it was got with, which must still be good when the token is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) jti: Option<Uuid>,
+    /// The first repository, as the contract has it.
+    pub(super) oci: Grant,
+    /// Every repository.
+    pub(super) access: Vec<Access>,
+}
+
+/// The actions in the first repository of a token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Grant {
+    pub(super) repository: Option<String>,
+    pub(super) actions: Vec<Action>,
+}
+
+/// The actions in one repository.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Access {
+    #[serde(rename = "type")]
+    kind: String,
+    name: String,
+    actions: Vec<Action>,
+}
+
+impl From<&Scope> for Access {
+    fn from(scope: &Scope) -> Self {
+        Self { kind: "repository".into(), name: scope.name.as_str().into(), actions: scope.actions.clone() }
+    }
+}
+
+impl Claims {
+    /// Whether the token has not run out.
+    pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
+        self.exp >= now.seconds()
+    }
+
+    /// Whether the token was given for this. A project is the same by its slug and by its UUID.
+    pub(super) fn grants(&self, name: &Name, project: Option<&project::Found>, action: Action) -> bool {
+        let is_project = |id: &ResourceId| match (id, project) {
+            (ResourceId::Uuid(uuid), Some(found)) => *uuid == found.project.uuid.uuid(),
+            (ResourceId::Slug(slug), Some(found)) => *slug == found.project.slug,
+            (id, None) => id == name.project(),
+        };
+        self.access.iter().filter(|access| access.actions.contains(&action)).any(|access| {
+            Name::from_str(&access.name)
+                .is_ok_and(|granted| granted.path() == name.path() && is_project(granted.project()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_read_and_strange_ones_passed_over() {
+        let read = |text: &str| {
+            let scopes = Scope::parse_all([text].into_iter());
+            scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(read("repository:lab:push,pull"), "repository:lab:pull,push");
+        assert_eq!(
+            read("repository:lab/a:* repository(plugin):b:pull"),
+            "repository:lab/a:pull,push,delete repository:b:pull"
+        );
+        assert_eq!(read("registry:catalog:* repository:LAB:pull repository:lab:paint"), "repository:lab:");
+        assert_eq!(read("repository repository:lab :: nonsense"), "");
+    }
+}

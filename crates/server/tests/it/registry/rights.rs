@@ -1,0 +1,139 @@
+//! Who may pull, push and delete.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{Client, IMAGE, digest, image, line};
+use crate::{Person, TestServer, both};
+
+/// Everybody there is around a project.
+async fn everybody<'a>(
+    server: &'a TestServer,
+    ada: &Person,
+    project: &str,
+) -> Vec<(&'static str, Client<'a>)> {
+    let mut all = vec![("owner", Client::user(server, ada).await)];
+    for (name, role) in [
+        ("Viewer", Some("viewer")),
+        ("Developer", Some("developer")),
+        ("Maintainer", Some("maintainer")),
+        ("Stranger", None),
+    ] {
+        let person = server.person(name).await;
+        if let Some(role) = role {
+            let body = json!({ "user": person.slug, "role": role });
+            server.post(&format!("{project}/members"), &ada.token, body).await.expect(201);
+        }
+        all.push((Box::leak(name.to_lowercase().into_boxed_str()), Client::user(server, &person).await));
+    }
+    all.push(("key", Client::login(server, "lab", &server.project_key(ada, project).await)));
+    all.push((
+        "key of another",
+        Client::login(server, "other", &server.project_key(ada, "/v0/projects/other").await),
+    ));
+    all.push(("anybody", Client::anonymous(server)));
+    all
+}
+
+both! {
+    async fn rights_are_those_of_the_project(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let lab = server.project(&ada, json!({ "name": "Lab" })).await;
+        server.project(&ada, json!({ "name": "Other" })).await;
+        let all = everybody(&server, &ada, &lab).await;
+        let mut text = String::new();
+        for visibility in ["public", "private"] {
+            server.patch(&lab, &ada.token, json!({ "visibility": visibility })).await.expect(200);
+            for (who, client) in &all {
+                all[0].1.push_image("lab", "latest", b"layer").await;
+                let blob = digest(b"loose");
+                all[0].1.push_blob("lab", b"loose").await;
+                for call in [
+                    "GET /v2/lab/manifests/latest".to_owned(),
+                    "GET /v2/lab/tags/list".to_owned(),
+                    "POST /v2/lab/blobs/uploads/".to_owned(),
+                    format!("DELETE /v2/lab/blobs/{blob}"),
+                    "DELETE /v2/lab/manifests/latest".to_owned(),
+                ] {
+                    let answer = line(&client.call(&call, &[], b"").await);
+                    let call = call.replace(&blob, "loose");
+                    text.push_str(&format!("{visibility}, {who}: {call}: {answer}\n"));
+                }
+            }
+        }
+        assert_snapshot!("registry_rights", text);
+    }
+
+    async fn what_nobody_owns_takes_from_anybody(server: TestServer) {
+        let anybody = Client::anonymous(&server);
+        // The first push makes the project, and everybody sees it.
+        let pushed = anybody.push_image("open/app", "v1", b"layer").await;
+        assert_eq!(anybody.status("GET /v2/open/app/manifests/v1").await, 200);
+        let project = server.get("/v0/projects/open", "").await.expect(200);
+        assert_eq!((project.text("/name"), project.text("/visibility")), ("open".into(), "public".into()));
+        assert!(project.body["claimed"].is_null());
+        let warned = anybody.call("PUT /v2/open/app/manifests/v2", &[("content-type", IMAGE)], image(b"{}", b"layer").to_string().as_bytes()).await.expect(201);
+        assert!(warned.headers["warning"].to_str().unwrap().starts_with("299 - "));
+        // Nobody but an administrator may take away what nobody owns.
+        let root = server.person("Root").await;
+        let ada = server.person("Ada").await;
+        let eve = server.person("Eve").await;
+        let delete = format!("DELETE /v2/open/app/manifests/{pushed}");
+        assert_eq!(anybody.status(&delete).await, 401);
+        assert_eq!(Client::user(&server, &eve).await.status(&delete).await, 403);
+        drop(root);
+        // The first user who pushes owns it from then on.
+        let by_ada = Client::user(&server, &ada).await;
+        by_ada.push_blob("open", b"mine").await;
+        assert!(server.get("/v0/projects/open", "").await.body["claimed"].is_string());
+        assert_eq!(anybody.status("POST /v2/open/blobs/uploads/").await, 401);
+        assert_eq!(Client::user(&server, &eve).await.status("POST /v2/open/blobs/uploads/").await, 403);
+        assert_eq!(by_ada.status(&delete).await, 202);
+        // A user's push makes a project of the user's own.
+        by_ada.push_blob("fresh/app", b"layer").await;
+        let project = server.get("/v0/projects/fresh", &ada.token).await.expect(200);
+        assert_eq!(project.text("/organization"), server.get("/v0/organizations/ada", &ada.token).await.text("/uuid"));
+        // A UUID cannot be chosen, and a key makes no projects.
+        let unknown = "/v2/01900000-0000-7000-8000-000000000000/blobs/uploads/";
+        assert_eq!(by_ada.status(&format!("POST {unknown}")).await, 404);
+        assert_eq!(anybody.status(&format!("POST {unknown}")).await, 401);
+        let key = server.project_key(&ada, "/v0/projects/fresh").await;
+        let key = Client::login(&server, "fresh", &key);
+        assert_eq!(key.status("POST /v2/brand-new/blobs/uploads/").await, 404);
+        assert_eq!(key.status("POST /v2/open/blobs/uploads/").await, 403);
+        server.get("/v0/projects/brand-new", &ada.token).await.expect(404);
+    }
+
+    async fn a_project_is_the_same_by_slug_and_uuid(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let lab = server.project(&ada, json!({ "name": "Lab" })).await;
+        let uuid = server.get(&lab, &ada.token).await.text("/uuid");
+        let client = Client::user(&server, &ada).await;
+        client.push_image("lab/app", "v1", b"layer").await;
+        let token = client.token("lab/app").await;
+        client.call_with(&token, &format!("GET /v2/{uuid}/app/manifests/v1"), &[], b"").await.expect(200);
+        let token = client.token(&format!("{uuid}/app")).await;
+        client.call_with(&token, "GET /v2/lab/app/manifests/v1", &[], b"").await.expect(200);
+        // It keeps its images when it is called otherwise.
+        server.patch(&lab, &ada.token, json!({ "slug": "renamed" })).await.expect(200);
+        client.call("GET /v2/renamed/app/manifests/v1", &[], b"").await.expect(200);
+        // But a token is for one repository.
+        let refused = client.call_with(&token, "GET /v2/renamed/manifests/v1", &[], b"").await.expect(401);
+        let challenge = refused.headers["www-authenticate"].to_str().unwrap();
+        assert!(challenge.ends_with("scope=\"repository:renamed:pull\",error=\"insufficient_scope\""), "{challenge}");
+    }
+
+    async fn rights_are_judged_when_a_token_is_used(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let lab = server.project(&ada, json!({ "name": "Lab" })).await;
+        let dev = server.person("Dev").await;
+        server.post(&format!("{lab}/members"), &ada.token, json!({ "user": dev.slug, "role": "maintainer" })).await.expect(201);
+        let client = Client::user(&server, &dev).await;
+        let token = client.token("lab").await;
+        client.call_with(&token, "POST /v2/lab/blobs/uploads/", &[], b"").await.expect(202);
+        server.delete(&format!("{lab}/members/{}", dev.slug), &ada.token).await.expect(204);
+        client.call_with(&token, "POST /v2/lab/blobs/uploads/", &[], b"").await.expect(403);
+        server.patch(&lab, &ada.token, json!({ "visibility": "private" })).await.expect(200);
+        client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await.expect(404);
+    }
+}

@@ -1,0 +1,82 @@
+//! Repositories of the registry: a project itself, and whatever is named below it.
+
+use tidemark_api::time::Timestamp;
+
+use crate::{OrganizationId, ProjectId, RepositoryId, Result, Tx};
+
+/// The repository of a project at this path, if anything was ever pushed to it.
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, path: &str) -> Result<Option<RepositoryId>> {
+    tx.optional("select id from repository where project_id = $1 and path = $2", &[&project, &path], |row| {
+        row.get(0)
+    })
+}
+
+/// The same, made if it is not there.
+pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -> Result<RepositoryId> {
+    if let Some(found) = find(tx, project, path)? {
+        return Ok(found);
+    }
+    // The update that changes nothing answers the row of whoever was faster.
+    tx.one(
+        "repository",
+        "insert into repository (project_id, path, created) values ($1, $2, $3)
+         on conflict (project_id, path) do update set path = excluded.path returning id",
+        &[&project, &path, &now],
+        |row| row.get(0),
+    )
+}
+
+/// How many bytes an organization has stored: each blob once, however many of its repositories have it.
+pub fn stored(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<u64> {
+    tx.value(
+        "with mine as (select repository.id from repository
+                       join project on project.id = repository.project_id where project.organization_id = $1)
+         select cast(coalesce((select sum(size) from blob where id in
+                    (select blob_id from repository_blob where repository_id in (select id from mine))), 0)
+                + coalesce((select sum(size) from manifest where repository_id in (select id from mine)), 0) as bigint)",
+        &[&organization],
+    )
+}
+
+/// Removes a few repositories of deleted projects with all they hold; answers how many.
+pub fn purge_deleted(tx: &mut Tx<'_>, limit: u32) -> Result<u64> {
+    tx.execute(
+        "delete from repository where id in
+             (select repository.id from project join repository on repository.project_id = project.id
+              where project.deleted is not null limit $1)",
+        &[&i64::from(limit)],
+    )
+}
+
+/// Counts bytes that an organization moved within an hour that starts at `hour`.
+pub fn count_traffic(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    hour: Timestamp,
+    bytes: i64,
+) -> Result<()> {
+    tx.execute(
+        "insert into registry_traffic (organization_id, hour, bytes) values ($1, $2, $3)
+         on conflict (organization_id, hour) do update set bytes = registry_traffic.bytes + excluded.bytes",
+        &[&organization, &hour, &bytes],
+    )?;
+    Ok(())
+}
+
+/// The bytes that an organization moved in each hour after `from`, the earliest first.
+pub fn traffic(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    from: Timestamp,
+) -> Result<Vec<(Timestamp, u64)>> {
+    tx.all(
+        "select hour, bytes from registry_traffic where organization_id = $1 and hour > $2 order by hour",
+        &[&organization, &from],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Forgets traffic that no longer counts.
+pub fn purge_traffic(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64> {
+    tx.execute("delete from registry_traffic where hour <= $1", &[&before])
+}

@@ -1,0 +1,38 @@
+//! Tags: the names that manifests of a repository go by.
+
+use tidemark_api::time::Timestamp;
+
+use crate::{ManifestId, RepositoryId, Result, Tx};
+
+/// Points a tag to a manifest, wherever it pointed before.
+pub fn put(
+    tx: &mut Tx<'_>,
+    repository: RepositoryId,
+    name: &str,
+    manifest: ManifestId,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "insert into tag (repository_id, name, manifest_id, modified) values ($1, $2, $3, $4)
+         on conflict (repository_id, name) do update set manifest_id = excluded.manifest_id, modified = excluded.modified",
+        &[&repository, &name, &manifest, &now],
+    )?;
+    Ok(())
+}
+
+/// Removes a tag, but not the manifest that it points to.
+pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, name: &str) -> Result<()> {
+    tx.execute("delete from tag where repository_id = $1 and name = $2", &[&repository, &name])?;
+    Ok(())
+}
+
+/// The tags of a repository after `last`, in the order of the specification: whether a letter is a capital counts only
+/// between equals.
+pub fn list(tx: &mut Tx<'_>, repository: RepositoryId, last: &str, limit: u32) -> Result<Vec<String>> {
+    tx.all(
+        "select name from tag where repository_id = $1 and (lower(name), name) > ($2, $3)
+         order by lower(name), name limit $4",
+        &[&repository, &last.to_ascii_lowercase(), &last, &i64::from(limit)],
+        |row| row.get(0),
+    )
+}
