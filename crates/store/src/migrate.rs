@@ -20,6 +20,9 @@ const STEPS: &[(i64, &str, &str)] = &[
     (4, "registry", include_str!("../migrations/0004_registry.sql")),
 ];
 
+/// The tables with a search index.
+pub(crate) const SEARCHED: [&str; 4] = ["branch", "testbed", "benchmark", "measure"];
+
 /// Runs the steps that this database has not seen. The caller holds a lock and a transaction.
 pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
     tx.batch(&words(
@@ -118,4 +121,17 @@ fn search_index(table: &str, postgres: bool) -> String {
 
 fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_with_a_search_index_are_known() {
+        let text: String = STEPS.iter().map(|(.., text)| *text).collect();
+        let tables: Vec<_> =
+            text.split("{search ").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).collect();
+        assert_eq!(tables, SEARCHED);
+    }
 }

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, ffi};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::spawn_blocking,
@@ -249,6 +249,8 @@ fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(256);
+    // A statement keeps its plan: without statistics, to plan it anew for each value finds the same one again.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 

@@ -66,8 +66,16 @@ pub(super) async fn read(
     *response.status_mut() = status;
     if !head {
         quota::admit(app, &place).await?;
+        let bytes = match app.blobs.read(found.object, range).await {
+            Ok(bytes) => bytes,
+            Err(failure) => {
+                // It may have been deleted since, and collected.
+                let again = move |tx: &mut Tx<'_>| blob::find(tx, repository, digest.as_str());
+                return Err(app.db.read(again).await?.map_or(Error::BlobUnknown, |_| failure.into()));
+            }
+        };
         quota::count(app, &place, length).await?;
-        *response.body_mut() = Body::from_stream(app.blobs.read(found.object, range).await?);
+        *response.body_mut() = Body::from_stream(bytes);
     }
     Ok(response)
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     error::{Error, Result},
+    migrate::SEARCHED,
     row::Row,
     sql::expand_lists,
     value::{Kind, Param, Value},
@@ -53,9 +54,12 @@ pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param])
     Ok(rows as u64)
 }
 
-/// How many rows are written by one statement. More than one, since each statement makes the search index write down
-/// what it has gathered; few sizes, since each is a statement to keep prepared.
-const ROWS: [usize; 3] = [64, 8, 1];
+/// How many rows one statement writes. One, since for more the engine keeps a copy of every page they touch, to undo the
+/// statement alone. Only into a table with a search index many, since each statement makes that index write down what it
+/// has gathered; few sizes, since each is a statement to keep prepared.
+fn sizes(table: &str) -> &'static [usize] {
+    if SEARCHED.contains(&table) { &[512, 64, 8, 1] } else { &[1] }
+}
 
 pub(crate) fn insert_many(
     connection: &Connection,
@@ -66,7 +70,7 @@ pub(crate) fn insert_many(
 ) -> Result<u64> {
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let (mut rest, mut inserted) = (rows, 0);
-    for size in ROWS {
+    for &size in sizes(table) {
         let mut statement = None;
         while let Some((some, others)) = rest.split_at_checked(size) {
             let statement = match &mut statement {
