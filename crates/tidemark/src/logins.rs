@@ -1,18 +1,15 @@
 //! The credentials that `tidemark login` keeps: a file in the folder of settings that only its owner can read.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    path::{Path, PathBuf},
-    process,
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 use tidemark_api::Url;
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    settings,
+};
 
 /// The name of the file.
 const FILE: &str = "credentials.toml";
@@ -84,7 +81,7 @@ impl Logins {
         })?;
         let text = toml::to_string(self)
             .map_err(|error| Failure::new(format!("The login cannot be written as TOML ({error}).")))?;
-        match write(&file, &text) {
+        match settings::write_for_owner(&file, &text) {
             Ok(()) => Ok(file),
             Err(error) => Err(Failure::new(format!("{} cannot be written ({error}).", file.display()))),
         }
@@ -98,24 +95,4 @@ fn name(host: &Url) -> &str {
 
 fn file() -> Option<PathBuf> {
     ProjectDirs::from("", "", "tidemark").map(|folders| folders.config_dir().join(FILE))
-}
-
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let draft = folder.join(format!(".{FILE}.{}", process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&draft).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let moved = written.and_then(|()| fs::rename(&draft, file));
-    if moved.is_err() {
-        // The failure is what matters; what is left of the draft does no harm.
-        let _ = fs::remove_file(&draft);
-    }
-    moved
 }

@@ -1,6 +1,14 @@
-//! The settings as a command of the server side finds them: file, environment, flags.
+//! The settings as a command of the server side finds them: file, environment, flags. And how a command writes a file of
+//! its own.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process,
+};
 
 use tidemark_server::config::{Config, Flags};
 
@@ -18,4 +26,28 @@ pub(crate) fn load(file: Option<PathBuf>, flags: &Flags) -> Result<Config> {
 /// The file that the environment names.
 pub(crate) fn named_file() -> Option<PathBuf> {
     env::var_os("TIDEMARK_CONFIG").map(PathBuf::from)
+}
+
+/// Writes a file that only its owner can read, the whole of it or nothing.
+pub(crate) fn write_for_owner(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut name = OsString::from(".");
+    name.push(file.file_name().unwrap_or_default());
+    name.push(format!(".{}", process::id()));
+    let draft = folder.join(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let moved = written.and_then(|()| fs::rename(&draft, file));
+    if moved.is_err() {
+        // The failure is what matters; what is left of the draft does no harm.
+        let _ = fs::remove_file(&draft);
+    }
+    moved
 }

@@ -66,6 +66,8 @@ fn bearer(parts: &Parts) -> Option<&str> {
 pub enum Caller {
     /// Nobody we know.
     Anonymous,
+    /// Whoever has opened the database itself, while it has no administrator.
+    Owner,
     /// Somebody with a credential that is not, or no longer, good.
     Unknown,
     /// Somebody whose account is locked.
@@ -112,7 +114,7 @@ impl Caller {
             Credential::None => return Ok((Self::Anonymous, false)),
             Credential::Database => match user::first_admin(tx)? {
                 Some(found) => Some((found, Via::Session)),
-                None => return Ok((Self::Anonymous, false)),
+                None => return Ok((Self::Owner, false)),
             },
             Credential::Bad => None,
             Credential::Session(claims) => match claims.jti {
@@ -158,7 +160,7 @@ impl Caller {
                 uuid: Some(key.uuid.uuid()),
                 name: Some(key.name.to_string()),
             },
-            Self::Anonymous | Self::Unknown | Self::Locked => {
+            Self::Anonymous | Self::Owner | Self::Unknown | Self::Locked => {
                 Actor { kind: ActorKind::System, uuid: None, name: None }
             }
         }

@@ -81,7 +81,7 @@ pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<(
 fn signed_in(caller: Caller) -> Result<SignedIn> {
     match caller {
         Caller::User(signed_in) => Ok(signed_in),
-        Caller::Anonymous => Err(Error::Unauthorized(
+        Caller::Anonymous | Caller::Owner => Err(Error::Unauthorized(
             "This needs a credential: send the header Authorization: Bearer with a session token or a user's key."
                 .into(),
         )),
@@ -246,7 +246,7 @@ const LOCKED: &str = "This account is locked; an administrator of the server can
 /// Whether the caller may make something that nobody owns yet: anybody, except with a credential that is no good.
 pub fn may_make(caller: &Caller) -> Result<()> {
     match caller {
-        Caller::Anonymous | Caller::User(_) => Ok(()),
+        Caller::Anonymous | Caller::Owner | Caller::User(_) => Ok(()),
         caller => signed_in(caller.clone()).map(drop),
     }
 }

@@ -51,7 +51,7 @@ fn viewer(caller: &Caller) -> Viewer {
         Caller::User(by) if by.found.user.admin => Viewer::Admin,
         Caller::User(by) => Viewer::User(by.found.id),
         Caller::Project(key) => Viewer::Key(key.project),
-        Caller::Anonymous | Caller::Unknown | Caller::Locked => Viewer::Public,
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => Viewer::Public,
     }
 }
 

@@ -103,7 +103,7 @@ pub(crate) async fn limit(
     match caller {
         Caller::User(by) => app.limits.check(Rule::UserRuns, &by.found.user.uuid.to_string(), now).await?,
         Caller::Project(_) => {}
-        Caller::Anonymous | Caller::Unknown | Caller::Locked => {
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => {
             let key = address.map_or_else(|| "unknown".into(), address_key);
             app.limits.check(Rule::PublicRuns, &key, now).await?;
         }

@@ -178,7 +178,7 @@ async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope
     })
     .await?;
     let (aud, sub, jti) = match &caller {
-        Caller::Anonymous => (Audience::Public, None, None),
+        Caller::Anonymous | Caller::Owner => (Audience::Public, None, None),
         Caller::User(by) if named => {
             let key = match by.via {
                 Via::Key(key) => Some(key.uuid()),
@@ -229,6 +229,6 @@ fn is_named(tx: &mut Tx<'_>, caller: &Caller, name: &str) -> Result<bool, House>
             Ok(ResourceId::Slug(slug)) => slug == project::by_id(tx, key.project)?.project.slug,
             Err(_) => false,
         },
-        Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => false,
     })
 }

@@ -4,10 +4,13 @@
 mod ab;
 pub(crate) mod command;
 mod job;
+mod kept;
+mod start_point;
 mod synthetic;
 pub(crate) mod threshold;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -21,7 +24,10 @@ use tidemark_api::{
 use tidemark_client::{Client, projects, run, server};
 use tidemark_server::clock::Clock;
 
-use self::{command::Benchmark, job::JobFlags, synthetic::Synthetic, threshold::Thresholds};
+use self::{
+    command::Benchmark, job::JobFlags, kept::Kept, start_point::StartPoint, synthetic::Synthetic,
+    threshold::Thresholds,
+};
 use crate::{
     ci::{CiFlags, Kind, Session, Subject, comment::Comment, links::Links},
     cmd::parse,
@@ -60,21 +66,8 @@ pub(crate) struct Run {
     /// The commit that is measured; found out when not given
     #[arg(long)]
     hash: Option<GitHash>,
-    /// The branch that this one starts from; nothing counts as none
-    #[arg(long, value_name = "BRANCH", aliases = ["else-if-branch", "branch-start-point"])]
-    start_point: Option<String>,
-    /// The commit to start from
-    #[arg(long, value_name = "HASH", requires = "start_point")]
-    start_point_hash: Option<GitHash>,
-    /// How many versions to take over from the start point [default: 255]
-    #[arg(long, value_name = "COUNT", requires = "start_point")]
-    start_point_max_versions: Option<u32>,
-    /// Take over the thresholds of the start point, too
-    #[arg(long, requires = "start_point")]
-    start_point_clone_thresholds: bool,
-    /// Put earlier results of the branch aside and start anew
-    #[arg(long, alias = "branch-reset")]
-    start_point_reset: bool,
+    #[command(flatten)]
+    start: StartPoint,
     /// The testbed, by UUID, slug or name; named after the machine when not given
     #[arg(long, env = "TIDEMARK_TESTBED")]
     testbed: Option<NameId>,
@@ -121,6 +114,8 @@ pub(crate) struct Run {
     /// Read results from this file, after the command if there is one; - is standard input; repeat it for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
+    #[command(flatten)]
+    kept: Kept,
     #[command(flatten)]
     synthetic: Synthetic,
     /// Run and read, but send nothing
@@ -175,13 +170,17 @@ impl Run {
         let runs_command = self.benchmark.is_given() && job.is_none();
         let kind = Kind { runs_command, is_detached: self.job.detach };
         self.ci.check(&environment, &context, kind)?;
-        self.check_project(&environment, &context)?;
+        if self.kept.resend.is_none() {
+            self.check_project(&environment, &context)?;
+        }
         let client = self.connection.client()?;
         let patience = self.connection.patience();
         self.ci.complete(&environment, &mut context, patience);
-        self.check_branch(&context)?;
+        if self.kept.resend.is_none() {
+            self.check_branch(&context)?;
+        }
         server::version(&client)?;
-        let start_point = self.start_point(&context)?;
+        let start_point = self.start.wanted(self.branch.as_ref(), &context)?;
         let name = self.project.as_ref().filter(|_| self.ci.opens_check());
         let name = name.and_then(|project| client.send(&projects().view(project)).ok());
         let name = name.as_ref().map(|project| project.name.as_str());
@@ -203,6 +202,9 @@ impl Run {
 
     /// Refuses what cannot work, and answers the job that is wanted instead of a run here.
     fn check(&self) -> Result<Option<NewJob>> {
+        if self.kept.resend.is_some() && (self.benchmark.is_given() || self.synthetic.is_wanted()) {
+            return Err(Failure::usage("--resend sends what was measured before; leave the command out."));
+        }
         let runs_something = self.benchmark.is_given() || self.job.image.is_some();
         if self.iterations() > 1 && !runs_something {
             return Err(Failure::usage(
@@ -233,6 +235,12 @@ impl Run {
 
     /// Runs the benchmarks, sends what they say, or has a job do it, and answers the report.
     fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
+        if let Some(file) = &self.kept.resend {
+            let report = run::create(&target.client, kept::read(file)?, None)?;
+            // What is there twice by now does no harm: the server knows it again.
+            let _ = fs::remove_file(file);
+            return Ok(report);
+        }
         let now = Clock::System.now();
         let measured = match &job {
             Some(_) => Measured { outputs: Vec::new(), start_time: now, end_time: now },
@@ -267,6 +275,9 @@ impl Run {
         };
         let job =
             job.map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job });
+        if self.benchmark.is_given() && job.is_none() {
+            return kept::send(&target.client, new);
+        }
         let report = run::create(&target.client, new, job.as_ref())?;
         self.job.wait(&target.client, report, self.quiet)
     }
@@ -312,6 +323,7 @@ impl Run {
         let is_said = self.benchmark.is_given()
             || !self.file.is_empty()
             || self.synthetic.is_wanted()
+            || self.kept.resend.is_some()
             || self.job.image.is_some();
         if !is_said {
             if let Some(given) = manifest.command() {
@@ -356,35 +368,6 @@ impl Run {
             ));
         }
         Ok(())
-    }
-
-    /// Where the branch starts from. A pull request that is found out starts from its base each time, with the
-    /// thresholds of the base, unless a flag speaks of branches.
-    fn start_point(&self, context: &Context) -> Result<Option<StartPointPatch>> {
-        let given = self.start_point.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        let branch = given
-            .map(str::parse::<NameId>)
-            .transpose()
-            .map_err(|error| Failure::usage(format!("The branch of --start-point is wrong: {error}.")))?;
-        if branch.is_some() || self.start_point_reset {
-            let from_branch = branch.is_some();
-            return Ok(Some(StartPointPatch {
-                branch,
-                hash: self.start_point_hash.clone().filter(|_| from_branch),
-                max_versions: self.start_point_max_versions.filter(|_| from_branch),
-                clone_thresholds: (self.start_point_clone_thresholds && from_branch).then_some(true),
-                reset: self.start_point_reset.then_some(true),
-            }));
-        }
-        let base = context.base.as_ref().filter(|_| self.branch.is_none() && self.start_point.is_none());
-        Ok(base.filter(|base| context.branch.as_ref() != Some(base)).and_then(|base| {
-            Some(StartPointPatch {
-                branch: Some(base.as_str().parse().ok()?),
-                clone_thresholds: Some(true),
-                reset: Some(true),
-                ..StartPointPatch::default()
-            })
-        }))
     }
 
     /// Runs the command as often as asked, and collects what it and the files say.

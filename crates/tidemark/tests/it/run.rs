@@ -357,3 +357,29 @@ fn build_times_and_sizes_are_measured() {
     let old = ["--no-hash", "--else-branch", "--file-size", "lib"];
     assert_eq!(measured(&old), [size("lib", 7.0)]);
 }
+
+#[test]
+fn what_a_server_does_not_take_is_kept_and_sent_later() {
+    let lab = Lab::open();
+    let data = lab.work().join("home");
+    let mut command = lab.command(&["--branch", "main", &latency(7.0)]);
+    command.env("TIDEMARK_DATA_DIR", &data).env("TIDEMARK_API_TOKEN", "e30.e30.c2lnbmVk");
+    let refused = command.output().unwrap();
+    assert_eq!(refused.status.code(), Some(7), "{refused:?}");
+    let kept: Vec<_> =
+        fs::read_dir(data.join("unsent")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [file] = kept.as_slice() else { panic!("{kept:?}") };
+    let said =
+        format!("What was measured is kept in {0}; `tidemark run --resend {0}` sends it.", file.display());
+    assert!(text(&refused.stderr).contains(&said), "{refused:?}");
+
+    let resend = ["--json", "--resend", file.to_str().unwrap()];
+    let report = lab.report(&mut lab.command(&resend));
+    assert_eq!(report["results"][0][0]["measures"][0]["metric"]["value"], 7.0, "{report}");
+    assert_eq!((lab.count(), file.exists()), (1, false));
+    let gone = lab.run(&resend);
+    assert_eq!(gone.status.code(), Some(1), "{gone:?}");
+    let both = lab.run(&["--resend", "anything", "echo 1"]);
+    assert_eq!(both.status.code(), Some(2), "{both:?}");
+    assert!(text(&both.stderr).contains("leave the command out"), "{both:?}");
+}

@@ -75,6 +75,8 @@ fn project_allows(
                     || roles.project.is_some_and(|role| role.grants(permission))
             }
             Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
+            // Nobody else has a say in what nobody has claimed.
+            Caller::Owner => found.project.claimed.is_none(),
             Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
         }
 }
@@ -103,7 +105,7 @@ fn judge_project(
         return Ok(found);
     }
     Err(match caller {
-        Caller::Anonymous => Error::Unauthorized(format!(
+        Caller::Anonymous | Caller::Owner => Error::Unauthorized(format!(
             "This needs a credential: send the header Authorization: Bearer with {kinds}."
         )),
         Caller::Unknown => Error::Unauthorized(format!(

@@ -1,0 +1,64 @@
+//! A run that its server did not take: it stays in a file, since to measure again may take hours, and is sent from there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tidemark_api::{NewRun, Report, ReportIdempotencyKey};
+use tidemark_client::{Client, run};
+use tidemark_server::config::Flags;
+use uuid::Uuid;
+
+use crate::{
+    failure::{Failure, Result},
+    settings,
+};
+
+/// The folder of these files, beside the store on this machine.
+const FOLDER: &str = "unsent";
+
+/// Which file to send.
+#[derive(clap::Args)]
+pub(crate) struct Kept {
+    /// Send the results that an earlier run has kept in this file because its server did not take them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "image", "ab", "dry_run"])]
+    pub(super) resend: Option<PathBuf>,
+}
+
+/// Reads a run that was kept.
+pub(super) fn read(file: &Path) -> Result<NewRun> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failure::new(format!("{} cannot be read ({error}).", file.display())))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!("{} is not a run that was kept by `tidemark run` ({error}).", file.display()))
+    })
+}
+
+/// Sends a run whose command has been run; keeps it if it is not taken. The server knows it again however often it is
+/// sent.
+pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
+    let key = new.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4())).0;
+    run::create(client, new.clone(), None).map_err(|error| {
+        let failure = Failure::from(error);
+        match keep(key, &new) {
+            Ok(file) => {
+                let file = file.display();
+                failure.and(&format!(
+                    "What was measured is kept in {file}; `tidemark run --resend {file}` sends it."
+                ))
+            }
+            Err(second) => failure.and(&format!("What was measured cannot be kept either: {second}")),
+        }
+    })
+}
+
+fn keep(key: Uuid, new: &NewRun) -> Result<PathBuf> {
+    let folder = settings::load(settings::named_file(), &Flags::default())?.data_dir.join(FOLDER);
+    let file = folder.join(format!("{key}.json"));
+    let text = serde_json::to_string(new)
+        .map_err(|error| Failure::new(format!("it cannot be written as JSON ({error}).")))?;
+    settings::write_for_owner(&file, &text)
+        .map_err(|error| Failure::new(format!("{} cannot be written ({error}).", file.display())))?;
+    Ok(file)
+}

@@ -1,0 +1,63 @@
+//! Where the branch of a run starts from.
+
+use tidemark_api::{GitHash, NameId, StartPointPatch};
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+};
+
+/// What the flags say of it.
+#[derive(clap::Args)]
+pub(crate) struct StartPoint {
+    /// The branch that this one starts from; nothing counts as none
+    #[arg(long, value_name = "BRANCH", aliases = ["else-if-branch", "branch-start-point"])]
+    start_point: Option<String>,
+    /// The commit to start from
+    #[arg(long, value_name = "HASH", requires = "start_point")]
+    start_point_hash: Option<GitHash>,
+    /// How many versions to take over from the start point [default: 255]
+    #[arg(long, value_name = "COUNT", requires = "start_point")]
+    start_point_max_versions: Option<u32>,
+    /// Take over the thresholds of the start point, too
+    #[arg(long, requires = "start_point")]
+    start_point_clone_thresholds: bool,
+    /// Put earlier results of the branch aside and start anew
+    #[arg(long, alias = "branch-reset")]
+    start_point_reset: bool,
+}
+
+impl StartPoint {
+    /// Where the branch starts from. A pull request that is found out starts from its base each time, with the
+    /// thresholds of the base, unless a flag speaks of branches.
+    pub(super) fn wanted(
+        &self,
+        branch: Option<&NameId>,
+        context: &Context,
+    ) -> Result<Option<StartPointPatch>> {
+        let given = self.start_point.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        let from = given
+            .map(str::parse::<NameId>)
+            .transpose()
+            .map_err(|error| Failure::usage(format!("The branch of --start-point is wrong: {error}.")))?;
+        if from.is_some() || self.start_point_reset {
+            let from_branch = from.is_some();
+            return Ok(Some(StartPointPatch {
+                branch: from,
+                hash: self.start_point_hash.clone().filter(|_| from_branch),
+                max_versions: self.start_point_max_versions.filter(|_| from_branch),
+                clone_thresholds: (self.start_point_clone_thresholds && from_branch).then_some(true),
+                reset: self.start_point_reset.then_some(true),
+            }));
+        }
+        let base = context.base.as_ref().filter(|_| branch.is_none() && self.start_point.is_none());
+        Ok(base.filter(|base| context.branch.as_ref() != Some(base)).and_then(|base| {
+            Some(StartPointPatch {
+                branch: Some(base.as_str().parse().ok()?),
+                clone_thresholds: Some(true),
+                reset: Some(true),
+                ..StartPointPatch::default()
+            })
+        }))
+    }
+}
