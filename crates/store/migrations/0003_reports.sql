@@ -75,7 +75,7 @@ create table report_vector (
     vals {blob} not null
 ) {strict};
 
--- All about the metrics of sixteen neighboring series in one report; `first` is the place of the first in the vector.
+-- All about the metrics of 64 neighboring series in one report; `first` is the place of the first in the vector.
 create table metric (
     bucket {int} not null,
     report_id {int} not null references report on delete cascade,

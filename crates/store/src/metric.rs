@@ -1,8 +1,8 @@
 //! Metrics, packed: how they are written with their report and found again.
 //!
-//! A report has one vector, the values of its metrics by series and iteration, and one row for each sixteen neighboring
-//! series with all there is to know about theirs. The place of a metric in the vector is the tail of its UUID, the rest
-//! of which is the report's.
+//! A report has one vector, the values of its metrics by series and iteration, and one row for each 64 neighboring series
+//! with all there is to know about theirs. The place of a metric in the vector is the tail of its UUID, the rest of which
+//! is the report's.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How many neighboring series share a row, as a power of two.
-const BUCKET_BITS: u32 = 4;
+const BUCKET_BITS: u32 = 6;
 
 /// A metric as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -350,7 +350,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(
-            bucket in 0_u32..1 << 28, first in 0_u32..1_000, offsets in prop::collection::vec(0_u32..16, 0..40),
+            bucket in 0_u32..1 << (32 - BUCKET_BITS), first in 0_u32..1_000,
+            offsets in prop::collection::vec(0_u32..1 << BUCKET_BITS, 0..40),
             iteration in any::<u32>(), value in -1e300..1e300, range in any::<(Option<f64>, Option<f64>)>(),
             judged in judged(),
         ) {
