@@ -6,7 +6,7 @@ use axum::http::HeaderValue;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 
 use super::{Client, IMAGE, INDEX, digest, image, owner};
-use crate::{TestServer, both};
+use crate::both;
 
 const REQUESTS: usize = 10_000;
 
