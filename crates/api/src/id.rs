@@ -110,6 +110,8 @@ uuids! {
     ProjectKeyUuid,
     /// Identifies a report.
     ReportUuid,
+    /// Identifies a runner.
+    RunnerUuid,
     /// Identifies an installation of the server.
     ServerUuid,
     /// Identifies the specification of a machine.

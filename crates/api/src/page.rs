@@ -253,6 +253,40 @@ word! {
     }
 }
 
+word! {
+    /// What specs can be ordered by.
+    #[derive(Default)]
+    SpecsSort {
+        /// By name.
+        #[default]
+        Name = "name",
+        /// By when they were created, the newest first.
+        Created = "created",
+    }
+}
+
+word! {
+    /// What runners can be ordered by.
+    #[derive(Default)]
+    RunnersSort {
+        /// By name.
+        #[default]
+        Name = "name",
+        /// By when they were created, the newest first.
+        Created = "created",
+    }
+}
+
+word! {
+    /// What jobs can be ordered by.
+    #[derive(Default)]
+    ProjJobsSort {
+        /// By when they were created, the newest first.
+        #[default]
+        Created = "created",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

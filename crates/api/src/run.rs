@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    GitHash, NameId, ReportIdempotencyKey, ReportSettings, ReportThresholds, ResourceId, StartPointPatch,
-    Timestamp,
+    GitHash, NameId, NewJob, ReportIdempotencyKey, ReportSettings, ReportThresholds, ResourceId,
+    StartPointPatch, Timestamp,
 };
 
 /// The prefixes of the keys of a context: our own, and the one that existing clients send.
@@ -47,28 +47,15 @@ pub struct NewRun {
     /// How the results are read.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub settings: Option<ReportSettings>,
-    /// A job to run; jobs are not offered yet, so that it must be absent or null.
-    #[serde(default, skip_serializing)]
-    #[schema(ignore)]
-    pub job: Option<NoJob>,
+    /// The job that brings the results, instead of `results`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
+    pub job: Option<NewJob>,
     /// What is known of where the run was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<RunContext>,
     /// A UUID of the sender's choice: a run that is sent again with the same one is answered with the first report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<ReportIdempotencyKey>,
-}
-
-/// A job, which no run can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoJob {}
-
-impl<'de> Deserialize<'de> for NoJob {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Err(de::Error::custom(
-            "this server does not run jobs; run the benchmarks yourself and send their results",
-        ))
-    }
 }
 
 /// What is known of where a run was made: texts by keys such as `tidemark.dev/v0/branch/ref/name`. Keys that are not

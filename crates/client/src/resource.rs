@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
     AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Confirm,
-    Invitation, Job, JobUuid, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter,
+    Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter,
     MemberPatch, MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember,
-    NewOrganization, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewTestbed,
-    NewThreshold, NewToken, NewUserKey, OneMetric, Organization, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey,
-    ProjectKeyCreated, ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch,
-    ProjectPermission, Report, ReportFilter, ResourceId, Signup, Testbed, TestbedFilter, TestbedPatch,
-    Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User,
-    UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch,
+    NewOrganization, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
+    NewRunnerSpec, NewSpec, NewTestbed, NewThreshold, NewToken, NewUserKey, OneMetric, Organization,
+    OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter,
+    PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
+    ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
+    ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Testbed,
+    TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter,
+    TokenPatch, Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch,
 };
 
 use crate::Request;
@@ -147,6 +148,15 @@ resources! {
     /// The alerts of a project.
     alerts(project) at ["projects", project, "alerts"]
         is Alert { AlertFilter, Never, Never, AlertPatch }
+    /// The jobs of a project; [`crate::run::create`] asks for new ones.
+    jobs(project) at ["projects", project, "jobs"]
+        is Job { JobFilter, Never, Never, Never }
+    /// The specs of the server.
+    specs() at ["specs"]
+        is Spec { SpecFilter, NewSpec, Spec, SpecPatch }
+    /// The runners of the server.
+    runners() at ["runners"]
+        is Runner { RunnerFilter, NewRunner, RunnerKey, RunnerPatch }
     /// The users of the server.
     users() at ["users"]
         is User { UserFilter, Never, Never, UserPatch }
@@ -214,9 +224,24 @@ pub fn perf(project: &ResourceId, query: &PerfQuery) -> Request<Perf> {
     Request::get(&[&"projects", project, &"perf"]).query(query)
 }
 
-/// A job, with its output once it has ended.
-pub fn job(project: &ResourceId, job: JobUuid) -> Request<Job> {
-    Request::get(&[&"projects", project, &"jobs", &job])
+/// Gives a runner another key.
+pub fn renew_runner_key(runner: &ResourceId) -> Request<RunnerKey> {
+    Request::post(&[&"runners", runner, &"key"], &())
+}
+
+/// The specs that a runner does jobs for.
+pub fn runner_specs(runner: &ResourceId) -> Request<Vec<Spec>> {
+    Request::get(&[&"runners", runner, &"specs"])
+}
+
+/// Lets a runner do jobs for a spec.
+pub fn add_runner_spec(runner: &ResourceId, spec: &ResourceId) -> Request<Spec> {
+    Request::post(&[&"runners", runner, &"specs"], &NewRunnerSpec { spec: spec.clone() })
+}
+
+/// Ends that a runner does jobs for a spec.
+pub fn remove_runner_spec(runner: &ResourceId, spec: &ResourceId) -> Request<()> {
+    Request::delete(&[&"runners", runner, &"specs", spec])
 }
 
 /// Signs up; a link is mailed.

@@ -130,7 +130,7 @@ fn a_busy_server_is_asked_again_with_the_same_run() {
     ]);
     let (client, told) = client(settings(&stub.host));
     let started = Instant::now();
-    let error = run::create(&client, new_run("{}"), None).unwrap_err();
+    let error = run::create(&client, new_run("{}")).unwrap_err();
     assert!(started.elapsed() >= Duration::from_secs(1), "it did not wait as long as it was asked to");
     assert_eq!(
         error.to_string(),
@@ -213,7 +213,7 @@ fn who_hangs_up_may_have_had_too_much() {
         listener.accept().unwrap().0.read_exact(&mut start).unwrap();
     });
     let (client, _) = client(with(&host, |patience| patience.attempts = 1));
-    let error = run::create(&client, new_run(&"x".repeat(32 << 20)), None).unwrap_err();
+    let error = run::create(&client, new_run(&"x".repeat(32 << 20))).unwrap_err();
     assert!(error.to_string().contains("it hung up in the middle"), "{error}");
     server.join().unwrap();
 }

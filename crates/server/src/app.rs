@@ -17,6 +17,7 @@ use crate::{
         error::{Error, Result},
         stream::Places,
     },
+    jobs::{Jobs, callback::Teller},
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
     metrics::Metrics,
@@ -41,6 +42,8 @@ pub struct Parts {
     pub signer: Arc<Signer>,
     /// Rate limits.
     pub limits: Limits,
+    /// What happens to jobs.
+    pub jobs: Jobs,
     /// What images are made of.
     pub blobs: Blobs,
     /// Work done after the answer.
@@ -118,24 +121,34 @@ impl App {
                 blobs: blobs.clone(),
                 timeout: config.plus.registry.timeout_seconds(),
             };
-            Background::start(db.clone(), mailer, housekeeper, source)
+            let teller = Teller {
+                db: db.clone(),
+                console: config.console.url.clone(),
+                allows_private: config.plus.runners.private_callbacks,
+            };
+            Background::start(db.clone(), mailer, teller, housekeeper, source)
         };
         let metrics = Metrics::default();
         let streams = Arc::new(Places::new(db.load().connections));
-        Ok(Self(Arc::new(Parts {
+        let app = Self(Arc::new(Parts {
             config,
             db,
             clock,
             entropy,
             signer,
             limits,
+            jobs: Jobs::default(),
             blobs,
             background,
             metrics,
             streams,
             server,
             embedded,
-        })))
+        }));
+        if !embedded {
+            Jobs::start(&app);
+        }
+        Ok(app)
     }
 
     /// The time and randomness for one operation.
@@ -145,6 +158,7 @@ impl App {
 
     /// Stops the work behind the scenes and closes the database.
     pub async fn close(&self) {
+        self.jobs.stop();
         self.background.stop().await;
         self.db.close().await;
     }

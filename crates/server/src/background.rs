@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tidemark_api::Timestamp;
-use tidemark_store::{self as store, Db, Fresh, outbox, rate_window, session, sign_in};
+use tidemark_store::{self as store, Db, Fresh, job, outbox, rate_window, session, sign_in};
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
     task::{JoinHandle, JoinSet},
@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use crate::{
+    jobs::callback::Teller,
     mail::{self, Mailer, Undelivered},
     oci::housekeeping::{self, Housekeeper},
 };
@@ -38,6 +39,8 @@ const FIRST_DELAY: i64 = 10;
 const LONGEST_DELAY: i64 = 3600;
 /// How long work is retried, in seconds.
 const PATIENCE: i64 = 3 * 24 * 3600;
+/// How long an end of a job that nobody could be told of is remembered, in seconds: longer than it is tried.
+const CALLBACKS: i64 = PATIENCE + 24 * 3600;
 /// Seconds between two clearings.
 const CLEARING: i64 = 3600;
 
@@ -53,10 +56,16 @@ pub struct Background {
 
 impl Background {
     /// Starts the worker.
-    pub(crate) fn start(db: Db, mailer: Mailer, housekeeper: Housekeeper, fresh: FreshSource) -> Self {
+    pub(crate) fn start(
+        db: Db,
+        mailer: Mailer,
+        teller: Teller,
+        housekeeper: Housekeeper,
+        fresh: FreshSource,
+    ) -> Self {
         let poke = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let worker = Worker { db, mailer, housekeeper, fresh };
+        let worker = Worker { db, mailer, teller, housekeeper, fresh };
         let task = tokio::spawn(run(worker, Arc::clone(&poke), stopped));
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
@@ -122,6 +131,7 @@ struct Clearings {
 struct Worker {
     db: Db,
     mailer: Mailer,
+    teller: Teller,
     housekeeper: Housekeeper,
     fresh: FreshSource,
 }
@@ -157,6 +167,7 @@ impl Worker {
                 sign_in::purge(tx, now)?;
                 session::purge(tx, now)?;
                 rate_window::purge(tx, now)?;
+                job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;
                 Ok(())
             })
             .await
@@ -248,6 +259,7 @@ impl Worker {
     async fn perform(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
+            job::CALLBACK => self.teller.tell(item).await,
             // A newer release may share the database; it will take the item.
             _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
         }

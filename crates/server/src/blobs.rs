@@ -65,6 +65,11 @@ impl error::Error for Failure {
 }
 
 impl Failure {
+    /// Whether there is no such object.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.source, object_store::Error::NotFound { .. })
+    }
+
     /// Whether there is no room left.
     fn is_full(&self) -> bool {
         let mut next: Option<&(dyn error::Error + 'static)> = Some(&self.source);

@@ -4,6 +4,7 @@
 mod limits;
 mod load;
 mod registry;
+mod runners;
 mod secret;
 
 use std::{
@@ -23,6 +24,7 @@ use tidemark_store::Location;
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
 pub use registry::{AccessPoint, DataStore, Registry, Service};
+pub use runners::Runners;
 
 /// The configuration in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -374,6 +376,9 @@ pub struct Plus {
     /// The container registry.
     #[serde(default)]
     pub registry: Registry,
+    /// Runners and their jobs.
+    #[serde(default)]
+    pub runners: Runners,
 }
 
 fn yes() -> bool {

@@ -14,8 +14,8 @@ use tidemark_api::{
 };
 use tidemark_stats::{Model, Test, Worse};
 use tidemark_store::{
-    BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, TestbedId, Tx, UserId, branch,
-    head, measure, quota::Scope, report, testbed, threshold, version,
+    BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
+    branch, head, measure, quota::Scope, report, testbed, threshold, version,
 };
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -53,6 +53,8 @@ pub struct Submission {
     pub testbed: NameId,
     /// Whether the testbed loses its spec.
     pub spec_reset: bool,
+    /// The spec of the job that will bring the results; the testbed gets it, too.
+    pub spec: Option<SpecId>,
     /// The thresholds for the branch and the testbed.
     pub thresholds: Option<ReportThresholds>,
     /// Whether measures that nobody has said how to judge get a threshold, if the report says nothing of thresholds.
@@ -95,6 +97,7 @@ impl Submission {
             start_point: new.start_point,
             testbed: new.testbed,
             spec_reset,
+            spec: None,
             thresholds: new.thresholds,
             watch: false,
             start_time: new.start_time,
@@ -145,8 +148,8 @@ pub fn record(
     let name = valid::<ResourceName>("testbed", &new.testbed)?;
     let testbed = testbed::ensure(tx, fresh, project, &new.testbed, &name)
         .map_err(|error| unknown(error, "testbed", &new.testbed))?;
-    if new.spec_reset {
-        testbed::set_spec(tx, testbed, None, fresh.now)?;
+    if new.spec_reset || new.spec.is_some() {
+        testbed::set_spec(tx, testbed, new.spec, fresh.now)?;
     }
     if let Some(thresholds) = &new.thresholds {
         set_thresholds(tx, fresh, project, (branch, testbed), thresholds)?;
@@ -164,7 +167,7 @@ pub fn record(
         head,
         version,
         testbed,
-        spec: None,
+        spec: new.spec,
         adapter: new.adapter.plain(),
         start_time: new.start_time,
         end_time: new.end_time,
@@ -173,8 +176,12 @@ pub fn record(
         metrics: items.len(),
     };
     let (report, _) = report::insert(tx, fresh, &new_report)?;
-    let place = Place { project, branch, head, testbed, report, start_time: new.start_time };
-    judge::write(tx, fresh, &place, items)?;
+    // What a job brings is judged when it is there.
+    if new.spec.is_none() {
+        let start_time = new.start_time;
+        let place = Place { project, branch, head, testbed, spec: None, report, before: report, start_time };
+        judge::write(tx, fresh, &place, items)?;
+    }
     let made = [
         Scope::Branches(project),
         Scope::Heads(branch),
@@ -185,6 +192,42 @@ pub fn record(
     ];
     quota.check_made(tx, &made, claimed, fresh.now)?;
     Ok(report)
+}
+
+/// What a job brings for its report.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    /// What was read, one for each iteration.
+    pub(crate) results: Vec<Results>,
+    /// How the iterations become one.
+    pub(crate) fold: Option<Fold>,
+    /// When the run began.
+    pub(crate) start_time: Timestamp,
+    /// When the run ended.
+    pub(crate) end_time: Timestamp,
+}
+
+/// Fills the report of a job, which was recorded without results when the job was asked for. It is judged by the runs
+/// that began before its own, whenever they were sent.
+pub(crate) fn fill(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    quota: Quota,
+    home: Home,
+    report: ReportId,
+    filling: &Filling,
+) -> Result<()> {
+    let report::Empty { project, branch, head, testbed, spec } = report::place(tx, report)?;
+    tx.lock(Lock::Project(project.get()))?;
+    quota.check_metrics(tx, home.organization, home.claimed, fresh.now)?;
+    let items = resolve::resolve(tx, fresh, project, &filling.results, filling.fold)?;
+    let Filling { start_time, end_time, .. } = *filling;
+    report::fill(tx, report, (start_time, end_time), &resolve::count(&items), items.len())?;
+    let before = ReportId::from(i64::MAX);
+    let place = Place { project, branch, head, testbed, spec, report, before, start_time };
+    judge::write(tx, fresh, &place, items)?;
+    let made = [Scope::Benchmarks(project), Scope::Measures(project)];
+    quota.check_made(tx, &made, home.claimed, fresh.now)
 }
 
 fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submission) -> Result<BranchId> {

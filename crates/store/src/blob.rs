@@ -155,11 +155,12 @@ pub fn remove(tx: &mut Tx<'_>, blobs: &[BlobId], before: Timestamp) -> Result<Ve
     )
 }
 
-/// Which of these objects belong to a blob or to an upload.
+/// Which of these objects belong to a blob, to an upload or to a job.
 pub fn known(tx: &mut Tx<'_>, objects: &[Uuid]) -> Result<Vec<Uuid>> {
     tx.all(
         "select uuid from blob where uuid in {uuids $1}
-         union all select object from upload_part where object in {uuids $1}",
+         union all select object from upload_part where object in {uuids $1}
+         union all select output from job where output in {uuids $1}",
         &[&objects],
         |row| row.get(0),
     )

@@ -107,6 +107,15 @@ impl Db {
         }
     }
 
+    /// Hands what other servers on this database tell by [`Tx::notify`] under a topic, a plain word, to `heard`. It ends
+    /// when the connection is lost; where there are no other servers, it never does.
+    pub async fn listen(&self, topic: &str, heard: impl FnMut(&str)) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(_) => std::future::pending().await,
+            Engine::Postgres(postgres) => postgres.listen(topic, heard).await,
+        }
+    }
+
     /// Writes an online, consistent copy of the embedded database to `target`; `None` on PostgreSQL, whose own
     /// tools do that.
     pub async fn backup(&self, target: PathBuf) -> Option<Result<()>> {

@@ -15,6 +15,7 @@ pub mod export;
 mod fresh;
 pub mod head;
 pub mod invitation;
+pub mod job;
 pub mod key;
 pub mod manifest;
 pub mod measure;
@@ -35,6 +36,7 @@ pub mod report;
 pub mod repository;
 pub mod restore;
 mod row;
+pub mod runner;
 pub mod series;
 pub mod server;
 pub mod session;
@@ -62,7 +64,7 @@ pub use fresh::{Entropy, Fresh};
 pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
-    AlertId, BenchmarkId, BlobId, BranchId, Column, HeadId, Kind, ManifestId, MeasureId, ModelId,
-    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, SpecId, TestbedId, ThresholdId,
-    UploadId, UserId, Value, VariantId, VersionId,
+    AlertId, BenchmarkId, BlobId, BranchId, Column, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId,
+    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
+    ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };

@@ -18,6 +18,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (2, "projects", include_str!("../migrations/0002_projects.sql")),
     (3, "reports", include_str!("../migrations/0003_reports.sql")),
     (4, "registry", include_str!("../migrations/0004_registry.sql")),
+    (5, "jobs", include_str!("../migrations/0005_jobs.sql")),
 ];
 
 /// The tables with a search index.

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     error,
+    future::poll_fn,
     str::FromStr,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
@@ -17,9 +18,13 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
-use tokio::{runtime::Handle, sync::oneshot, task::spawn_blocking};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+    task::spawn_blocking,
+};
 use tokio_postgres::{
-    Config, IsolationLevel, Statement,
+    AsyncMessage, Config, IsolationLevel, Statement,
     config::SslMode,
     types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
 };
@@ -38,10 +43,14 @@ use crate::{
 
 /// How long a call waits for a connection before it is told that the database is busy.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How many notices of other servers wait to be heard.
+const NOTICES: usize = 256;
 
 #[derive(Clone)]
 pub(crate) struct Postgres {
     pool: Pool,
+    config: Arc<Config>,
+    tls: MakeRustlsConnect,
 }
 
 /// What a transaction may do.
@@ -62,7 +71,7 @@ impl Postgres {
         }
         let tls = MakeRustlsConnect::new(tls_for(config.get_ssl_mode())?);
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config, tls, recycling))
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), recycling))
             .max_size(connections)
             .wait_timeout(Some(PATIENCE))
             .runtime(Runtime::Tokio1)
@@ -72,7 +81,7 @@ impl Postgres {
             }))
             .build()
             .map_err(|error| Error::Engine(error.into()))?;
-        let this = Self { pool };
+        let this = Self { pool, config: Arc::new(config), tls };
         this.run(Arc::default(), Mode::Write, |tx| {
             tx.each("select pg_advisory_xact_lock(0, 0)", &[], |_| Ok(()))?;
             migrate::run(tx)
@@ -116,6 +125,27 @@ impl Postgres {
         })
         .await
         .map_err(|error| Error::Engine(error.into()))?
+    }
+
+    /// Hands what servers tell each other under a topic, a plain word, to `heard`, on a connection of its own. It ends
+    /// with that connection.
+    pub(crate) async fn listen(&self, topic: &str, mut heard: impl FnMut(&str)) -> Result<()> {
+        let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
+        let (tell, mut told) = mpsc::channel(NOTICES);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notification(notice) = message
+                    && tell.send(notice.payload().to_owned()).await.is_err()
+                {
+                    break;
+                }
+            }
+        });
+        client.batch_execute(&format!("listen {topic}")).await?;
+        while let Some(notice) = told.recv().await {
+            heard(&notice);
+        }
+        Ok(())
     }
 
     pub(crate) fn close(&self) {

@@ -125,6 +125,61 @@ pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Res
     )
 }
 
+/// The place of a report that is there without its results.
+#[derive(Clone, Copy, Debug)]
+pub struct Empty {
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// The branch that is measured.
+    pub branch: BranchId,
+    /// Its head.
+    pub head: HeadId,
+    /// Where it is measured.
+    pub testbed: TestbedId,
+    /// The spec of the job that makes it.
+    pub spec: Option<SpecId>,
+}
+
+/// Where a report stands.
+pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
+    tx.one(
+        "report",
+        "select project_id, branch_id, head_id, testbed_id, spec_id from report where id = $1",
+        &[&report],
+        |row| {
+            Ok(Empty {
+                project: row.get(0)?,
+                branch: row.get(1)?,
+                head: row.get(2)?,
+                testbed: row.get(3)?,
+                spec: row.get(4)?,
+            })
+        },
+    )
+}
+
+/// The tool whose output a report holds.
+pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
+    tx.one("report", "select adapter from report where id = $1", &[&report], |row| row.get(0))
+}
+
+/// Tells when the run of a report was, and how much it brought.
+pub fn fill(
+    tx: &mut Tx<'_>,
+    report: ReportId,
+    (start_time, end_time): (Timestamp, Timestamp),
+    counts: &[IterationCounts],
+    metrics: usize,
+) -> Result<()> {
+    let counts = serde_json::to_string(counts).map_err(|error| Error::Engine(error.into()))?;
+    let metrics = i64::try_from(metrics).unwrap_or(i64::MAX);
+    tx.execute(
+        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1",
+        &[&report, &start_time, &end_time, &counts, &metrics],
+    )?;
+    Ok(())
+}
+
 /// The key of the report with this id.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<ReportId> {
     tx.one(
@@ -201,7 +256,7 @@ pub fn placed(
 fn columns() -> String {
     format!(
         "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.metrics,
-         report.created, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
+         report.created, job.uuid, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
         branch::columns(),
         testbed::columns()
     )
@@ -211,6 +266,7 @@ fn joins() -> String {
     format!(
         "join project on project.id = report.project_id
          left join account on account.id = report.account_id
+         left join job on job.report_id = report.id
          join branch on branch.id = report.branch_id
          join head on head.id = report.head_id {}
          join version on version.id = report.version_id
@@ -224,7 +280,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
     let adapter: Adapter = cells.take()?;
     let counts: String = cells.take()?;
     let metrics = cells.take()?;
-    let created = cells.take()?;
+    let (created, job) = (cells.take()?, cells.take()?);
     let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
     let user = match (user, name, slug) {
         (Some(uuid), Some(name), Some(slug)) => Some(PubUser { uuid, name, slug }),
@@ -245,7 +301,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         results: None,
         alerts: None,
         counts: ReportCounts { results, alerts: AlertCounts::default() },
-        job: None,
+        job,
         created,
     };
     Ok(Found { id, metrics, report })

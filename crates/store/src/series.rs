@@ -51,7 +51,20 @@ pub fn ensure(
         tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &missing, "")?;
         known = self::known(tx, testbed, subjects)?;
     }
-    known.into_iter().map(|series| series.ok_or_else(|| Error::engine("a new series is not there"))).collect()
+    let mut found = known
+        .into_iter()
+        .map(|series| series.ok_or_else(|| Error::engine("a new series is not there")))
+        .collect::<Result<Vec<_>>>()?;
+    // The results of a job come after those of reports that were sent later.
+    let early: Vec<i64> =
+        found.iter().filter(|series| series.since > report).map(|series| i64::from(series.id)).collect();
+    if !early.is_empty() {
+        tx.execute("update series set since = $2 where id in {ints $1}", &[&early, &report])?;
+        for series in &mut found {
+            series.since = series.since.min(report);
+        }
+    }
+    Ok(found)
 }
 
 /// The series of each of these subjects that has one.

@@ -144,6 +144,14 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Tells the other servers on this database something, once the transaction has ended well. On SQLite there are none.
+    pub fn notify(&mut self, topic: &str, message: &str) -> Result<()> {
+        match &self.connection {
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(_) => self.each("select pg_notify($1, $2)", &[&topic, &message], |_| Ok(())),
+        }
+    }
+
     /// The words that let several servers claim different rows of one queue.
     pub fn skip_locked(&self) -> &'static str {
         match &self.connection {
@@ -217,6 +225,10 @@ pub enum Lock {
     Projects,
     /// The manifests of one repository, and which blobs they need.
     Repository(i64),
+    /// Which spec serves the jobs that name none.
+    Specs,
+    /// Which job a runner gets.
+    Queue,
 }
 
 impl Lock {
@@ -233,6 +245,8 @@ impl Lock {
             Self::Project(key) => (4, fold(key)),
             Self::Projects => (5, 0),
             Self::Repository(key) => (6, fold(key)),
+            Self::Specs => (7, 0),
+            Self::Queue => (8, 0),
         }
     }
 }

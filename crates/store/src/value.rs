@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
     Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Email, GitHash, HeadUuid, InvitationUuid,
-    Jwt, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem, OrganizationRole,
-    OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid,
-    ResourceName, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid, ThresholdUuid, Timestamp,
-    TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
+    JobStatus, JobUuid, Jwt, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem,
+    OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
+    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid,
+    ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility,
+    Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -353,7 +354,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Email, GitHash, Jwt, NonEmpty, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Email, GitHash, JobStatus, Jwt, NonEmpty, OperatingSystem,
     OrganizationRole, PlanLevel, ProjectRole, ResourceName, Sandbox, Url, UserName, Visibility, XAxis, YAxis,
 }
 
@@ -371,8 +372,8 @@ impl Column for Slug {
 }
 
 uuids! {
-    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, MeasureUuid, ModelUuid, OrganizationUuid,
-    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, JobUuid, MeasureUuid, ModelUuid, OrganizationUuid,
+    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
 
@@ -417,6 +418,10 @@ keys! {
     ManifestId,
     /// Key of an upload.
     UploadId,
+    /// Key of a runner.
+    RunnerId,
+    /// Key of a job.
+    JobId,
 }
 
 /// The different keys among these.

@@ -1,11 +1,9 @@
 //! What code hosts are told about a run: which ones, with what, and when. How each of them wants it stands in the file of
-//! its name; what is said, in `comment.rs`.
+//! its name; what is said, in the API's `telling`, which servers use, too.
 
-pub(crate) mod comment;
 mod github;
 mod gitlab;
 mod host;
-pub(crate) mod links;
 
 use std::{
     env,
@@ -16,21 +14,23 @@ use std::{
 };
 
 use clap::ArgAction;
-use tidemark_api::{GitHash, JobCallback, Report, Slug};
-use tidemark_client::Patience;
-
-use self::{
-    comment::Comment,
-    github::{Conclusion, GitHub},
-    gitlab::GitLab,
-    links::Links,
+use tidemark_api::{
+    GitHash, JobCallback, Report, Url,
+    telling::{
+        code_host::{Conclusion, Reserve},
+        comment::{self, Comment},
+        links::Links,
+        markup::{self, Block, Dialect, Span},
+        verdict::Row,
+    },
 };
+use tidemark_client::{Client, Patience, server};
+
+use self::{github::GitHub, gitlab::GitLab};
 use crate::{
     context::{Context, Environment},
     failure::{Failure, Result},
     interrupt::{Guard, on_interrupt},
-    markup::{self, Block, Dialect, Span},
-    verdict::{Row, Verdict},
 };
 
 /// Whom to tell about a run.
@@ -99,6 +99,10 @@ pub(crate) struct CiFlags {
     /// For a job that nobody waits for: the token with which the server tells the code host how it ended
     #[arg(long, value_name = "TOKEN", env = "TIDEMARK_CALLBACK_TOKEN", hide_env_values = true)]
     callback_token: Option<String>,
+    /// For a job that nobody waits for: an address that gets the job and its report as JSON when it has ended, instead of
+    /// a code host; the token of --callback-token goes with it
+    #[arg(long, value_name = "URL", requires = "callback_token")]
+    callback_url: Option<Url>,
     #[arg(long, hide = true)]
     ci_i_am_vulnerable_to_pwn_requests: bool,
 }
@@ -174,6 +178,11 @@ impl CiFlags {
         }
     }
 
+    /// Which reports get a comment.
+    fn reserve(&self) -> Reserve {
+        Reserve { only_thresholds: self.ci_only_thresholds, only_on_alert: self.ci_only_on_alert }
+    }
+
     /// Whether the name of the project is wanted before the run.
     pub(crate) fn opens_check(&self) -> bool {
         self.github_actions.is_some()
@@ -228,8 +237,18 @@ impl Session<'_> {
     /// Whom the server tells when nobody waits any more.
     pub(crate) fn callback(&self) -> Option<JobCallback> {
         let token = self.flags.callback_token.as_ref()?;
+        if let Some(url) = &self.flags.callback_url {
+            return Some(JobCallback::webhook(url.clone(), token));
+        }
         let github = self.github.as_ref().and_then(|github| github.callback(token));
-        github.or_else(|| self.gitlab.as_ref()?.callback(token))
+        let host = github.or_else(|| self.gitlab.as_ref()?.callback(token))?;
+        Some(JobCallback {
+            id: self.flags.ci_id.clone(),
+            only_thresholds: self.flags.ci_only_thresholds,
+            only_on_alert: self.flags.ci_only_on_alert,
+            public_links: self.flags.ci_public_links,
+            ..host
+        })
     }
 
     /// Tells that a run came to nothing.
@@ -251,9 +270,8 @@ impl Session<'_> {
     ) -> Vec<String> {
         let comment = Comment { report, rows, links, only_thresholds: self.flags.ci_only_thresholds };
         let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, subject));
-        let has_threshold = rows.iter().any(|row| row.verdict != Verdict::NoThreshold);
-        let is_silent = self.flags.ci_only_thresholds && !has_threshold;
-        let may_create = !self.flags.ci_only_on_alert || rows.iter().any(Row::has_moved);
+        let (is_silent, may_create) =
+            (self.flags.reserve().is_silent(rows), self.flags.reserve().may_create(rows));
         let mut failures = Vec::new();
 
         if let Some(github) = &self.github {
@@ -265,7 +283,7 @@ impl Session<'_> {
             }
             if self.has_checks {
                 let name = self.flags.ci_id.as_deref().unwrap_or(report.project.name.as_str());
-                github.report_check(name, conclusion(report, rows), &comment);
+                github.report_check(name, &comment);
             }
             if !is_silent {
                 failures.extend(github.comment(&id, &comment, may_create).err());
@@ -290,40 +308,18 @@ impl Session<'_> {
     }
 }
 
-/// How the check of a report ends: any alert is a failure, and without a baseline there is neither.
-fn conclusion(report: &Report, rows: &[Row<'_>]) -> Conclusion {
-    if report.counts.alerts.total > 0 {
-        Conclusion::Failure
-    } else if rows.iter().any(|row| row.verdict == Verdict::Pass) {
-        Conclusion::Success
-    } else {
-        Conclusion::Neutral
-    }
-}
-
 /// What tells a run from others when nobody says. A testbed that is named after the machine may be another each time, so
 /// that its system stands for it.
 fn default_id(report: &Report, subject: &Subject<'_>) -> String {
     let testbed = if subject.names_testbed { report.testbed.slug.as_str() } else { env::consts::OS };
-    format!("{}/{testbed}/{}{}", report.branch.slug, report.adapter, subject.suffix)
+    comment::default_id(report, testbed, subject.suffix)
 }
 
-/// What a comment begins with, unseen, so that it is found again.
-fn marker(project: &Slug, id: &str) -> String {
-    format!("<!-- tidemark/projects/{project}/id/{} -->", encode(id))
-}
-
-/// A text that can stand in an address or a marker.
-fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
+/// The links of a report; the server is asked where its console is.
+pub(crate) fn links(client: &Client, host: Option<&Url>, report: &Report, public: bool) -> Links {
+    let Some(host) = host else { return Links::none() };
+    let console = client.send(&server::console()).ok().map(|console| console.url);
+    Links::new(host, console.as_ref(), report, public)
 }
 
 fn write(path: &Path, options: &OpenOptions, text: &str) -> std::result::Result<(), String> {

@@ -18,7 +18,6 @@ mod local;
 mod logging;
 mod logins;
 mod manifest;
-mod markup;
 mod output;
 mod progress;
 mod resource;
@@ -44,6 +43,7 @@ use self::{
         completions::{Completions, Man},
         demo, import, init,
         invitation::InvitationVerb,
+        job::JobVerb,
         key::KeyVerb,
         login::{LogIn, LogOut, WhoAmI},
         measure::MeasureVerb,
@@ -56,8 +56,11 @@ use self::{
         project::ProjectVerb,
         push,
         report::ReportVerb,
-        restore, run, serve,
+        restore, run,
+        runner::RunnerVerb,
+        serve,
         server::ServerVerb,
+        spec::SpecVerb,
         testbed::TestbedVerb,
         threshold::ThresholdVerb,
         user::UserVerb,
@@ -129,6 +132,12 @@ enum Cmd {
     Threshold(Later<Noun<ThresholdVerb>>),
     /// Alerts: metrics that crossed a limit
     Alert(Later<Noun<AlertVerb>>),
+    /// Jobs: runs that a runner makes
+    Job(Later<Noun<JobVerb>>),
+    /// Runners: machines that do jobs, for administrators
+    Runner(Later<Noun<RunnerVerb>>),
+    /// Specs: the kinds of machines that jobs run on, for administrators
+    Spec(Later<Noun<SpecVerb>>),
     /// Put a branch, testbed, benchmark or measure out of sight
     Archive(Later<Archive>),
     /// Bring a branch, testbed, benchmark or measure back
@@ -196,6 +205,9 @@ impl Cmd {
             Self::Plot(noun) => noun.0.run(),
             Self::Branch(noun) => noun.0.run(),
             Self::Testbed(noun) => noun.0.run(),
+            Self::Job(noun) => noun.0.run(),
+            Self::Runner(noun) => noun.0.run(),
+            Self::Spec(noun) => noun.0.run(),
             Self::Benchmark(noun) => noun.0.run(),
             Self::Measure(noun) => noun.0.run(),
             Self::Metric(noun) => noun.0.run(),

@@ -119,7 +119,7 @@ fn deliver(
     for (index, is_missing) in missing.into_iter().enumerate() {
         let mut one = || -> Result<bool> {
             let Some(Parcel { run, units, dismissed }) = parcel(index, is_missing)? else { return Ok(false) };
-            let made = run::create(to, run, None)?;
+            let made = run::create(to, run)?;
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
                 match to.send(&measures_of(target).update(&id, &patch)) {

@@ -116,7 +116,8 @@ impl Caller {
                 Some(found) => Some((found, Via::Session)),
                 None => return Ok((Self::Owner, false)),
             },
-            Credential::Bad => None,
+            // A runner's key opens nothing but its channel.
+            Credential::Bad | Credential::Key(Kind::Runner, _) => None,
             Credential::Session(claims) => match claims.jti {
                 Some(jti) => session::find(tx, jti, now)?.map(|found| (found, Via::Session)),
                 None => None,

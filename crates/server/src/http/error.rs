@@ -170,6 +170,9 @@ fn conflict(index: &str) -> &'static str {
         "project_member_project_id_account_id" => {
             "This user has a role in the project already; change that one."
         }
+        "spec_slug" => "Another spec has this slug; choose another.",
+        "runner_slug" => "Another runner has this slug; choose another.",
+        "runner_spec_runner_id_spec_id" => "The runner does jobs for this spec already.",
         store::IN_USE => {
             "It is still used by reports or thresholds; remove those first, or archive it instead."
         }

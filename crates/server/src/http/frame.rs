@@ -87,7 +87,12 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
 struct Route(String);
 
 /// The routes whose work grows with the database or with an image, so that no fixed time fits them.
-const UNHURRIED: [&str; 3] = ["/v0/server/backup", "/v0/projects/{project}/export", oci::PATH];
+const UNHURRIED: [&str; 4] = [
+    "/v0/server/backup",
+    "/v0/projects/{project}/export",
+    "/v0/runners/{runner}/jobs/{job}/output",
+    oci::PATH,
+];
 
 /// Inside the router, where the route is known: remembers it for the frame, and gives up what takes too long.
 pub(super) async fn route(

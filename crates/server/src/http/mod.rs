@@ -15,6 +15,7 @@ mod frame;
 mod health;
 mod image;
 mod invitation;
+mod job;
 mod key;
 mod measure;
 mod member;
@@ -29,8 +30,10 @@ mod project_key;
 mod project_member;
 mod report;
 pub(crate) mod run;
+mod runner;
 mod server;
 mod session;
+mod spec;
 pub(crate) mod stream;
 mod testbed;
 mod threshold;
@@ -53,7 +56,7 @@ use tower_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{App, console, export::PARQUET, oci};
+use crate::{App, channel, console, export::PARQUET, oci};
 
 /// The whole API.
 pub fn router(app: App) -> Router {
@@ -155,6 +158,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(image::of_query))
         .routes(routes!(image::of_plot))
         .routes(routes!(run::create))
+        .routes(routes!(job::list))
+        .routes(routes!(job::view, job::cancel))
         .routes(routes!(plot::list, plot::create))
         .routes(routes!(plot::view, plot::update, plot::delete))
         .routes(routes!(user::list))
@@ -163,4 +168,13 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(key::view, key::update, key::revoke))
         .routes(routes!(token::list, token::create))
         .routes(routes!(token::view, token::update, token::revoke))
+        .routes(routes!(spec::list, spec::create))
+        .routes(routes!(spec::view, spec::update, spec::delete))
+        .routes(routes!(runner::list, runner::create))
+        .routes(routes!(runner::view, runner::update))
+        .routes(routes!(runner::renew_key))
+        .routes(routes!(runner::specs, runner::add_spec))
+        .routes(routes!(runner::remove_spec))
+        .routes(routes!(channel::open))
+        .routes(routes!(channel::upload))
 }

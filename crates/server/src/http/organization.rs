@@ -10,7 +10,9 @@ use tidemark_api::{
     Allowed, NewClaim, NewOrganization, Organization as Wire, OrganizationFilter, OrganizationPatch,
     OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
-use tidemark_store::{self as store, Fresh, Lock, OrganizationId, Tx, UserId, member, organization, user};
+use tidemark_store::{
+    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, user,
+};
 use utoipa::IntoParams;
 
 use super::{
@@ -20,7 +22,7 @@ use super::{
     error::{Error, Result},
     origin::Origin,
 };
-use crate::{App, limits::Rule};
+use crate::{App, jobs::order, limits::Rule};
 
 /// An organization in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -80,6 +82,9 @@ pub(super) fn take_over(
     user: UserId,
 ) -> Result<bool> {
     let free = organization::claim(tx, organization, fresh.now)?;
+    if free {
+        job::raise(tx, organization, order::OWNED)?;
+    }
     if free && member::role(tx, organization, user)?.is_some() {
         member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
     } else if free {

@@ -24,6 +24,10 @@ use crate::{
     App,
     auth::caller::Caller,
     ingest::{self, Home, Submission},
+    jobs::{
+        Signal,
+        order::{Order, Outcome},
+    },
     limits::{Rule, address_key},
     quota::Quota,
 };
@@ -48,7 +52,18 @@ pub(super) async fn create(
     origin: Origin,
     Body(new): Body<NewRun>,
 ) -> Result<Response> {
-    let id = target(&caller, &new)?;
+    let NewRun { context, spec_reset, job, .. } = new.clone();
+    let has_callback = job.as_ref().is_some_and(|job| job.callback.is_some());
+    if has_callback && !matches!(caller, Caller::User(_) | Caller::Project(_)) {
+        return Err(Error::Unauthorized(
+            "A job of somebody unknown has no callback; send a key, or leave `job.callback` out.".into(),
+        ));
+    }
+    let order = match job {
+        Some(job) => Some(Order::read(&app, job, new.settings, new.testbed.clone(), origin.address)?),
+        None => None,
+    };
+    let id = target(&caller, &new, order.as_ref())?;
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
     if known.is_none() {
@@ -56,7 +71,6 @@ pub(super) async fn create(
     }
     limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
 
-    let NewRun { context, spec_reset, .. } = new;
     let known = context.clone().unwrap_or_default();
     let report = NewReport {
         branch: new.branch.map_or_else(|| branch(&known), Ok)?,
@@ -66,10 +80,12 @@ pub(super) async fn create(
         thresholds: new.thresholds,
         start_time: new.start_time,
         end_time: new.end_time,
-        results: new.results,
+        // A job brings its own.
+        results: if order.is_some() { Vec::new() } else { new.results },
         settings: new.settings,
         idempotency_key: new.idempotency_key,
     };
+    let is_job = order.is_some();
     let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     submission.watch = app.embedded;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
@@ -85,10 +101,23 @@ pub(super) async fn create(
         })?;
         let claimed = found.project.claimed.is_some();
         let home = Home { project: found.id, organization: found.organization, claimed };
+        let Some(order) = order else {
+            let report = ingest::record(tx, &fresh, quota, home, &submission)?;
+            return Ok::<_, Error>(report::summary(tx, &found.project, report)?);
+        };
+        let ready = match order.check(tx, &found, &mut submission, fresh.now)? {
+            Outcome::Before(report) => return Ok(report::summary(tx, &found.project, report)?),
+            Outcome::Ready(ready) => ready,
+        };
         let report = ingest::record(tx, &fresh, quota, home, &submission)?;
-        Ok::<_, Error>(report::summary(tx, &found.project, report)?)
+        ready.place(tx, &fresh, &found, report)?;
+        Signal::Queued.announce(tx)?;
+        Ok(report::summary(tx, &found.project, report)?)
     };
     let found = app.db.write(write).await?;
+    if is_job {
+        app.jobs.signal(Signal::Queued);
+    }
     Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
 }
 
@@ -119,7 +148,10 @@ pub(crate) async fn limit(
 }
 
 /// The project that a run is for.
-fn target(caller: &Caller, new: &NewRun) -> Result<ResourceId> {
+fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<ResourceId> {
+    if let (None, Some(order), Caller::Anonymous | Caller::User(_)) = (&new.project, order, caller) {
+        return Ok(order.project());
+    }
     match (&new.project, caller, &new.context) {
         (Some(id), ..) => Ok(id.clone()),
         (None, Caller::Project(key), _) => Ok(ResourceId::Uuid(key.project_uuid)),

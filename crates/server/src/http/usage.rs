@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{Usage, UsageKind};
-use tidemark_store::{Error, repository, usage};
+use tidemark_store::{Error, job, repository, usage};
 
 use super::{
     access::{Manage, Organization},
@@ -22,11 +22,12 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let end_time = app.clock.now();
     let start_time = end_time.plus_seconds(-SECONDS);
     let id = organization.id;
-    let (metrics, stored) = app
+    let (metrics, stored, minutes) = app
         .db
         .read(move |tx| {
             let metrics = usage::measured(tx, id, start_time, end_time)?;
-            Ok::<_, Error>((metrics, repository::stored(tx, id)?))
+            let minutes = job::minutes(tx, id, start_time, end_time)?;
+            Ok::<_, Error>((metrics, repository::stored(tx, id)?, minutes))
         })
         .await?;
     Ok(Json(Usage {
@@ -39,6 +40,6 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
         metrics: Some(u32::try_from(metrics).unwrap_or(u32::MAX)),
         active_series: None,
         stored_bytes: Some(stored),
-        runner_minutes: Some(0),
+        runner_minutes: Some(u32::try_from(minutes).unwrap_or(u32::MAX)),
     }))
 }

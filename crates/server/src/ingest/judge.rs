@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use tidemark_stats::{Model, Prepared};
 use tidemark_store::{
-    BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, TestbedId, ThresholdId, Tx, alert,
+    BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
+    alert,
     metric::{self, Judged, Packed},
     series::{self, Series, Subject},
     threshold,
@@ -22,7 +23,11 @@ pub(super) struct Place {
     pub(super) branch: BranchId,
     pub(super) head: HeadId,
     pub(super) testbed: TestbedId,
+    /// Reports of jobs are held against those on the same spec.
+    pub(super) spec: Option<SpecId>,
     pub(super) report: ReportId,
+    /// Only reports with a smaller key come before it.
+    pub(super) before: ReportId,
     pub(super) start_time: tidemark_api::Timestamp,
 }
 

@@ -82,22 +82,22 @@ impl Past {
         let most = wanted.iter().map(|one| one.most).max().unwrap_or_default();
         let found = vec![0; wanted.len()];
         let mut past = Self { wanted, found, layouts: Vec::new(), blocks: Vec::new() };
-        if past.open(place.report).is_none() {
+        if past.open(place.before).is_none() {
             return Ok(past);
         }
         let mut left = MAX_SAMPLE;
         for stretch in version::history(tx, place.head)? {
             let mut after = None;
             let mut many = most.clamp(1, MANY);
-            while let Some((since, from)) = past.open(place.report).filter(|_| left > 0) {
+            while let Some((since, from)) = past.open(place.before).filter(|_| left > 0) {
                 let limit = many.min(left);
                 let earlier = vector::Earlier {
                     testbed: place.testbed,
-                    spec: None,
+                    spec: place.spec,
                     from,
                     until: place.start_time,
                     since,
-                    before: place.report,
+                    before: place.before,
                     after,
                     limit: i64::try_from(limit).unwrap_or(i64::MAX),
                 };
@@ -118,9 +118,9 @@ impl Past {
 
     /// How far back to look for the series that have less than they need, if there are any. Nothing can be known of a
     /// series that begins with this report.
-    fn open(&self, report: ReportId) -> Option<(ReportId, Timestamp)> {
+    fn open(&self, before: ReportId) -> Option<(ReportId, Timestamp)> {
         let open = self.wanted.iter().zip(&self.found);
-        open.filter(|(one, found)| one.since < report && **found < one.most)
+        open.filter(|(one, found)| one.since < before && **found < one.most)
             .map(|(one, _)| (one.since, one.from))
             .reduce(|left, right| (left.0.min(right.0), left.1.min(right.1)))
     }

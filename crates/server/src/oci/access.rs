@@ -4,8 +4,8 @@
 use std::fmt;
 
 use axum::http::{header, request::Parts};
-use tidemark_api::{ProjectPermission, ResourceName, Slug, Timestamp};
-use tidemark_store::{OrganizationId, ProjectId, Tx, key, project, project_key, user};
+use tidemark_api::{JobUuid, ProjectPermission, ResourceName, Slug, Timestamp};
+use tidemark_store::{OrganizationId, ProjectId, Tx, job, key, project, project_key, user};
 
 use super::{
     error::{Error, Result},
@@ -279,7 +279,8 @@ fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
             let found = project_key::by_uuid(tx, jti.into(), now)?;
             return Ok(found.map_or(Caller::Unknown, Caller::Project));
         }
-        (Audience::Project, None) => None,
+        (Audience::Runner, Some(jti)) => return runner(tx, claims, jti.into()),
+        (Audience::Project | Audience::Runner, None) => None,
         (Audience::User, Some(jti)) => {
             key::owner(tx, jti.into(), now)?.map(|found| (found, Via::Key(jti.into())))
         }
@@ -296,6 +297,23 @@ fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
         Some((found, via)) if !found.user.locked => Caller::User(SignedIn { found, via }),
         _ => Caller::Unknown,
     })
+}
+
+/// A runner reads what the key of the project could read, while it has the job.
+fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
+    let found = match job::find(tx, job) {
+        Ok(found)
+            if found.job.status.is_under_way()
+                && found.job.runner.map(|runner| runner.to_string()) == claims.sub =>
+        {
+            found
+        }
+        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => return Ok(Caller::Unknown),
+        Err(error) => return Err(error.into()),
+    };
+    let name = "runner".parse().expect("a plain name");
+    let (uuid, project, project_uuid) = (job.uuid().into(), found.project, found.config.project.uuid());
+    Ok(Caller::Project(project_key::Found { uuid, name, project, project_uuid }))
 }
 
 /// What one request wants, and whether it may have it.

@@ -26,6 +26,7 @@ use axum::{
     routing::any,
 };
 use serde_json::json;
+use tidemark_api::{JobUuid, Jwt, RunnerUuid, Timestamp};
 
 pub(crate) use self::{
     access::TOKEN_PATH,
@@ -34,6 +35,7 @@ pub(crate) use self::{
 use self::{
     error::{Error, Result},
     route::Target,
+    scope::Claims,
 };
 use crate::App;
 
@@ -43,6 +45,17 @@ const DOCKER_CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-conten
 
 /// The template of every path but the first, whose requests take as long as the bytes do.
 pub(crate) const PATH: &str = "/v2/{*rest}";
+
+/// What opens a repository to a runner while it does a job, for ten minutes.
+pub(crate) fn runner_token(
+    app: &App,
+    runner: RunnerUuid,
+    job: JobUuid,
+    repository: &str,
+    now: Timestamp,
+) -> Jwt {
+    app.signer.sign_claims(&Claims::of_runner(app.signer.issuer(), runner, job, repository, now))
+}
 
 /// All that is below `/v2`.
 pub(crate) fn routes() -> Router<App> {

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use tidemark_api::{ResourceId, Timestamp};
+use tidemark_api::{JobUuid, ResourceId, RunnerUuid, Timestamp};
 use tidemark_store::project;
 use uuid::Uuid;
 
@@ -11,6 +11,8 @@ use super::route::Name;
 
 /// The most scopes of one token.
 const MOST: usize = 32;
+/// How long the token of a runner is good for.
+const RUNNER_SECONDS: i64 = 600;
 
 /// What can be done in a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,6 +87,9 @@ pub(super) enum Audience {
     /// A project's key.
     #[serde(rename = "oci_project")]
     Project,
+    /// A runner, while it does a job.
+    #[serde(rename = "oci_runner")]
+    Runner,
 }
 
 /// What a registry token says.
@@ -101,7 +106,7 @@ pub(super) struct Claims {
     /// The address of the user, or the UUID of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sub: Option<String>,
-    /// The key that it was got with, which must still be good when the token is used.
+    /// The key that it was got with, or the job that it is for, which must still be good when the token is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) jti: Option<Uuid>,
     /// The first repository, as the contract has it.
@@ -133,6 +138,27 @@ impl From<&Scope> for Access {
 }
 
 impl Claims {
+    /// The claims of a runner that pulls the image of its job.
+    pub(super) fn of_runner(
+        iss: &str,
+        runner: RunnerUuid,
+        job: JobUuid,
+        repository: &str,
+        now: Timestamp,
+    ) -> Self {
+        let actions = vec![Action::Pull];
+        Self {
+            aud: Audience::Runner,
+            exp: now.plus_seconds(RUNNER_SECONDS).seconds(),
+            iat: now.seconds(),
+            iss: iss.to_owned(),
+            sub: Some(runner.to_string()),
+            jti: Some(job.uuid()),
+            oci: Grant { repository: Some(repository.to_owned()), actions: actions.clone() },
+            access: vec![Access { kind: "repository".into(), name: repository.to_owned(), actions }],
+        }
+    }
+
     /// Whether the token has not run out.
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         self.exp >= now.seconds()

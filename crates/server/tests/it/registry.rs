@@ -1,6 +1,6 @@
 //! The container registry as its clients see it.
 
-mod client;
+pub(crate) mod client;
 mod conformance;
 mod fuzz;
 mod housekeeping;

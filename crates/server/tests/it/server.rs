@@ -158,6 +158,18 @@ impl TestServer {
         self.call(Method::PUT, path, token, Some(body)).await
     }
 
+    /// Waits until the job at a path has a status; the work on jobs is done behind the scenes.
+    pub(crate) async fn until(&self, path: &str, token: &str, status: &str) -> Answer {
+        for _ in 0..400 {
+            let answer = self.get(path, token).await.expect(200);
+            if answer.text("/status") == status {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("the job at {path} does not become {status}: {}", self.get(path, token).await.body);
+    }
+
     pub(crate) async fn delete(&self, path: &str, token: &str) -> Answer {
         self.call(Method::DELETE, path, token, None).await
     }

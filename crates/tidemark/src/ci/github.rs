@@ -6,32 +6,29 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use serde_json::{Value, json};
-use tidemark_api::JobCallback;
+use serde_json::Value;
+use tidemark_api::{
+    JobCallback,
+    job::JobCallbackKind,
+    telling::{
+        code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
+        comment::{Comment, encode},
+        markup::Dialect,
+        verdict::{Row, Verdict},
+    },
+};
 use tidemark_client::{Failed, Patience};
 
-use super::{
-    comment::Comment,
-    host::{Host, Refusal},
-    marker,
-};
+use super::host::{Host, Refusal};
 use crate::{
     context::{Context, Environment},
     failure::Failure,
-    markup::Dialect,
-    verdict::{Row, Verdict},
 };
 
-/// The most bytes of a comment, and of the text of a check: GitHub counts characters, of which there are never more.
-const TEXT_MAX: usize = 65_535;
 /// The most bytes that a job can add to its summary.
 const SUMMARY_MAX: usize = 1 << 20;
-/// The most bytes of the name of a check.
-const NAME_MAX: usize = 255;
 /// The most annotations of a kind that a step shows.
 const ANNOTATIONS_MAX: usize = 10;
-/// How many comments a page has.
-const PER_PAGE: usize = 100;
 /// What a token needs, for those who gave it too little.
 const PERMISSIONS: &str = "the token needs the permissions `checks: write` and `pull-requests: write`";
 
@@ -47,35 +44,10 @@ pub(crate) struct GitHub {
     is_completed: AtomicBool,
 }
 
-/// How a check ends.
-#[derive(Clone, Copy)]
-pub(crate) enum Conclusion {
-    Success,
-    Failure,
-    /// There was nothing to judge by.
-    Neutral,
-    Cancelled,
-}
-
-impl Conclusion {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Neutral => "neutral",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 /// The host with the headers that it wants.
 fn host(environment: &Environment, token: &str, patience: Patience) -> Host {
     let base = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
-    let headers = vec![
-        ("authorization", format!("Bearer {token}")),
-        ("accept", "application/vnd.github+json".to_owned()),
-        ("x-github-api-version", "2022-11-28".to_owned()),
-    ];
+    let headers = code_host::headers(JobCallbackKind::GitHub, token);
     Host::new("GitHub", base, headers, patience)
 }
 
@@ -91,7 +63,7 @@ pub(crate) fn pull_request_of_fork(
     let (owner, _) = head.repository.as_deref()?.split_once('/')?;
     let path = format!(
         "/repos/{repository}/pulls?state=open&per_page={PER_PAGE}&head={}",
-        super::encode(&format!("{owner}:{}", head.branch))
+        encode(&format!("{owner}:{}", head.branch))
     );
     let found = host(environment, token, patience).send("GET", &path, None).ok()?;
     let hash = context.hash.as_ref().map(tidemark_api::GitHash::as_str);
@@ -126,50 +98,18 @@ impl GitHub {
 
     /// Opens the check before the benchmarks run.
     pub(crate) fn open_check(&self, id: Option<&str>) {
-        let body = json!({
-            "name": check_name(id),
-            "head_sha": self.commit,
-            "status": "in_progress",
-            "output": { "title": "Running", "summary": "The benchmarks run." },
-        });
-        match self.send("POST", "/check-runs", Some(&body)) {
-            Ok(check) => *self.check() = check.get("id").and_then(Value::as_u64),
+        match self.commit().open_check(&self.host, id) {
+            Ok(check) => *self.check() = check,
             Err(refusal) => eprintln!("warning: The check could not be opened: {}.", self.explain(&refusal)),
         }
     }
 
     /// Completes the check; makes it if it could not be opened. What fails is only a warning: the verdict is elsewhere,
     /// too.
-    pub(crate) fn complete_check(
-        &self,
-        id: Option<&str>,
-        conclusion: Conclusion,
-        title: &str,
-        summary: &str,
-        link: Option<&str>,
-    ) {
+    fn end_check(&self, end: &CheckEnd<'_>) {
         self.is_completed.store(true, Ordering::Relaxed);
-        let mut body = json!({
-            "status": "completed",
-            "conclusion": conclusion.as_str(),
-            "output": { "title": title, "summary": summary },
-        });
-        if let Some(link) = link {
-            body["details_url"] = json!(link);
-        }
-        if let Some(id) = id {
-            body["name"] = json!(check_name(Some(id)));
-        }
-        let open = *self.check();
-        let sent = match open {
-            Some(check) => self.send("PATCH", &format!("/check-runs/{check}"), Some(&body)),
-            None => {
-                body["name"] = json!(check_name(id));
-                body["head_sha"] = json!(self.commit);
-                self.send("POST", "/check-runs", Some(&body))
-            }
-        };
-        if let Err(refusal) = sent {
+        let check = *self.check();
+        if let Err(refusal) = self.commit().end_check(&self.host, check, end) {
             eprintln!("warning: The check could not be completed: {}.", self.explain(&refusal));
         }
     }
@@ -178,100 +118,52 @@ impl GitHub {
     pub(crate) fn fail_check(&self, conclusion: Conclusion, title: &str, sentence: &str) {
         let is_open = self.check().is_some();
         if is_open && !self.is_completed.load(Ordering::Relaxed) {
-            self.complete_check(None, conclusion, title, sentence, None);
+            self.end_check(&CheckEnd { id: None, conclusion, title, summary: sentence, link: None });
         }
     }
 
     /// The report on the commit.
-    pub(crate) fn report_check(&self, id: &str, conclusion: Conclusion, comment: &Comment<'_>) {
-        let summary = comment.within(Dialect::Folding, TEXT_MAX);
-        self.complete_check(
-            Some(id),
-            conclusion,
-            &comment.title(),
-            &summary,
-            comment.links.report().as_deref(),
-        );
+    pub(crate) fn report_check(&self, id: &str, comment: &Comment<'_>) {
+        self.end_check(&CheckEnd {
+            id: Some(id),
+            conclusion: Conclusion::of(comment.report, comment.rows),
+            title: &comment.title(),
+            summary: &comment.within(Dialect::Folding, GITHUB_TEXT_MAX),
+            link: comment.links.report().as_deref(),
+        });
     }
 
     /// Writes the comment on the pull request, or writes it anew if it is there. `may_create` says whether a first one
     /// is wanted.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
         let Some(number) = self.number else { return Ok(()) };
-        let marker = marker(&comment.report.project.slug, id);
-        let text = comment.within(Dialect::Folding, TEXT_MAX - marker.len() - 1);
-        let body = json!({ "body": format!("{marker}\n{text}") });
-        let failed = |refusal: &Refusal| {
-            format!("The comment on pull request {number} could not be written: {}.", self.explain(refusal))
-        };
-        // A comment that may have been made in spite of an error is looked for before another is made.
-        for attempt in 1.. {
-            let written = self.find_comment(number, &marker).and_then(|found| match found {
-                Some(known) => {
-                    self.send("PATCH", &format!("/issues/comments/{known}"), Some(&body)).map(drop)
-                }
-                None if !may_create => Ok(()),
-                None => self.send("POST", &format!("/issues/{number}/comments"), Some(&body)).map(drop),
-            });
-            match written {
-                Ok(()) => break,
-                Err(refusal) if refusal.is_doubtful && attempt < self.host.patience.attempts.min(3) => {
-                    std::thread::sleep(self.host.patience.first_wait);
-                }
-                Err(refusal) => return Err(failed(&refusal)),
-            }
-        }
-        Ok(())
-    }
-
-    /// The comment that begins with our marker. Anybody can write one that does; it counts only if it is from somebody
-    /// who may write in the repository, such as Actions, or from ourselves where that is not known.
-    fn find_comment(&self, number: u64, marker: &str) -> Result<Option<u64>, Refusal> {
-        let own = match self.has_associations {
-            true => Value::Null,
-            false => self.host.send("GET", "/user", None)?,
-        };
-        for page in 1.. {
-            let path = format!("/issues/{number}/comments?per_page={PER_PAGE}&page={page}");
-            let answer = self.send("GET", &path, None)?;
-            let comments = answer.as_array().map(Vec::as_slice).unwrap_or_default();
-            let ours = comments.iter().find(|comment| {
-                let text =
-                    |pointer: &str| comment.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-                let is_trusted = match own.get("id") {
-                    Some(own) => comment.pointer("/user/id") == Some(own),
-                    None => {
-                        text("/user/type") == "Bot"
-                            || matches!(text("/author_association"), "OWNER" | "MEMBER" | "COLLABORATOR")
-                    }
-                };
-                is_trusted && text("/body").starts_with(marker)
-            });
-            if let Some(id) = ours.and_then(|comment| comment.get("id")?.as_u64()) {
-                return Ok(Some(id));
-            }
-            if comments.len() < PER_PAGE {
-                break;
-            }
-        }
-        Ok(None)
+        let has_associations = self.has_associations;
+        let thread = Thread::Pull { repository: &self.repository, number, has_associations };
+        self.host.write(&thread, id, comment, may_create).map_err(|refusal| {
+            format!("The comment on pull request {number} could not be written: {}.", self.explain(&refusal))
+        })
     }
 
     /// Whom a server tells when a job that nobody waits for has ended.
     pub(crate) fn callback(&self, token: &str) -> Option<JobCallback> {
+        let kind = if self.has_associations { JobCallbackKind::GitHub } else { JobCallbackKind::Forgejo };
+        // Without a pull request there is nothing that Forgejo could be told.
+        if kind == JobCallbackKind::Forgejo && self.number.is_none() {
+            return None;
+        }
+        let url = self.host.base().to_owned().try_into().ok()?;
         Some(JobCallback {
-            kind: "github".to_owned(),
-            url: self.host.base().to_owned().try_into().ok()?,
-            repository: self.repository.clone(),
-            hash: self.commit.clone(),
+            kind,
+            repository: Some(self.repository.clone()),
+            hash: Some(self.commit.clone()),
             number: self.number,
             check: *self.check(),
-            token: tidemark_api::job::JobSecret(token.to_owned()),
+            ..JobCallback::webhook(url, token)
         })
     }
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
-        self.host.send(method, &format!("/repos/{}{path}", self.repository), body)
+    fn commit(&self) -> Commit<'_> {
+        Commit { repository: &self.repository, hash: &self.commit }
     }
 
     fn check(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
@@ -285,13 +177,6 @@ impl GitHub {
         };
         format!("{}, {}{hint}", self.host.name(), refusal.reason())
     }
-}
-
-/// The name of a check, which ends on a whole character.
-fn check_name(id: Option<&str>) -> String {
-    let Some(id) = id else { return "Tidemark".to_owned() };
-    let room = NAME_MAX - "Tidemark ()".len();
-    format!("Tidemark ({})", &id[..id.floor_char_boundary(room)])
 }
 
 /// The report as it is added to the summary of a job.
@@ -352,17 +237,6 @@ pub(crate) fn guard(environment: &Environment, context: &Context, runs_command: 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_name_of_a_check_fits() {
-        assert_eq!(check_name(None), "Tidemark");
-        assert_eq!(check_name(Some("Lab")), "Tidemark (Lab)");
-        for letter in ["x", "é", "漢", "🦀"] {
-            let name = check_name(Some(&letter.repeat(300)));
-            assert!(name.len() <= NAME_MAX && name.len() > NAME_MAX - 4, "{name}");
-            assert!(name.ends_with(')'));
-        }
-    }
 
     #[test]
     fn a_command_ends_where_it_ends() {

@@ -2,24 +2,19 @@
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tidemark_api::{JobCallback, Report, job::JobSecret};
+use tidemark_api::{
+    JobCallback, Report,
+    job::JobCallbackKind,
+    telling::{
+        code_host::{self, Thread},
+        comment::{Comment, encode},
+        verdict::{Row, Verdict},
+    },
+};
 use tidemark_client::{Failed, Patience};
 
-use super::{
-    comment::Comment,
-    host::{Host, Refusal},
-    marker,
-};
-use crate::{
-    context::Environment,
-    markup::Dialect,
-    verdict::{Row, Verdict},
-};
-
-/// The most bytes of a note.
-const NOTE_MAX: usize = 1_000_000;
-/// How many notes a page has.
-const PER_PAGE: usize = 100;
+use super::host::{Host, Refusal};
+use crate::context::Environment;
 
 /// A merge request.
 pub(crate) struct GitLab {
@@ -40,65 +35,27 @@ impl GitLab {
         let base = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");
         // The project of the merge request is the one that it goes to, also in the pipeline of a fork.
         let project = environment.get("CI_MERGE_REQUEST_PROJECT_ID").or(environment.get("CI_PROJECT_ID"))?;
-        let headers = vec![("private-token", token.to_owned()), ("accept", "application/json".to_owned())];
+        let headers = code_host::headers(JobCallbackKind::GitLab, token);
         let host = Host::new("GitLab", base, headers, patience);
         let commit = environment.get("CI_COMMIT_SHA").unwrap_or_default().to_owned();
-        Some(Self { host, project: super::encode(project), commit, number: number? })
+        Some(Self { host, project: encode(project), commit, number: number? })
     }
 
     /// Writes the note, or writes it anew if it is there.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
-        let marker = marker(&comment.report.project.slug, id);
-        let text = comment.within(Dialect::Folding, NOTE_MAX - marker.len() - 1);
-        let body = json!({ "body": format!("{marker}\n{text}") });
-        let notes = format!("/projects/{}/merge_requests/{}/notes", self.project, self.number);
-        for attempt in 1.. {
-            let written = self.find_note(&notes, &marker).and_then(|found| match found {
-                Some(known) => self.host.send("PUT", &format!("{notes}/{known}"), Some(&body)).map(drop),
-                None if !may_create => Ok(()),
-                None => self.host.send("POST", &notes, Some(&body)).map(drop),
-            });
-            match written {
-                Ok(()) => break,
-                Err(refusal) if refusal.is_doubtful && attempt < self.host.patience.attempts.min(3) => {
-                    std::thread::sleep(self.host.patience.first_wait);
-                }
-                Err(refusal) => return Err(self.explain(&refusal)),
-            }
-        }
-        Ok(())
-    }
-
-    /// The note of the token's own user that begins with our marker.
-    fn find_note(&self, notes: &str, marker: &str) -> Result<Option<u64>, Refusal> {
-        let own = self.host.send("GET", "/user", None)?;
-        for page in 1.. {
-            let answer = self.host.send("GET", &format!("{notes}?per_page={PER_PAGE}&page={page}"), None)?;
-            let found = answer.as_array().map(Vec::as_slice).unwrap_or_default();
-            let ours = found.iter().find(|note| {
-                let text = note.get("body").and_then(Value::as_str).unwrap_or_default();
-                text.starts_with(marker) && note.pointer("/author/id") == own.get("id")
-            });
-            if let Some(id) = ours.and_then(|note| note.get("id")?.as_u64()) {
-                return Ok(Some(id));
-            }
-            if found.len() < PER_PAGE {
-                break;
-            }
-        }
-        Ok(None)
+        let thread = Thread::Merge { project: &self.project, number: self.number };
+        self.host.write(&thread, id, comment, may_create).map_err(|refusal| self.explain(&refusal))
     }
 
     /// Whom a server tells when a job that nobody waits for has ended.
     pub(crate) fn callback(&self, token: &str) -> Option<JobCallback> {
+        let url = self.host.base().to_owned().try_into().ok()?;
         Some(JobCallback {
-            kind: "gitlab".to_owned(),
-            url: self.host.base().to_owned().try_into().ok()?,
-            repository: self.project.clone(),
-            hash: self.commit.clone(),
+            kind: JobCallbackKind::GitLab,
+            repository: Some(self.project.clone()),
+            hash: Some(self.commit.clone()).filter(|commit| !commit.is_empty()),
             number: Some(self.number),
-            check: None,
-            token: JobSecret(token.to_owned()),
+            ..JobCallback::webhook(url, token)
         })
     }
 

@@ -4,18 +4,19 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tidemark_api::telling::{
+    code_host::{self, CodeHost, Thread},
+    comment::{Comment, marker},
+    markup::Dialect,
+};
 use tidemark_client::{Failed, Patience, Retry, retry_after};
 use ureq::{
     Agent,
     http::{HeaderMap, Request, header},
 };
 
-use crate::output;
-
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: u64 = 64 << 20;
-/// The most characters of a reason that are told.
-const REASON_MAX: usize = 200;
 
 /// A code host, seen by somebody with a token.
 pub(crate) struct Host {
@@ -23,7 +24,7 @@ pub(crate) struct Host {
     base: String,
     headers: Vec<(&'static str, String)>,
     agent: Agent,
-    pub(crate) patience: Patience,
+    patience: Patience,
 }
 
 /// Why a code host did not do what it was asked for.
@@ -37,7 +38,7 @@ pub(crate) struct Refusal {
     /// Whether another attempt may do better, and do no harm.
     passes: bool,
     /// Whether it may have been done all the same.
-    pub(crate) is_doubtful: bool,
+    is_doubtful: bool,
 }
 
 impl Host {
@@ -63,25 +64,26 @@ impl Host {
         &self.base
     }
 
-    /// Sends a request until it is answered. One that makes something new is not sent again if it may have worked.
-    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
-        let once = || {
-            self.try_once(method, path, body).map_err(|refusal| Refusal {
-                passes: refusal.passes && !(method == "POST" && refusal.is_doubtful),
-                ..refusal
-            })
-        };
-        let tell = |retry: &Retry<'_>| {
-            eprintln!(
-                "warning: {} did not do it ({}); attempt {} of {} follows in {} s.",
-                self.name,
-                retry.reason,
-                retry.attempt,
-                retry.attempts,
-                retry.wait.as_secs()
-            );
-        };
-        self.patience.retry(once, tell).map_err(|(refusal, _)| refusal)
+    /// Writes a comment. One that may have been made in spite of an error is looked for before another is made.
+    pub(crate) fn write(
+        &self,
+        thread: &Thread<'_>,
+        id: &str,
+        comment: &Comment<'_>,
+        may_create: bool,
+    ) -> Result<(), Refusal> {
+        let marker = marker(&comment.report.project.slug, id);
+        let text = comment.within(Dialect::Folding, thread.limit() - marker.len() - 1);
+        let mut attempt = 1;
+        loop {
+            match thread.write(self, &marker, &text, may_create) {
+                Err(refusal) if refusal.is_doubtful && attempt < self.patience.attempts.min(3) => {
+                    std::thread::sleep(self.patience.first_wait);
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn try_once(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
@@ -109,6 +111,31 @@ impl Host {
     }
 }
 
+impl CodeHost for Host {
+    type Refusal = Refusal;
+
+    /// Sends a request until it is answered. One that makes something new is not sent again if it may have worked.
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+        let once = || {
+            self.try_once(method, path, body).map_err(|refusal| Refusal {
+                passes: refusal.passes && !(method == "POST" && refusal.is_doubtful),
+                ..refusal
+            })
+        };
+        let tell = |retry: &Retry<'_>| {
+            eprintln!(
+                "warning: {} did not do it ({}); attempt {} of {} follows in {} s.",
+                self.name,
+                retry.reason,
+                retry.attempt,
+                retry.attempts,
+                retry.wait.as_secs()
+            );
+        };
+        self.patience.retry(once, tell).map_err(|(refusal, _)| refusal)
+    }
+}
+
 impl Refusal {
     fn silent(error: &ureq::Error) -> Self {
         let refused =
@@ -122,20 +149,10 @@ impl Refusal {
     fn answered(status: u16, answer: &Value, headers: &HeaderMap) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let wait = header("retry-after").and_then(|asked| retry_after(asked, header("date")));
-        let said = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
-        let said = said.map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
-        let said: String =
-            output::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect();
-        let reason = if said.is_empty() {
-            format!("it answers {status}")
-        } else {
-            format!("it answers {status}: {said}")
-        };
-        // Too many requests are also refused as forbidden.
-        let is_busy = status == 429 || (status == 403 && (wait.is_some() || said.contains("rate limit")));
+        let is_busy = code_host::is_busy(status, answer, wait.is_some());
         Self {
             status: Some(status),
-            reason,
+            reason: code_host::reason(status, answer),
             wait,
             passes: is_busy || status >= 500,
             is_doubtful: status >= 500,

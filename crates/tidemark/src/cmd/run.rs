@@ -3,7 +3,7 @@
 
 mod ab;
 pub(crate) mod command;
-mod job;
+pub(crate) mod job;
 mod kept;
 mod start_point;
 mod synthetic;
@@ -20,6 +20,7 @@ use tidemark_adapters::Results;
 use tidemark_api::{
     Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, ResourceId,
     StartPointPatch, Timestamp,
+    telling::{comment::Comment, links::Links, markup::Dialect},
 };
 use tidemark_client::{Client, projects, run, server};
 use tidemark_server::clock::Clock;
@@ -29,7 +30,7 @@ use self::{
     threshold::Thresholds,
 };
 use crate::{
-    ci::{CiFlags, Kind, Session, Subject, comment::Comment, links::Links},
+    ci::{self, CiFlags, Kind, Session, Subject},
     cmd::parse,
     connection::Connection,
     context::{Context, Environment},
@@ -38,7 +39,6 @@ use crate::{
     input::{Output, Reading},
     local,
     manifest::{self, Manifest},
-    markup::Dialect,
     output::{self, Format},
     verdict::{self, Verdict},
 };
@@ -236,7 +236,7 @@ impl Run {
     /// Runs the benchmarks, sends what they say, or has a job do it, and answers the report.
     fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
         if let Some(file) = &self.kept.resend {
-            let report = run::create(&target.client, kept::read(file)?, None)?;
+            let report = run::create(&target.client, kept::read(file)?)?;
             // What is there twice by now does no harm: the server knows it again.
             let _ = fs::remove_file(file);
             return Ok(report);
@@ -269,16 +269,15 @@ impl Run {
             end_time: measured.end_time,
             results: measured.outputs.into_iter().map(|output| output.text).collect(),
             settings: Some(settings),
-            job: None,
+            job: job
+                .map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job }),
             context: Some(context.facts(self.project.is_none())),
             idempotency_key: None,
         };
-        let job =
-            job.map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job });
-        if self.benchmark.is_given() && job.is_none() {
+        if self.benchmark.is_given() && new.job.is_none() {
             return kept::send(&target.client, new);
         }
-        let report = run::create(&target.client, new, job.as_ref())?;
+        let report = run::create(&target.client, new)?;
         self.job.wait(&target.client, report, self.quiet)
     }
 
@@ -286,14 +285,16 @@ impl Run {
     fn tell(&self, target: &Target<'_>, report: &Report) -> Result {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
-        let links = Links::find(&target.client, host.as_ref(), report, self.ci.ci_public_links);
+        let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
         self.show(target, report, &rows, &links)?;
         let suffix = format!(
             "{}{}",
             if self.synthetic.build_time { "-build_time" } else { "" },
             if self.synthetic.file_size.is_empty() { "" } else { "-file_size" }
         );
-        let subject = Subject { names_testbed: self.testbed.is_some(), suffix: &suffix };
+        // A job runs on the machine of its spec, whose name is the same each time.
+        let names_testbed = self.testbed.is_some() || self.job.image.is_some();
+        let subject = Subject { names_testbed, suffix: &suffix };
         let untold = target.session.finish(report, &rows, &links, &subject);
         let alerts = report.counts.alerts.total;
         if alerts > 0 && self.error_on_alert {

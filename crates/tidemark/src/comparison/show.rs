@@ -3,13 +3,11 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use tidemark_api::telling::markup::{self, Align, Block, Dialect, Span};
 use tidemark_stats::Verdict;
 
 use super::{Outcome, Row};
-use crate::{
-    markup::{self, Align, Block, Dialect, Span},
-    output::{self, Color, Column, Format, Table},
-};
+use crate::output::{self, Color, Column, Format, Table};
 
 /// Each verdict with what it is called, what it is called among several, and its word in JSON.
 const WORDS: [(Verdict, &str, &str, &str); 5] = [

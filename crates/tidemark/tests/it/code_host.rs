@@ -5,6 +5,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -46,6 +47,17 @@ impl CodeHost {
     /// Looks at what it knows, or changes it.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock().unwrap())
+    }
+
+    /// Waits until it was asked so many things, and answers them as they were.
+    pub(crate) fn wait_for(&self, count: usize) -> Vec<(String, Value)> {
+        let begun = Instant::now();
+        while self.with(|state| state.requests.len()) < count && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let requests = self.with(|state| std::mem::take(&mut state.requests));
+        assert_eq!(requests.len(), count, "{requests:#?}");
+        requests
     }
 
     /// What it was asked since the last time, without what is different in each run.
@@ -140,6 +152,7 @@ impl State {
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let number = |text: &str| text.parse::<u64>().unwrap();
         let (status, answer) = match (method, parts.as_slice()) {
+            ("POST", ["hook"]) => (204, Value::Null),
             ("GET", ["user"]) => (200, json!({ "id": 5 })),
             ("POST", [.., "check-runs"]) => (201, json!({ "id": 1001 })),
             ("PATCH", [.., "check-runs", _]) => (200, json!({ "id": 1001 })),

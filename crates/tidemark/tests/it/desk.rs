@@ -104,11 +104,10 @@ impl Desk {
             } else if rest.get(..24).is_some_and(|text| is_like(text, "0000-00-00T00:00:00.000Z")) {
                 redacted.push_str("2026-01-31T12:00:00.000Z");
                 24
-            } else if rest.starts_with("svc_user_") || rest.starts_with("svc_run_") {
-                let prefix = if rest.starts_with("svc_user_") { "svc_user_" } else { "svc_run_" };
+            } else if let Some((prefix, length)) = KEYS.iter().find(|(prefix, _)| rest.starts_with(prefix)) {
                 redacted.push_str(prefix);
-                redacted.push_str(&"x".repeat(30));
-                prefix.len() + 30
+                redacted.push_str(&"x".repeat(*length));
+                prefix.len() + length
             } else {
                 redacted.push(next);
                 next.len_utf8()
@@ -119,6 +118,8 @@ impl Desk {
     }
 }
 
+/// How keys begin, and how many characters follow.
+const KEYS: [(&str, usize); 3] = [("svc_user_", 30), ("svc_run_", 30), ("svc_runner_", 34)];
 const UUID: &str = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 /// Whether a text has digits where its pattern has zeros, hexadecimal ones for an `f`, and otherwise is the same.

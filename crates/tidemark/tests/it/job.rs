@@ -1,4 +1,5 @@
-//! Jobs that `tidemark run` asks for. The server does not run them yet, so that a stand-in answers as one that does.
+//! Jobs that `tidemark run` asks for, with a stand-in of a server that has them go through any states. Jobs at a real
+//! server are in `runner.rs`.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -77,7 +78,14 @@ fn serve(stream: TcpStream, report: &Value, states: &mut Vec<Value>, sent: &Mute
 }
 
 fn state(status: &str) -> Value {
-    json!({ "uuid": JOB, "status": status })
+    let time = "2026-01-01T00:00:00Z";
+    json!({
+        "uuid": JOB, "status": status, "report": JOB, "timeout": 3600, "created": time, "modified": time,
+        "spec": {
+            "uuid": JOB, "name": "Metal", "slug": "metal", "os": "linux", "architecture": "x86_64", "cpu": 1,
+            "memory": 1, "disk": 1, "network": false, "created": time, "modified": time,
+        },
+    })
 }
 
 fn ask(lab: &Lab, runs: &Runs, arguments: &[&str]) -> Command {
@@ -188,9 +196,9 @@ fn what_a_job_cannot_have_is_refused() {
         let (code, said) = refused(arguments);
         assert!(code == 2 && said.contains(sentence), "{arguments:?} {said}");
     }
-    // The real server does not run jobs yet, and says so.
+    // What the server refuses, it says.
     let (code, said) = refused(&["--image", "a", "--env", "A=s3cret", "--branch", "main"]);
-    assert!(code == 7 && said.contains("does not run jobs"), "{said}");
+    assert!(code == 7 && said.contains("not of this project"), "{said}");
     let output = lab.run(&["--image", "a", "--env", "A=s3cret", "--dry-run"]);
     assert!(output.status.success() && !text(&output.stdout).contains("s3cret"), "{output:?}");
     assert_eq!(lab.count(), 0);

@@ -31,5 +31,6 @@ mod registry;
 mod report;
 mod resource;
 mod run;
+mod runner;
 mod serve;
 mod storm;

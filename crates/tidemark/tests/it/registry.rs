@@ -25,9 +25,9 @@ use crate::{
     process::{Server, isolated, tidemark},
 };
 
-const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// A server with a project `lab`, and its owner.
@@ -152,7 +152,13 @@ impl Registry {
 }
 
 /// One request on a connection of its own.
-fn send(address: &str, method: &str, path: &str, token: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+pub(crate) fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    token: &str,
+    body: &[u8],
+) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(address)?;
     write!(
         stream,
@@ -227,7 +233,7 @@ impl Layout {
     }
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{digits}")
 }

@@ -27,10 +27,15 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn open() -> Self {
+        Self::open_with(&[])
+    }
+
+    /// The same with settings in the environment of the server.
+    pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let mut serve = tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
-        serve.arg(&data).env("TIDEMARK_CONSOLE__URL", CONSOLE);
+        serve.arg(&data).env("TIDEMARK_CONSOLE__URL", CONSOLE).envs(settings.iter().copied());
         let mut server = Server::spawn(&mut serve);
         let mut client = Client::connect(&server);
         client.sign_up("Ada", &data);

@@ -34,6 +34,8 @@ pub struct Project<R> {
     pub caller: Caller,
     /// Who asked and from where.
     pub origin: Origin,
+    /// Whether the caller may view it by a role or by its key, and not only because everybody may.
+    pub is_inside: bool,
     right: PhantomData<R>,
 }
 
@@ -65,20 +67,29 @@ fn project_allows(
     roles: project::Roles,
     permission: ProjectPermission,
 ) -> bool {
+    let public = permission == ProjectPermission::View && found.project.visibility == Visibility::Public;
+    public || is_granted(caller, found, roles, permission)
+}
+
+/// What a caller may do in a project by who they are, and not because everybody may.
+fn is_granted(
+    caller: &Caller,
+    found: &project::Found,
+    roles: project::Roles,
+    permission: ProjectPermission,
+) -> bool {
     use ProjectPermission::{Create, Edit, View};
-    let public = permission == View && found.project.visibility == Visibility::Public;
-    public
-        || match caller {
-            Caller::User(by) => {
-                by.found.user.admin
-                    || roles.organization.is_some_and(|role| role.grants_in_projects(permission))
-                    || roles.project.is_some_and(|role| role.grants(permission))
-            }
-            Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
-            // Nobody else has a say in what nobody has claimed.
-            Caller::Owner => found.project.claimed.is_none(),
-            Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
+    match caller {
+        Caller::User(by) => {
+            by.found.user.admin
+                || roles.organization.is_some_and(|role| role.grants_in_projects(permission))
+                || roles.project.is_some_and(|role| role.grants(permission))
         }
+        Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
+        // Nobody else has a say in what nobody has claimed.
+        Caller::Owner => found.project.claimed.is_none(),
+        Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
+    }
 }
 
 fn no_project(kinds: &str) -> Error {
@@ -178,10 +189,13 @@ pub fn project_for_run(
 async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &str) -> Result<Project<R>> {
     let wanted: ResourceId = segment(parts, "project").await?;
     let (caller, found) = enter(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
+    let is_inside = found
+        .as_ref()
+        .is_some_and(|(found, roles)| is_granted(&caller, found, *roles, ProjectPermission::View));
     let found = judge_project(&caller, found, R::PROJECT, kinds)?;
     let origin = Origin::of(parts, caller.actor());
     let (id, organization) = (found.id, found.organization);
-    Ok(Project { id, organization, project: found.project, caller, origin, right: PhantomData })
+    Ok(Project { id, organization, project: found.project, caller, origin, is_inside, right: PhantomData })
 }
 
 impl<R: Right> FromRequestParts<App> for Project<R> {

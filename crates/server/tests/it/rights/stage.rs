@@ -9,8 +9,9 @@ use tidemark_server::auth::{
     key::{Kind, generate, hash},
 };
 use tidemark_store::{
-    Fresh, ProjectId, Tx, UserId, benchmark, branch, head, invitation, key, measure, member, organization,
-    plot, project, project_key, project_member, report, sign_in, testbed, threshold, token, user,
+    Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch, head, invitation, job, key, measure, member,
+    organization, plot, project, project_key, project_member, report, runner, sign_in, spec, testbed,
+    threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -88,6 +89,10 @@ pub(super) struct Stage {
     invitation: Uuid,
     key: Uuid,
     token: Uuid,
+    /// A spec that nothing uses, a runner, and a spec that the runner does jobs for.
+    spec: String,
+    runner: Uuid,
+    runner_spec: String,
     leader_key: String,
     stranger_key: String,
     pub(super) project: Project,
@@ -107,6 +112,8 @@ pub(super) struct Project {
     plot: Uuid,
     /// A report with one metric, and the alert it raised.
     report: Uuid,
+    /// A job that waits.
+    job: Uuid,
     metric: Uuid,
     alert: Uuid,
     /// The dimensions of the plot, as a body names them.
@@ -158,7 +165,20 @@ impl Stage {
             let email: Email = cast.stranger.email.parse().unwrap();
             let link = sign_in::create(tx, &fresh, stranger, &email, None, None, expires)?;
             let link = app.signer.sign(Audience::Auth, link.uuid, &email, None, fresh.now, expires);
+            let [free, used] = ["Free", "Used"].map(|name| {
+                let new = json!({ "name": name, "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });
+                spec::create(tx, &fresh, &serde_json::from_value(new).unwrap()).unwrap()
+            });
+            let slug = format!("box-{}", fresh.uuid().simple()).parse().ok();
+            let (name, digest_of_key) = ("box".parse().unwrap(), hash(&fresh.uuid().to_string()));
+            let new = runner::New { name: &name, slug: slug.as_ref(), hash: &digest_of_key };
+            let runner = runner::create(tx, &fresh, &new)?.uuid();
+            let found = runner::find(tx, &ResourceId::Uuid(runner), fresh.now)?;
+            runner::add_spec(tx, found.id, used.id, fresh.now)?;
             Ok::<_, tidemark_store::Error>(Self {
+                spec: free.spec.uuid.to_string(),
+                runner,
+                runner_spec: used.spec.uuid.to_string(),
                 organization: claimed.organization.uuid.uuid(),
                 unclaimed: unclaimed.organization.uuid.uuid(),
                 invitation,
@@ -186,12 +206,16 @@ impl Stage {
             "key" if in_project => self.project.key_uuid.to_string(),
             "key" => self.key.to_string(),
             "token" => self.token.to_string(),
+            "spec" if operation.path.contains("{runner}") => self.runner_spec.clone(),
+            "spec" => self.spec.clone(),
+            "runner" => self.runner.to_string(),
             "permission" => "view".into(),
             "server" => Uuid::nil().to_string(),
             "project" => self.project.uuid.to_string(),
             "branch" | "testbed" | "benchmark" | "measure" => "free".into(),
             "threshold" => self.project.threshold.to_string(),
             "plot" => self.project.plot.to_string(),
+            "job" => self.project.job.to_string(),
             "report" => self.project.report.to_string(),
             "alert" => self.project.alert.to_string(),
             "metric" => self.project.metric.to_string(),
@@ -227,6 +251,7 @@ impl Stage {
                 let free = "free";
                 Some(json!({ "branch": free, "testbed": free, "measure": free, "test": "t_test" }))
             }
+            "runner_spec_post" => Some(json!({ "spec": self.spec })),
             "proj_threshold_put" => Some(json!({ "test": null })),
             "proj_report_post" => Some(report_body(json!([]), json!({}))),
             "run_post" => Some(report_body(json!([]), json!({ "project": self.project.uuid }))),
@@ -323,8 +348,12 @@ impl Project {
         let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
         let report = report::summary(tx, &found.project, report).unwrap();
         let report = report::complete(tx, report).unwrap();
+        let places = json!({ "branch": "used", "testbed": "used" });
+        let empty = record(tx, fresh, (organization, found.id), json!([]), places);
+        let job = wait(tx, fresh, &found, empty);
         Self {
             uuid: found.project.uuid.uuid(),
+            job,
             key,
             key_uuid,
             threshold: threshold.threshold.uuid.uuid(),
@@ -338,6 +367,27 @@ impl Project {
             }),
         }
     }
+}
+
+/// Makes a job that waits.
+fn wait(tx: &mut Tx<'_>, fresh: &Fresh, found: &project::Found, report: ReportId) -> Uuid {
+    let spec =
+        json!({ "name": "Wait", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });
+    let spec = spec::create(tx, fresh, &serde_json::from_value(spec).unwrap()).unwrap();
+    let config =
+        json!({ "registry": "http://localhost", "project": found.project.uuid, "digest": "", "timeout": 60 });
+    let new = job::New {
+        project: found.id,
+        report,
+        spec: spec.id,
+        rank: 0,
+        address: None,
+        concurrency: None,
+        config: &serde_json::from_value(config).unwrap(),
+        callback: None,
+        expires: fresh.now.plus_seconds(86_400),
+    };
+    job::create(tx, fresh, &new).unwrap().uuid()
 }
 
 /// One of each dimension.

@@ -11,7 +11,7 @@ use tidemark_api::{
     job::{JOB_ENTRIES_MAX, JOB_WORDS_MAX, JobSecret},
     name::MASK,
 };
-use tidemark_client::{Client, job, reports};
+use tidemark_client::{Client, jobs, reports};
 
 use super::Run;
 use crate::{
@@ -116,7 +116,7 @@ impl JobFlags {
         let progress = Progress::start("The job is sent", is_drawn);
         let (started, mut known) = (Instant::now(), None);
         loop {
-            let found = client.send(&job(&project, id))?;
+            let found = client.send(&jobs(&project).view(&id))?;
             if known != Some(found.status) {
                 known = Some(found.status);
                 let label = format!("The job is {}", words(found.status));
@@ -162,12 +162,17 @@ fn words(status: JobStatus) -> &'static str {
 
 /// Shows what a job that did not end well has printed.
 fn failed(job: &Job) -> Failure {
-    let output = job.output.clone().unwrap_or_default();
-    for iteration in &output.results {
+    for iteration in job.output.iter().flat_map(|output| &output.results) {
         for text in [&iteration.stdout, &iteration.stderr].into_iter().flatten() {
             eprint!("{text}{}", if text.ends_with('\n') || text.is_empty() { "" } else { "\n" });
         }
     }
+    failure(job)
+}
+
+/// That a job did not end well, and why.
+pub(crate) fn failure(job: &Job) -> Failure {
+    let output = job.output.clone().unwrap_or_default();
     let reason = output.error.map_or_else(String::new, |error| format!(": {}", error.trim_end_matches('.')));
     let code = output.results.iter().map(|iteration| iteration.exit_code).find(|code| *code != 0);
     let ended = code.map_or_else(String::new, |code| format!(" after its command ended with {code}"));

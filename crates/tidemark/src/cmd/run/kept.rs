@@ -39,7 +39,7 @@ pub(super) fn read(file: &Path) -> Result<NewRun> {
 /// sent.
 pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
     let key = new.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4())).0;
-    run::create(client, new.clone(), None).map_err(|error| {
+    run::create(client, new.clone()).map_err(|error| {
         let failure = Failure::from(error);
         match keep(key, &new) {
             Ok(file) => {

@@ -1,22 +1,24 @@
 //! What a pull request is told about a report: the verdict first, then what moved, then the rest. It is shortened from
 //! its end until it fits, so that what moved is the last to go.
 
-use tidemark_api::{Report, time::Millis};
-
-use super::links::Links;
-use crate::{
+use super::{
+    links::Links,
     markup::{self, Align, Block, Dialect, Span},
-    output,
+    shown,
     verdict::{self, Row, Verdict},
 };
+use crate::{Report, Slug};
 
 /// A report to tell about.
-pub(crate) struct Comment<'a> {
-    pub(crate) report: &'a Report,
-    pub(crate) rows: &'a [Row<'a>],
-    pub(crate) links: &'a Links,
+pub struct Comment<'a> {
+    /// The report.
+    pub report: &'a Report,
+    /// Its metrics, the worst first.
+    pub rows: &'a [Row<'a>],
+    /// Where people find it.
+    pub links: &'a Links,
     /// Whether nothing is said about measures that nobody watches.
-    pub(crate) only_thresholds: bool,
+    pub only_thresholds: bool,
 }
 
 /// How much of a report is told.
@@ -28,12 +30,12 @@ struct Extent {
 
 impl Comment<'_> {
     /// The whole of it.
-    pub(crate) fn whole(&self, dialect: Dialect) -> String {
+    pub fn whole(&self, dialect: Dialect) -> String {
         markup::write(&self.blocks(self.all()), dialect)
     }
 
     /// As much as fits into so many bytes.
-    pub(crate) fn within(&self, dialect: Dialect, limit: usize) -> String {
+    pub fn within(&self, dialect: Dialect, limit: usize) -> String {
         let write = |extent| markup::write(&self.blocks(extent), dialect);
         let all = self.all();
         let whole = write(all);
@@ -51,7 +53,7 @@ impl Comment<'_> {
     }
 
     /// The verdict in a few words.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         verdict::summary(self.rows)
     }
 
@@ -102,7 +104,7 @@ impl Comment<'_> {
     /// What was measured where.
     fn subject(&self) -> Block {
         let Report { project, branch, testbed, .. } = self.report;
-        let named = |name: &str| Span::name(output::plain(name));
+        let named = |name: &str| Span::name(shown::plain(name));
         let mut spans = vec![
             Span::text("Project "),
             named(project.name.as_str()).to(self.links.project()),
@@ -140,7 +142,7 @@ impl Comment<'_> {
                 cells.push(Span::text(row.result.iteration.to_string()));
             }
             cells.extend([
-                Span::text(output::plain(row.measured.measure.name.as_str())),
+                Span::text(shown::plain(row.measured.measure.name.as_str())),
                 said(row.value()),
                 Span::text(row.baseline()),
                 said(row.change()),
@@ -174,9 +176,9 @@ impl Comment<'_> {
         names.sort_unstable();
         names.dedup();
         let (first, rest) = names.split_first()?;
-        let mut spans = vec![Span::text("Nobody watches "), Span::name(output::plain(first))];
+        let mut spans = vec![Span::text("Nobody watches "), Span::name(shown::plain(first))];
         for name in rest.iter().take(8) {
-            spans.extend([Span::text(", "), Span::name(output::plain(name))]);
+            spans.extend([Span::text(", "), Span::name(shown::plain(name))]);
         }
         if rest.len() > 8 {
             spans.push(Span::text(format!(" and {} more", rest.len() - 8)));
@@ -200,10 +202,28 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The span of time that a plot shows: the month before a run, and the run.
-pub(crate) fn window(report: &Report) -> (Millis, Millis) {
-    const MONTH: i64 = 30 * 24 * 60 * 60;
-    (report.start_time.plus_seconds(-MONTH).into(), report.end_time.into())
+/// What tells a run of a pull request from others when nobody says; `suffix` is what is measured besides what tools
+/// print, such as `-build_time`.
+pub fn default_id(report: &Report, testbed: &str, suffix: &str) -> String {
+    format!("{}/{testbed}/{}{suffix}", report.branch.slug, report.adapter)
+}
+
+/// What a comment begins with, unseen, so that it is found again.
+pub fn marker(project: &Slug, id: &str) -> String {
+    format!("<!-- tidemark/projects/{project}/id/{} -->", encode(id))
+}
+
+/// A text that can stand in an address or a marker.
+pub fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
 }
 
 #[cfg(test)]

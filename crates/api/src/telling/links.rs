@@ -1,14 +1,11 @@
 //! Where people find a report: in the web console if the server says where that is, or else at the server itself. What
 //! is on this machine has no address.
 
-use tidemark_api::{Report, Url, Visibility};
-use tidemark_client::{Client, server};
-
-use super::comment::window;
-use crate::verdict::Row;
+use super::verdict::Row;
+use crate::{Millis, Report, Url, Visibility};
 
 /// The addresses of a report and of what it is about.
-pub(crate) struct Links {
+pub struct Links {
     console: Option<Console>,
     report: Option<String>,
 }
@@ -21,12 +18,17 @@ struct Console {
 }
 
 impl Links {
-    /// Asks the server where its console is. Links into it are the public ones if the project is, or if that is wanted.
-    pub(crate) fn find(client: &Client, host: Option<&Url>, report: &Report, public: bool) -> Self {
-        let Some(host) = host else { return Self { console: None, report: None } };
+    /// The links of what is on this machine: none.
+    pub fn none() -> Self {
+        Self { console: None, report: None }
+    }
+
+    /// The links of a report of the server at `host`, whose console is there if it is known. Links into it are the
+    /// public ones if the project is, or if that is wanted.
+    pub fn new(host: &Url, console: Option<&Url>, report: &Report, public: bool) -> Self {
         let slug = &report.project.slug;
-        let console = client.send(&server::console()).ok().map(|console| {
-            let root = console.url.as_str().trim_end_matches('/').to_owned();
+        let console = console.map(|console| {
+            let root = console.as_str().trim_end_matches('/').to_owned();
             let (project, plot) = match report.project.visibility {
                 Visibility::Private if !public => {
                     let project = format!("{root}/console/projects/{slug}");
@@ -47,24 +49,24 @@ impl Links {
     }
 
     /// The report.
-    pub(crate) fn report(&self) -> Option<String> {
+    pub fn report(&self) -> Option<String> {
         self.report.clone()
     }
 
     /// The project.
-    pub(crate) fn project(&self) -> Option<String> {
+    pub fn project(&self) -> Option<String> {
         self.console.as_ref().map(|console| console.project.clone())
     }
 
     /// Where somebody can claim a project that nobody owns.
-    pub(crate) fn claim(&self, report: &Report) -> Option<String> {
+    pub fn claim(&self, report: &Report) -> Option<String> {
         let unclaimed = report.project.claimed.is_none();
         let console = self.console.as_ref().filter(|_| unclaimed)?;
         Some(format!("{}/auth/signup?claim={}", console.root, report.project.organization))
     }
 
     /// The history of a row as a plot.
-    pub(crate) fn plot(&self, report: &Report, row: &Row<'_>) -> Option<String> {
+    pub fn plot(&self, report: &Report, row: &Row<'_>) -> Option<String> {
         let (start, end) = window(report);
         Some(format!(
             "{}?branches={}&heads={}&testbeds={}&benchmarks={}&measures={}&start_time={start}&end_time={end}\
@@ -78,4 +80,10 @@ impl Links {
             report.uuid,
         ))
     }
+}
+
+/// The span of time that a plot shows: the month before a run, and the run.
+fn window(report: &Report) -> (Millis, Millis) {
+    const MONTH: i64 = 30 * 24 * 60 * 60;
+    (report.start_time.plus_seconds(-MONTH).into(), report.end_time.into())
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// What a document is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     /// HTML without a head and a body.
     Html,
     /// Markdown with tables and nothing else that is not in every Markdown.
@@ -15,29 +15,38 @@ pub(crate) enum Dialect {
 }
 
 /// A part of a document.
-pub(crate) enum Block {
+pub enum Block {
+    /// A title.
     Heading(Vec<Span>),
+    /// Sentences.
     Paragraph(Vec<Span>),
+    /// Rows below titles.
     Table {
+        /// What the columns are called, and where their texts stand.
         titles: Vec<(&'static str, Align)>,
+        /// The rows, each with a text for each column.
         rows: Vec<Vec<Span>>,
     },
     /// Something to look at only if one wants to.
     Fold {
+        /// What is there.
         summary: String,
+        /// The thing itself.
         table: Box<Block>,
     },
 }
 
 /// The side that the texts of a column stand at.
 #[derive(Clone, Copy)]
-pub(crate) enum Align {
+pub enum Align {
+    /// At the left, as texts do.
     Left,
+    /// At the right, as numbers do.
     Right,
 }
 
 /// A piece of text.
-pub(crate) struct Span {
+pub struct Span {
     text: String,
     style: Style,
     link: Option<String>,
@@ -52,22 +61,22 @@ enum Style {
 
 impl Span {
     /// Plain text.
-    pub(crate) fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: Style::Plain, link: None }
     }
 
     /// Text that stands out.
-    pub(crate) fn strong(text: impl Into<String>) -> Self {
+    pub fn strong(text: impl Into<String>) -> Self {
         Self { style: Style::Strong, ..Self::text(text) }
     }
 
     /// A name that somebody has given.
-    pub(crate) fn name(text: impl Into<String>) -> Self {
+    pub fn name(text: impl Into<String>) -> Self {
         Self { style: Style::Name, ..Self::text(text) }
     }
 
     /// The same with a link, if there is one.
-    pub(crate) fn to(self, link: Option<String>) -> Self {
+    pub fn to(self, link: Option<String>) -> Self {
         Self { link, ..self }
     }
 
@@ -96,7 +105,7 @@ impl Span {
 }
 
 /// Writes a document.
-pub(crate) fn write(blocks: &[Block], dialect: Dialect) -> String {
+pub fn write(blocks: &[Block], dialect: Dialect) -> String {
     let mut text = String::new();
     for block in blocks {
         if !text.is_empty() {
@@ -194,7 +203,7 @@ fn markdown_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut Strin
 }
 
 /// Text in HTML.
-pub(crate) fn html(text: &str) -> String {
+pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

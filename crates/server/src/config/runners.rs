@@ -1,0 +1,41 @@
+//! What an operator can set about runners and jobs.
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// Runners and their jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runners {
+    /// After how many seconds of silence a runner counts as lost.
+    #[serde(deserialize_with = "seconds")]
+    pub heartbeat_timeout: u32,
+    /// How many seconds after its time a job is stopped.
+    #[serde(deserialize_with = "seconds")]
+    pub job_timeout_grace_period: u32,
+    /// How many seconds a job waits for a runner.
+    pub queue_timeout: u32,
+    /// How many jobs of one organization may be under way at once; any number when not given.
+    pub organization_concurrency: Option<u32>,
+    /// Whether the ends of jobs may be told to addresses that are not public.
+    pub private_callbacks: bool,
+}
+
+impl Default for Runners {
+    fn default() -> Self {
+        Self {
+            heartbeat_timeout: 90,
+            job_timeout_grace_period: 60,
+            queue_timeout: 86_400,
+            organization_concurrency: None,
+            private_callbacks: false,
+        }
+    }
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let seconds = u32::deserialize(deserializer)?;
+    if (1..=900).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(de::Error::custom("it must be from 1 to 900 seconds"))
+}

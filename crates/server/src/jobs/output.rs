@@ -1,0 +1,65 @@
+//! The outputs of jobs: JSON documents in the object store, named by the rows of their jobs.
+
+use axum::body::{Body, Bytes};
+use futures_util::TryStreamExt;
+use http_body_util::BodyExt;
+use tidemark_api::JobOutput;
+use uuid::Uuid;
+
+use crate::{
+    App,
+    http::error::{Error, Result},
+};
+
+/// The largest output. It is read into memory to become a report.
+pub(crate) const OUTPUT_MAX: u64 = 256 * 1024 * 1024;
+
+/// Keeps an output and answers the name of its object.
+pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
+    let bytes = serde_json::to_vec(output).map_err(|error| Error::Internal(error.into()))?;
+    let name = app.fresh().uuid();
+    let mut writer = app.blobs.write(name);
+    writer.write(Bytes::from(bytes)).await?;
+    writer.finish().await?;
+    Ok(name)
+}
+
+/// Keeps an output that is too large for a message, as it comes.
+pub(crate) async fn receive(app: &App, body: Body) -> Result<Uuid> {
+    let name = app.fresh().uuid();
+    let mut writer = app.blobs.write(name);
+    let (mut body, mut size) = (body, 0_u64);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Error::Invalid("The upload ended early; send it again.".into()))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        size += bytes.len() as u64;
+        if size > OUTPUT_MAX {
+            return Err(Error::TooLarge);
+        }
+        writer.write(bytes).await?;
+    }
+    writer.finish().await?;
+    // What is no output is known at once, and not when the report is made.
+    match read(app, name).await {
+        Ok(_) => Ok(name),
+        Err(error) => {
+            app.blobs.discard(name).await;
+            Err(error)
+        }
+    }
+}
+
+/// Reads an output; nothing if it is lost.
+pub(crate) async fn read(app: &App, name: Uuid) -> Result<Option<JobOutput>> {
+    let mut stream = match app.blobs.read(name, 0..OUTPUT_MAX).await {
+        Err(failure) if failure.is_missing() => return Ok(None),
+        stream => stream?,
+    };
+    let mut bytes = Vec::new();
+    while let Some(piece) = stream.try_next().await? {
+        bytes.extend_from_slice(&piece);
+    }
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| Error::Invalid(format!("The output of the job is not what it must be: {error}.")))
+}

@@ -1,0 +1,168 @@
+//! Requests of this server to addresses that its users name. They reach the public network only, unless the operator
+//! allows more: otherwise anybody could have the server ask its neighbors for something.
+
+use std::{
+    io,
+    net::IpAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use ipnet::IpNet;
+use ureq::{
+    Agent, Error,
+    config::Config,
+    http::Uri,
+    tls::{Certificate, RootCerts, TlsConfig},
+    unversioned::{
+        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        transport::{DefaultConnector, NextTimeout},
+    },
+};
+
+/// How long a whole request may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The networks that are not public: of this host, of its neighbors, or of nobody.
+static NOT_PUBLIC: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
+    let networks = [
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "::/96",
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "100::/64",
+        "2001::/23",
+        "2001:db8::/32",
+        "2002::/16",
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/7",
+        "fe80::/10",
+        "fec0::/10",
+        "ff00::/8",
+    ];
+    networks.iter().filter_map(|network| network.parse().ok()).collect()
+});
+
+/// Whether an address is one of the public network.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    !NOT_PUBLIC.iter().any(|network| network.contains(&address))
+}
+
+/// What sends a request to the host of an address. It takes some time to make, and waits for answers: it is for blocking
+/// threads. It uses no proxy, follows no redirects and trusts what the system trusts.
+pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {
+    let mut config = Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None);
+    if base.starts_with("https:") {
+        config = config.tls_config(tls());
+    }
+    Agent::with_parts(
+        config.build(),
+        DefaultConnector::default(),
+        Guarded { names: DefaultResolver::default(), allows_private },
+    )
+}
+
+/// Finds the addresses of names, and leaves out those that are not public. It is asked for every connection, so that a
+/// name that means something else the second time is looked at then, too.
+#[derive(Debug)]
+struct Guarded {
+    names: DefaultResolver,
+    allows_private: bool,
+}
+
+impl Resolver for Guarded {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let found = self.names.resolve(uri, config, timeout)?;
+        let mut allowed = self.empty();
+        for address in found.iter().filter(|address| self.allows_private || is_public(address.ip())) {
+            allowed.push(*address);
+        }
+        if allowed.is_empty() {
+            let reason = "its address is not a public one";
+            return Err(Error::Io(io::Error::new(io::ErrorKind::PermissionDenied, reason)));
+        }
+        Ok(allowed)
+    }
+}
+
+fn tls() -> TlsConfig {
+    // A certificate that the system has but cannot read is not trusted; the others are.
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    let roots: Vec<Certificate<'static>> =
+        certificates.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::new_with_certs(&roots))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_network_of_the_table_is_one() {
+        assert_eq!(NOT_PUBLIC.len(), 28);
+    }
+
+    #[test]
+    fn neighbors_are_not_public() {
+        for private in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.31.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "100.100.0.1",
+            "0.0.0.0",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "fd00::1",
+            "fe80::1",
+            "ff02::1",
+        ] {
+            assert!(!is_public(private.parse().unwrap()), "{private}");
+        }
+        for public in ["140.82.112.3", "1.1.1.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_this_host_is_not_asked() {
+        for address in ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"] {
+            let error = agent(address, false).get(address).call().unwrap_err();
+            assert!(error.to_string().contains("not a public one"), "{address}: {error}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What code hosts and webhooks are told when a job has ended that nobody waits for.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{Request, State},
+    http::StatusCode,
+};
+use http_body_util::BodyExt;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tidemark_store::{Error, Tx};
+
+use crate::{
+    Person, TestServer, both,
+    channel::{Runner, completed, enlist, listen},
+    job::{ask, set_up},
+    report::bench,
+};
+
+const PRIVATE: &str = "[plus.runners]\nprivate_callbacks = true";
+const TOKEN: &str = "s3cret";
+
+/// A stand-in of a code host: it remembers what it was asked.
+#[derive(Clone, Default)]
+struct Host {
+    state: Arc<Mutex<Asked>>,
+}
+
+#[derive(Default)]
+struct Asked {
+    requests: Vec<(String, Value)>,
+    comments: Vec<Value>,
+    /// What the next requests are answered with instead.
+    trouble: Vec<u16>,
+}
+
+impl Host {
+    /// Answers the host and its address.
+    async fn open() -> (Self, String) {
+        let host = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(host.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        (host, address)
+    }
+
+    /// Waits until it was asked so many things, and answers them.
+    async fn asked(&self, server: &TestServer, count: usize) -> Vec<(String, Value)> {
+        for _ in 0..400 {
+            if self.state.lock().unwrap().requests.len() >= count {
+                break;
+            }
+            // A second attempt waits for the clock.
+            server.pass(1);
+            server.app.background.poke();
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
+        assert_eq!(requests.len(), count, "{requests:#?}");
+        requests
+    }
+}
+
+async fn answer(State(host): State<Host>, request: Request) -> (StatusCode, Json<Value>) {
+    let (head, body) = request.into_parts();
+    let body: Bytes = body.collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let credential = ["authorization", "private-token"].iter().find_map(|name| head.headers.get(*name));
+    let credential = credential.map_or("nobody", |value| value.to_str().unwrap());
+    let mut asked = host.state.lock().unwrap();
+    asked.requests.push((format!("{} {} as {credential}", head.method, head.uri), body.clone()));
+    if !asked.trouble.is_empty() {
+        let status = StatusCode::from_u16(asked.trouble.remove(0)).unwrap();
+        return (status, Json(json!({ "message": "Not now." })));
+    }
+    let path = head.uri.path();
+    let answer = match head.method.as_str() {
+        "GET" if path == "/user" => json!({ "id": 5 }),
+        "GET" => Value::Array(asked.comments.clone()),
+        "POST" if path.ends_with("comments") || path.ends_with("notes") => {
+            let comment =
+                json!({ "id": 7, "body": body["body"], "author": { "id": 5 }, "user": { "type": "Bot" } });
+            asked.comments.push(comment.clone());
+            comment
+        }
+        _ => json!({ "id": 1001 }),
+    };
+    (StatusCode::OK, Json(answer))
+}
+
+fn github(address: &str) -> Value {
+    json!({ "kind": "github", "url": address, "repository": "acme/app", "hash": "0123abcd", "number": 3, "check": 1001,
+        "token": TOKEN })
+}
+
+/// Asks for a job with a callback and has a runner begin with it.
+async fn begin(server: &TestServer, ada: &Person, callback: Value) -> (Runner, String) {
+    let (key, address) = (enlist(server, ada, "box").await, listen(&server.app).await);
+    let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+    let uuid = ask(server, ada, json!({ "callback": callback })).await;
+    assert_eq!(runner.begin().await, uuid);
+    (runner, uuid)
+}
+
+/// How many tokens of callbacks are kept.
+async fn kept(server: &TestServer) -> i64 {
+    let count = |tx: &mut Tx<'_>| tx.value("select count(*) from job where callback is not null", &[]);
+    server.app.db.read::<_, Error, _>(count).await.unwrap()
+}
+
+async fn until_forgotten(server: &TestServer) {
+    for _ in 0..200 {
+        if kept(server).await == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the token is still there");
+}
+
+fn show(server: &TestServer, requests: &[(String, Value)]) -> String {
+    let lines = requests.iter().map(|(line, body)| format!("{line}\n{body:#}\n"));
+    server.redact(&lines.collect::<String>())
+}
+
+both! {
+    async fn github_gets_a_check_and_a_comment(server: TestServer = PRIVATE) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        let (mut runner, uuid) = begin(&server, &ada, github(&address)).await;
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
+        assert!(!job.body.to_string().contains(TOKEN));
+        // The comments are looked for one of ours, then it is written, then the check is completed.
+        let requests = host.asked(&server, 3).await;
+        assert_snapshot!("callback_github", show(&server, &requests));
+        until_forgotten(&server).await;
+    }
+
+    async fn an_end_without_results_is_told(server: TestServer = PRIVATE) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        let gitlab = json!({ "kind": "gitlab", "url": address, "repository": "42", "number": 3, "token": TOKEN });
+        let (mut runner, uuid) = begin(&server, &ada, gitlab).await;
+        runner.say(json!({ "event": "failed", "job": uuid, "error": "It <b>exploded</b>." })).await;
+        let requests = host.asked(&server, 3).await;
+        assert_snapshot!("callback_gitlab", show(&server, &requests));
+        until_forgotten(&server).await;
+
+        let webhook = json!({ "kind": "webhook", "url": format!("{address}/hook"), "token": TOKEN });
+        let uuid = ask(&server, &ada, json!({ "callback": webhook })).await;
+        server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
+        let requests = host.asked(&server, 1).await;
+        assert_eq!(requests[0].0, format!("POST /hook as Bearer {TOKEN}"));
+        assert_eq!((&requests[0].1["job"]["uuid"], &requests[0].1["job"]["status"]), (&json!(uuid), &json!("canceled")));
+        assert_eq!(requests[0].1["report"]["job"], json!(uuid));
+        until_forgotten(&server).await;
+    }
+
+    async fn a_host_in_trouble_is_asked_again_until_it_is_given_up(server: TestServer = PRIVATE) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        let webhook = json!({ "kind": "webhook", "url": address, "token": TOKEN });
+        host.state.lock().unwrap().trouble = vec![503, 429];
+        let uuid = ask(&server, &ada, json!({ "callback": webhook })).await;
+        server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
+        host.asked(&server, 3).await;
+        until_forgotten(&server).await;
+        // What is refused for good is not asked again.
+        host.state.lock().unwrap().trouble = vec![404];
+        let uuid = ask(&server, &ada, json!({ "callback": webhook })).await;
+        server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
+        host.asked(&server, 1).await;
+        until_forgotten(&server).await;
+    }
+
+    async fn a_lost_runner_is_told_of_and_so_is_its_return(server: TestServer = PRIVATE) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        let check = json!({ "kind": "github", "url": address, "repository": "acme/app", "hash": "0123abcd",
+            "check": 1001, "token": TOKEN });
+        let (mut runner, uuid) = begin(&server, &ada, check).await;
+        server.pass(91);
+        server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "unknown").await;
+        let lost = host.asked(&server, 1).await;
+        assert_eq!(lost[0].1["output"]["title"], "The runner of the job was lost");
+        assert_eq!(kept(&server).await, 1, "there is more to come");
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let told = host.asked(&server, 1).await;
+        assert_eq!(told[0].1["conclusion"], "neutral");
+        until_forgotten(&server).await;
+    }
+
+    async fn private_addresses_are_not_called(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        let webhook = |url: String| json!({ "kind": "webhook", "url": url, "token": TOKEN });
+        let body = crate::job::run_body(json!({ "callback": webhook(address.clone()) }), json!({}));
+        server.post("/v0/run", "", body.clone()).await.expect(401);
+        let refused = server.post("/v0/run", &ada.token, body).await.expect(400);
+        assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
+        // A name shows only when it is asked for what it means; then nobody is called either.
+        let port = address.rsplit(':').next().unwrap();
+        let uuid = ask(&server, &ada, json!({ "callback": webhook(format!("http://localhost:{port}")) })).await;
+        server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
+        for _ in 0..400 {
+            if kept(&server).await == 0 {
+                break;
+            }
+            // The next attempt waits for the clock.
+            server.pass(3_600);
+            server.app.background.poke();
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        assert_eq!(kept(&server).await, 0, "it is given up in the end");
+        assert!(host.state.lock().unwrap().requests.is_empty());
+    }
+}

@@ -1,0 +1,334 @@
+//! What runners and the server say to each other, on real sockets.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use futures_util::{SinkExt, StreamExt};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tidemark_server::{App, http};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async,
+    tungstenite::{Error, Message, client::IntoClientRequest},
+};
+
+use crate::{
+    Person, TestServer, both,
+    job::{ask, image, run_body, set_up},
+    registry::client::Client,
+    report::{bench, report_body},
+};
+
+/// Listens on a port, for clients that need one.
+pub(crate) async fn listen(app: &App) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let service = http::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
+    address
+}
+
+/// A runner that does as it is told.
+pub(crate) struct Runner {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    next: u64,
+}
+
+impl Runner {
+    pub(crate) async fn connect(address: SocketAddr, runner: &str, key: &str) -> Result<Self, u16> {
+        let mut request =
+            format!("ws://{address}/v0/runners/{runner}/channel").into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+        match connect_async(request).await {
+            Ok((socket, _)) => Ok(Self { socket, next: 0 }),
+            Err(Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Says something and answers what comes back.
+    pub(crate) async fn say(&mut self, mut message: Value) -> Value {
+        self.next += 1;
+        message["id"] = json!(self.next);
+        self.send(&message).await;
+        let answer = self.hear().await;
+        assert_eq!(answer["id"], message["id"], "{answer}");
+        answer
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.socket.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    pub(crate) async fn hear(&mut self) -> Value {
+        loop {
+            match timeout(Duration::from_secs(20), self.socket.next()).await.unwrap().unwrap().unwrap() {
+                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                Message::Close(frame) => return json!({ "close": frame.map(|frame| u16::from(frame.code)) }),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the next job and begins with it.
+    pub(crate) async fn begin(&mut self) -> String {
+        let job = self.say(json!({ "event": "ready", "poll_timeout": 20 })).await;
+        assert_eq!(job["event"], "job", "{job}");
+        let uuid = job["uuid"].as_str().unwrap().to_owned();
+        let answer = self.say(json!({ "event": "running" })).await;
+        assert_eq!((&answer["event"], answer["job"].as_str()), (&json!("ack"), Some(uuid.as_str())));
+        uuid
+    }
+}
+
+/// A runner for all jobs, and its key.
+pub(crate) async fn enlist(server: &TestServer, admin: &Person, name: &str) -> String {
+    let made = server.post("/v0/runners", &admin.token, json!({ "name": name })).await.expect(201);
+    let path = format!("/v0/runners/{name}/specs");
+    server.post(&path, &admin.token, json!({ "spec": "metal" })).await.expect(201);
+    made.text("/key")
+}
+
+pub(crate) fn completed(uuid: &str, results: Value) -> Value {
+    let mut message = json!({ "event": "completed", "job": uuid });
+    message["results"] = results;
+    message
+}
+
+both! {
+    async fn a_job_becomes_a_report(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        assert_eq!(runner.say(json!({ "event": "ready", "poll_timeout": 1 })).await["event"], "no_job");
+        let uuid = ask(&server, &ada, json!({ "cmd": ["bench"], "iter": 2 })).await;
+        let metadata = json!({ "os": "linux", "arch": "x86_64", "version": "1.2.3" });
+        let mut order = runner.say(json!({ "event": "ready", "runner": metadata })).await;
+        assert_eq!(order["oci_token"].as_str().unwrap().split('.').count(), 3);
+        order["oci_token"] = json!("…");
+        assert_snapshot!("channel_job", server.redact(&format!("{order:#}")));
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        assert_eq!(server.get(&path, &ada.token).await.text("/status"), "claimed");
+        server.pass(5);
+        assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
+        assert_eq!(runner.say(json!({ "event": "heartbeat" })).await["event"], "ack");
+        let seen = server.get("/v0/runners/box", &ada.token).await;
+        assert_eq!((seen.text("/state"), seen.text("/job"), seen.text("/version")), ("busy".into(), uuid.clone(), "1.2.3".into()));
+        server.pass(90);
+        let results = json!([{ "exit_code": 0, "stdout": bench(1.0) }, { "exit_code": 0, "stdout": bench(2.0) }]);
+        assert_eq!(runner.say(completed(&uuid, results)).await["event"], "ack");
+        let job = server.until(&path, &ada.token, "processed").await;
+        assert_snapshot!("channel_processed", server.show(&job));
+        let report = server.get(&format!("/v0/projects/lab/reports/{}", job.text("/report")), "").await.expect(200);
+        assert_snapshot!("channel_report", server.show(&report));
+        let usage = server.get("/v0/organizations/ada/usage", &ada.token).await.expect(200);
+        assert_eq!(usage.body["runner_minutes"], json!(2));
+        // Said twice, it changes nothing.
+        let twice = runner.say(completed(&uuid, json!([]))).await;
+        assert_eq!(twice["refused"], "the job has ended before");
+    }
+
+    async fn failures_say_why(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        assert_eq!(runner.begin().await, uuid);
+        let failed = json!({ "event": "failed", "job": uuid, "error": "It exploded.",
+            "results": [{ "exit_code": 1, "stderr": "boom" }] });
+        assert_eq!(runner.say(failed).await["event"], "ack");
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        let job = server.until(&path, &ada.token, "failed").await;
+        assert_eq!(job.body["output"], json!({ "error": "It exploded.", "results": [{ "exit_code": 1, "stderr": "boom" }] }));
+        let mut errors = Vec::new();
+        for (job, results) in [
+            (json!({}), json!([{ "exit_code": 0, "stdout": "nonsense" }])),
+            (json!({}), json!([{ "exit_code": 0, "output": { "/out.json": "{" } }])),
+            (json!({}), json!([{ "exit_code": 0 }])),
+            (json!({ "allow_failure": true }), json!([{ "exit_code": 1, "stdout": bench(1.0) }])),
+        ] {
+            let uuid = ask(&server, &ada, job).await;
+            assert_eq!(runner.begin().await, uuid);
+            runner.say(completed(&uuid, results)).await;
+            let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "failed").await;
+            errors.push(job.text("/output/error"));
+        }
+        assert_snapshot!("channel_unreadable", errors.join("\n"));
+    }
+
+    async fn a_cancel_reaches_the_runner_at_once(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        runner.begin().await;
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        server.delete(&path, &ada.token).await.expect(204);
+        assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": uuid }));
+        assert_eq!(runner.say(json!({ "event": "heartbeat", "job": uuid })).await["event"], "cancel");
+        let partial = json!({ "event": "canceled", "job": uuid, "results": [{ "exit_code": 137, "stdout": "half" }] });
+        let answer = runner.say(partial).await;
+        assert_eq!((&answer["event"], answer.get("refused")), (&json!("ack"), None));
+        let job = server.get(&path, &ada.token).await;
+        assert_eq!((job.text("/status"), job.text("/output/results/0/stdout")), ("canceled".into(), "half".into()));
+        // A job that takes too long is canceled, too.
+        let late = ask(&server, &ada, json!({ "timeout": 10 })).await;
+        runner.begin().await;
+        server.pass(71);
+        assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": late }));
+    }
+
+    async fn a_lost_runner_resumes(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({ "timeout": 3600 })).await;
+        runner.begin().await;
+        drop(runner);
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        assert_eq!(runner.say(json!({ "event": "resume", "job": uuid })).await["event"], "ack");
+        assert_eq!(server.get(&path, &ada.token).await.text("/status"), "running");
+        drop(runner);
+        server.pass(91);
+        server.until(&path, &ada.token, "unknown").await;
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        assert_eq!(runner.say(json!({ "event": "resume", "job": uuid })).await["event"], "ack");
+        assert_eq!(server.get(&path, &ada.token).await.text("/status"), "running");
+        server.pass(91);
+        server.until(&path, &ada.token, "unknown").await;
+        let late = runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        assert_eq!(late["event"], "ack");
+        let job = server.until(&path, &ada.token, "processed").await;
+        assert_eq!(job.body.get("error"), None, "what was feared has not come true");
+    }
+
+    async fn large_outputs_are_uploaded(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        runner.begin().await;
+        let told = json!({ "event": "completed", "job": uuid, "uploaded": true });
+        assert_eq!(runner.say(told.clone()).await["refused"], "the output was not uploaded");
+        let path = format!("/v0/runners/box/jobs/{uuid}/output");
+        let padding = " ".repeat(6 * 1024 * 1024);
+        let output = json!({ "results": [{ "exit_code": 0, "stdout": format!("{}{padding}", bench(1.0)) }] });
+        server.put(&path, &ada.token, output.clone()).await.expect(401);
+        server.put(&path, &key, json!({ "results": 1 })).await.expect(400);
+        server.put(&path, &key, output).await.expect(204);
+        assert_eq!(runner.say(told).await.get("refused"), None);
+        server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
+    }
+
+    async fn one_job_at_a_time_and_only_for_those_who_may(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        assert_eq!(Runner::connect(address, "box", "svc_runner_none").await.err(), Some(401));
+        assert_eq!(Runner::connect(address, "other", &key).await.err(), Some(404));
+        let (mut one, mut two) = (
+            Runner::connect(address, "box", &key).await.unwrap(),
+            Runner::connect(address, "box", &key).await.unwrap(),
+        );
+        let first = ask(&server, &ada, json!({})).await;
+        let second = ask(&server, &ada, json!({})).await;
+        assert_eq!(one.begin().await, first);
+        assert_eq!(two.say(json!({ "event": "ready", "poll_timeout": 1 })).await["event"], "no_job");
+        let foreign = one.say(completed(&second, json!([]))).await;
+        assert_eq!(foreign["refused"], "this runner does not have such a job");
+        one.say(completed(&first, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        assert_eq!(two.begin().await, second);
+        // Another key ends the connections of the first.
+        server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
+        assert_eq!(one.hear().await, json!({ "close": 1008 }));
+        assert_eq!(two.hear().await, json!({ "close": 1008 }));
+        assert_eq!(Runner::connect(address, "box", &key).await.err(), Some(401));
+    }
+
+    async fn a_runner_pulls_the_image_of_its_job_and_nothing_else(server: TestServer) {
+        let ada = set_up(&server).await;
+        let client = Client::user(&server, &ada).await;
+        client.push_image("lab/app", "v1", b"layer").await;
+        client.push_image("lab/other", "v1", b"other").await;
+        server.patch("/v0/projects/lab", &ada.token, json!({ "visibility": "private" })).await.expect(200);
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({ "image": "lab/app:v1" })).await;
+        let order = runner.say(json!({ "event": "ready" })).await;
+        let (token, config) = (order["oci_token"].as_str().unwrap(), &order["config"]);
+        let (repository, digest) = (config["repository"].as_str().unwrap(), config["digest"].as_str().unwrap());
+        let pull = async |name: &str, reference: &str| {
+            let line = format!("GET /v2/{name}/manifests/{reference}");
+            Client::anonymous(&server).call_with(token, &line, &[], b"").await
+        };
+        let manifest = pull(repository, digest).await.expect(200);
+        let manifest: Value = serde_json::from_str(manifest.body.as_str().unwrap()).unwrap();
+        let layer = manifest["layers"][0]["digest"].as_str().unwrap();
+        let layer = format!("GET /v2/{repository}/blobs/{layer}");
+        assert_eq!(Client::anonymous(&server).call_with(token, &layer, &[], b"").await.expect(200).body, "layer");
+        pull("lab/other", "v1").await.expect(401);
+        pull(&repository.replace("/app", "/other"), "v1").await.expect(401);
+        let push = format!("PUT /v2/{repository}/manifests/v2");
+        Client::anonymous(&server).call_with(token, &push, &[], b"{}").await.expect(401);
+        // When the job has ended, so has the token.
+        runner.say(json!({ "event": "failed", "job": uuid, "error": "It exploded." })).await;
+        pull(repository, digest).await.expect(401);
+    }
+
+    async fn servers_tell_each_other_at_once(server: TestServer) {
+        let Some(second) = server.second().await else { return };
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&second).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        // Until both servers hear each other.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        runner.send(&json!({ "event": "ready", "poll_timeout": 60 })).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let asked = Instant::now();
+        let uuid = ask(&server, &ada, json!({})).await;
+        let order = runner.hear().await;
+        assert_eq!(order["uuid"], json!(uuid));
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
+        let canceled = Instant::now();
+        server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
+        assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": uuid }));
+        assert!(canceled.elapsed() < Duration::from_secs(5), "{:?}", canceled.elapsed());
+        server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
+        assert_eq!(runner.hear().await, json!({ "close": 1008 }));
+        second.close().await;
+    }
+
+    async fn the_queue_is_fair(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (one, two) = (enlist(&server, &ada, "one").await, enlist(&server, &ada, "two").await);
+        let context = json!({ "tidemark.dev/v0/repo/name": "Free" });
+        let body = report_body(json!([]), json!({ "project": "free", "context": context }));
+        server.post("/v0/run", "", body).await.expect(201);
+        image(&server, "free", "").await;
+        let free = run_body(json!({ "image": "free:v1", "timeout": 600 }), json!({ "project": "free" }));
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            asked.push(server.post("/v0/run", "", free.clone()).await.expect(201).text("/job"));
+            server.pass(1);
+        }
+        let owned = ask(&server, &ada, json!({})).await;
+        let address = listen(&server.app).await;
+        let mut one = Runner::connect(address, "one", &one).await.unwrap();
+        let mut two = Runner::connect(address, "two", &two).await.unwrap();
+        assert_eq!(one.begin().await, owned, "what belongs to somebody comes first");
+        let order = two.say(json!({ "event": "ready" })).await;
+        assert_eq!((order["uuid"].as_str(), &order["timeout"]), (Some(asked[0].as_str()), &json!(60)));
+        one.say(completed(&owned, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let wait = json!({ "event": "ready", "poll_timeout": 1 });
+        assert_eq!(one.say(wait.clone()).await["event"], "no_job", "one at a time from each address");
+        let windows = json!({ "os": "windows", "arch": "x86_64", "version": "1" });
+        two.say(completed(&asked[0], json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let other = json!({ "event": "ready", "poll_timeout": 1, "runner": windows });
+        assert_eq!(two.say(other).await["event"], "no_job", "another system");
+        assert_eq!(one.begin().await, asked[1]);
+    }
+}

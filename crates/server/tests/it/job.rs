@@ -1,0 +1,123 @@
+//! Jobs as those see them who ask for them. What runners make of them is in `channel.rs`.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tidemark_api::ResourceId;
+use tidemark_store::{manifest, project, repository, tag};
+
+use crate::{
+    Person, TestServer, both,
+    report::{report_body, with},
+    spec::spec,
+};
+
+/// Puts an image into the registry, as `PROJECT[/PATH]:v1`, and answers its digest.
+pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String {
+    let digest = format!("sha256:{}", "a".repeat(64));
+    let (now, wanted, path) =
+        (server.app.clock.now(), ResourceId::Slug(slug.parse().unwrap()), path.to_owned());
+    let new = manifest::New {
+        digest: digest.clone(),
+        media_type: "application/vnd.oci.image.manifest.v1+json".into(),
+        artifact_type: None,
+        subject: None,
+        annotations: None,
+        body: b"{}".to_vec(),
+    };
+    let write = move |tx: &mut tidemark_store::Tx<'_>| {
+        let (found, _) = project::find(tx, &wanted, None)?;
+        let repository = repository::ensure(tx, found.id, &path, now)?;
+        let manifest = manifest::store(tx, repository, &new, &[], now)?;
+        tag::put(tx, repository, "v1", manifest, now)
+    };
+    server.app.db.write(write).await.unwrap();
+    digest
+}
+
+/// The body of a run with a job.
+pub(crate) fn run_body(job: Value, more: Value) -> Value {
+    let job = with(json!({ "image": "lab:v1" }), job);
+    let base = json!({ "project": "lab", "testbed": null, "job": job, "settings": { "adapter": "json" } });
+    with(report_body(json!([]), base), more)
+}
+
+/// A project with an image, and a spec for its jobs.
+pub(crate) async fn set_up(server: &TestServer) -> Person {
+    let ada = server.person("Ada").await;
+    server.project(&ada, json!({ "name": "Lab" })).await;
+    image(server, "lab", "").await;
+    spec(server, &ada, "Metal", json!({ "fallback": true })).await;
+    ada
+}
+
+/// Asks for a job and answers its UUID.
+pub(crate) async fn ask(server: &TestServer, person: &Person, job: Value) -> String {
+    server.post("/v0/run", &person.token, run_body(job, json!({}))).await.expect(201).text("/job")
+}
+
+both! {
+    async fn a_job_waits_and_is_canceled(server: TestServer) {
+        let ada = set_up(&server).await;
+        let key = "0190a000-0000-7000-8000-00000000000f";
+        let body = run_body(json!({ "env": { "TOKEN": "s3cret" } }), json!({ "idempotency_key": key }));
+        let sent = server.post("/v0/run", &ada.token, body.clone()).await;
+        assert_snapshot!("job_report", server.show(&sent));
+        let again = server.post("/v0/run", &ada.token, body).await.expect(201);
+        assert_eq!(again.text("/job"), sent.text("/job"));
+        let path = format!("/v0/projects/lab/jobs/{}", sent.text("/job"));
+        assert_snapshot!("job_pending", server.show(&server.get(&path, &ada.token).await));
+        server.pass(1);
+        let second = ask(&server, &ada, json!({})).await;
+        let view = server.get(&format!("/v0/projects/lab/jobs/{second}"), &ada.token).await.expect(200);
+        assert_eq!(view.body["position"], json!(2));
+        let list = async |query: &str| server.get(&format!("/v0/projects/lab/jobs?{query}"), "").await.expect(200);
+        assert_eq!(list("").await.each("uuid"), [second.clone(), sent.text("/job")]);
+        assert_eq!(list("direction=asc&per_page=1").await.each("uuid"), [sent.text("/job")]);
+        assert_eq!(list("status=running").await.total(), 0);
+        server.delete(&path, "").await.expect(401);
+        server.delete(&path, &ada.token).await.expect(204);
+        assert_snapshot!("job_canceled_twice", server.show(&server.delete(&path, &ada.token).await));
+        assert_snapshot!("job_canceled", server.show(&server.get(&path, &ada.token).await));
+        let seen = server.get(&path, "").await.expect(200);
+        assert_eq!((seen.body.get("output"), seen.body.get("error")), (None, None));
+        let stranger = server.person("Stranger").await;
+        assert_eq!(server.get(&path, &stranger.token).await.expect(200).body.get("output"), None);
+        assert_eq!(list("status=canceled").await.total(), 1);
+        server.get("/v0/projects/lab/jobs/0190a000-0000-7000-8000-000000000000", "").await.expect(404);
+    }
+
+    async fn a_job_that_nobody_takes_expires(server: TestServer = "[plus.runners]\nqueue_timeout = 60") {
+        let ada = set_up(&server).await;
+        let uuid = ask(&server, &ada, json!({})).await;
+        server.pass(61);
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        let job = server.until(&path, &ada.token, "canceled").await;
+        assert_eq!(job.text("/error"), "No runner has taken it in time.");
+    }
+
+    async fn what_cannot_be_done_is_refused(server: TestServer) {
+        let ada = set_up(&server).await;
+        let before = server.get("/v0/projects/lab/branches", "").await.total();
+        let mut lines = Vec::new();
+        for job in [
+            json!({ "image": "" }),
+            json!({ "image": "other:v1" }),
+            json!({ "image": "lab:v2" }),
+            json!({ "image": "lab/sub:v1" }),
+            json!({ "image": "example.org/lab:v1" }),
+            json!({ "image": format!("lab@sha256:{}", "b".repeat(64)) }),
+            json!({ "iter": 0 }),
+            json!({ "iter": 1001 }),
+            json!({ "timeout": 0 }),
+            json!({ "cmd": vec!["x"; 65] }),
+            json!({ "spec": "missing" }),
+        ] {
+            let body = run_body(job, json!({ "branch": "fresh" }));
+            lines.push(server.post("/v0/run", &ada.token, body).await.line());
+        }
+        server.patch("/v0/specs/metal", &ada.token, json!({ "archived": true })).await.expect(200);
+        lines.push(server.post("/v0/run", &ada.token, run_body(json!({}), json!({}))).await.line());
+        assert_snapshot!("job_refused", lines.join("\n"));
+        assert_eq!(server.get("/v0/projects/lab/branches", "").await.total(), before, "nothing stays behind");
+    }
+}

@@ -1,0 +1,201 @@
+//! Runners: the machines that do jobs. Only the hashes of their keys are here.
+
+use std::collections::HashMap;
+
+use tidemark_api::{
+    id::{ResourceId, RunnerUuid, SpecUuid},
+    name::ResourceName,
+    page::{Direction, Page, RunnersSort},
+    runner::{Runner, RunnerFilter, RunnerPatch, RunnerState},
+    slug::Slug,
+    spec::Spec,
+    time::Timestamp,
+};
+
+use crate::{
+    Error, Fresh, List, Param, Result, Row, RunnerId, SpecId, Tx, spec,
+    sql::{contains, direction},
+};
+
+const COLUMNS: &str = "runner.id, runner.uuid, runner.name, runner.slug, runner.version, runner.last_heartbeat, \
+     runner.created, runner.modified, runner.archived, job.uuid";
+const TABLES: &str =
+    "runner left join job on job.runner_id = runner.id and job.status in ('claimed', 'running')";
+
+/// A runner to write down.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// Its name.
+    pub name: &'a ResourceName,
+    /// Its slug, if one was chosen.
+    pub slug: Option<&'a Slug>,
+    /// The hash of its key.
+    pub hash: &'a [u8],
+}
+
+/// A runner with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: RunnerId,
+    /// What the wire shows.
+    pub runner: Runner,
+}
+
+fn read(row: &Row<'_>, alive: Timestamp) -> Result<Found> {
+    let cells = &mut row.cells();
+    let id = cells.take()?;
+    let (uuid, name, slug, version) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let last_heartbeat: Option<Timestamp> = cells.take()?;
+    let (created, modified, archived, job) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let state = match (&job, last_heartbeat) {
+        (Some(_), _) => RunnerState::Busy,
+        (None, Some(last)) if last >= alive => RunnerState::Idle,
+        _ => RunnerState::Offline,
+    };
+    let specs = Vec::new();
+    let runner =
+        Runner { uuid, name, slug, specs, state, job, version, last_heartbeat, created, modified, archived };
+    Ok(Found { id, runner })
+}
+
+/// Adds a runner.
+pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<RunnerUuid> {
+    let uuid = RunnerUuid::from(fresh.uuid());
+    let slug = new.slug.cloned().or_else(|| Slug::derive(new.name.as_str()));
+    let slug = slug.unwrap_or_else(|| Slug::from_uuid(uuid.uuid()));
+    tx.execute(
+        "insert into runner (uuid, name, slug, hash, created, modified) values ($1, $2, $3, $4, $5, $5)",
+        &[&uuid, new.name, &slug, &new.hash, &fresh.now],
+    )?;
+    Ok(uuid)
+}
+
+/// The runner with this slug or UUID. One that was heard of since `alive` is not offline.
+pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<Found> {
+    let (column, value): (_, &dyn Param) = match runner {
+        ResourceId::Uuid(uuid) => ("uuid", uuid),
+        ResourceId::Slug(slug) => ("slug", slug),
+    };
+    let sql = format!("select {COLUMNS} from {TABLES} where runner.{column} = $1");
+    let mut found = [tx.one("runner", &sql, &[value], |row| read(row, alive))?];
+    add_specs(tx, &mut found)?;
+    let [found] = found;
+    Ok(found)
+}
+
+/// All runners of this server. One that was heard of since `alive` is not offline.
+pub fn list(
+    tx: &mut Tx<'_>,
+    filter: &RunnerFilter,
+    page: &Page,
+    alive: Timestamp,
+) -> Result<(Vec<Runner>, i64)> {
+    let order = match filter.sort.unwrap_or_default() {
+        RunnersSort::Name => {
+            let direction = direction(page.direction.unwrap_or(Direction::Asc));
+            format!("lower(runner.name) {direction}, runner.id {direction}")
+        }
+        RunnersSort::Created => {
+            let direction = direction(page.direction.unwrap_or(Direction::Desc));
+            format!("runner.created {direction}, runner.id {direction}")
+        }
+    };
+    let from = format!(
+        "{TABLES} where (cast($1 as text) is null or runner.name = $1)
+         and (cast($2 as text) is null or lower(runner.name) like $2 escape '\\'
+              or runner.slug like $2 escape '\\' or cast(runner.uuid as text) like $2 escape '\\')
+         and (runner.archived is not null) = $3"
+    );
+    let search = filter.search.as_ref().map(|search| contains(search.as_ref()));
+    let (mut found, total) = tx.page(
+        &List { columns: COLUMNS, from: &from, order: &order },
+        &[&filter.name, &search, &filter.archived.unwrap_or(false)],
+        page,
+        |row| read(row, alive),
+    )?;
+    add_specs(tx, &mut found)?;
+    Ok((found.into_iter().map(|found| found.runner).collect(), total))
+}
+
+/// Tells which specs runners do jobs for.
+fn add_specs(tx: &mut Tx<'_>, runners: &mut [Found]) -> Result<()> {
+    let ids: Vec<i64> = runners.iter().map(|found| found.id.get()).collect();
+    let mut specs: HashMap<RunnerId, Vec<SpecUuid>> = HashMap::new();
+    tx.each(
+        "select runner_spec.runner_id, spec.uuid from runner_spec join spec on spec.id = runner_spec.spec_id
+         where runner_spec.runner_id in {ints $1} order by lower(spec.name), spec.id",
+        &[&ids],
+        |row| {
+            specs.entry(row.get(0)?).or_default().push(row.get(1)?);
+            Ok(())
+        },
+    )?;
+    for found in runners {
+        found.runner.specs = specs.remove(&found.id).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Changes a runner.
+pub fn update(tx: &mut Tx<'_>, runner: RunnerId, patch: &RunnerPatch, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update runner set name = coalesce($2, name), slug = coalesce($3, slug), modified = $4 where id = $1",
+        &[&runner, &patch.name, &patch.slug, &now],
+    )?;
+    let sql = match patch.archived {
+        Some(true) => "update runner set archived = coalesce(archived, $2) where id = $1",
+        Some(false) => "update runner set archived = null where id = $1 and archived <= $2",
+        None => return Ok(()),
+    };
+    tx.execute(sql, &[&runner, &now])?;
+    Ok(())
+}
+
+/// Gives a runner another key.
+pub fn set_key(tx: &mut Tx<'_>, runner: RunnerId, hash: &[u8], now: Timestamp) -> Result<()> {
+    tx.execute("update runner set hash = $2, modified = $3 where id = $1", &[&runner, &hash, &now])?;
+    Ok(())
+}
+
+/// The runner with the key of this hash, if it is in use.
+pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(RunnerId, RunnerUuid, Slug)>> {
+    tx.optional("select id, uuid, slug from runner where hash = $1 and archived is null", &[&hash], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })
+}
+
+/// Remembers that a runner was heard of and, if it says that, which release it is.
+pub fn heard(tx: &mut Tx<'_>, runner: RunnerId, version: Option<&str>, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update runner set last_heartbeat = $2, version = coalesce($3, version) where id = $1",
+        &[&runner, &now, &version],
+    )?;
+    Ok(())
+}
+
+/// The specs that a runner does jobs for, by name.
+pub fn specs(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Vec<Spec>> {
+    let sql = format!(
+        "select {} from runner_spec join spec on spec.id = runner_spec.spec_id where runner_spec.runner_id = $1
+         order by lower(spec.name), spec.id",
+        spec::COLUMNS
+    );
+    Ok(tx.all(&sql, &[&runner], |row| spec::read(&mut row.cells()))?.into_iter().flatten().collect())
+}
+
+/// Lets a runner do jobs for a spec.
+pub fn add_spec(tx: &mut Tx<'_>, runner: RunnerId, spec: SpecId, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "insert into runner_spec (runner_id, spec_id, created) values ($1, $2, $3)",
+        &[&runner, &spec, &now],
+    )?;
+    Ok(())
+}
+
+/// Ends that a runner does jobs for a spec.
+pub fn remove_spec(tx: &mut Tx<'_>, runner: RunnerId, spec: SpecId) -> Result<()> {
+    let removed =
+        tx.execute("delete from runner_spec where runner_id = $1 and spec_id = $2", &[&runner, &spec])?;
+    if removed == 0 { Err(Error::NotFound("spec of this runner")) } else { Ok(()) }
+}

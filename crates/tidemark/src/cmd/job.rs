@@ -1,0 +1,121 @@
+//! `tidemark job`
+
+use std::{thread, time::Duration};
+
+use tidemark_api::{Job, JobFilter, JobStatus, JobUuid, ProjJobsSort};
+use tidemark_client::jobs;
+
+use crate::{
+    cmd::run::job::failure,
+    failure::{Result, print},
+    output,
+    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional, record, word},
+};
+
+/// How long lies between two looks at a job that is watched.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What can be done with jobs.
+#[derive(clap::Subcommand)]
+pub(crate) enum JobVerb {
+    /// List the jobs of a project, the newest first
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those that are this far
+        #[arg(long, value_parser = word::<JobStatus>())]
+        status: Option<JobStatus>,
+        #[command(flatten)]
+        order: Order<ProjJobsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a job and, once it has ended, what it printed
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Cancel a job
+    #[command(visible_aliases = ["rm", "delete"])]
+    Cancel(One),
+    /// Show each step of a job until it has ended; ends as the run would have that waits for it
+    Watch(One),
+}
+
+/// A job of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the job
+    job: JobUuid,
+}
+
+impl Verb for JobVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { project, status, order, paging } => {
+                let filter = JobFilter { status: *status, sort: order.sort };
+                session.list(jobs(project.id()?).list(&filter), paging)
+            }
+            Self::View(one) => session.show(&jobs(one.project.id()?).view(&one.job)),
+            Self::Cancel(one) => {
+                session.done(&jobs(one.project.id()?).delete(&one.job), "The job is canceled.")
+            }
+            Self::Watch(one) => watch(session, one),
+        }
+    }
+}
+
+/// Looks at a job again and again.
+fn watch(session: &Session, one: &One) -> Result {
+    let view = jobs(one.project.id()?).view(&one.job);
+    let mut known = None;
+    loop {
+        let job = session.client.send(&view)?;
+        let step = (job.status, job.position);
+        if known != Some(step) {
+            known = Some(step);
+            let place =
+                job.position.map_or_else(String::new, |place| format!(", number {place} in the queue"));
+            eprintln!("The job is {}{place}.", job.status);
+        }
+        match job.status {
+            JobStatus::Processed | JobStatus::Failed | JobStatus::Canceled | JobStatus::Unknown => {
+                if session.json {
+                    session.show(&view)?;
+                } else {
+                    print(&record(&job))?;
+                }
+                return if job.status == JobStatus::Processed { Ok(()) } else { Err(failure(&job)) };
+            }
+            JobStatus::Pending | JobStatus::Claimed | JobStatus::Running | JobStatus::Completed => {
+                thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+impl Shown for Job {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("UUID", self.uuid)
+            .column("Status", self.status)
+            .column("Spec", &self.spec.name)
+            .column("Image", optional(self.image.as_ref()))
+            .detail("Place in the queue", optional(self.position))
+            .detail("Runner", optional(self.runner))
+            .detail("Report", self.report)
+            .detail("Time limit", format!("{} s", self.timeout))
+            .column("Created", output::time(self.created))
+            .detail("Taken", optional(self.claimed.map(output::time)))
+            .detail("Begun", optional(self.started.map(output::time)))
+            .detail("Ended", optional(self.completed.map(output::time)))
+            .detail("Error", optional(self.error.as_ref()))
+    }
+
+    fn more(&self) -> String {
+        let Some(printed) = &self.output else { return String::new() };
+        let texts = printed.results.iter().flat_map(|one| [&one.stdout, &one.stderr]).flatten();
+        texts.flat_map(|text| text.lines()).map(|line| format!("{}\n", output::plain(line))).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! `tidemark spec`
+
+use tidemark_api::{
+    Architecture, Cpu, Disk, Memory, NewSpec, OperatingSystem, ResourceId, ResourceName, Sandbox, Slug, Spec,
+    SpecFilter, SpecPatch, SpecsSort,
+};
+use tidemark_client::specs;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Archiving, Fields, Find, Order, Paging, Session, Shown, Verb, flag, number, optional, word},
+};
+
+/// What can be done with specs.
+#[derive(clap::Subcommand)]
+pub(crate) enum SpecVerb {
+    /// List the specs of the server
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        find: Find<ResourceName>,
+        /// List the archived ones instead of the others
+        #[arg(long)]
+        archived: bool,
+        #[command(flatten)]
+        order: Order<SpecsSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Make a spec
+    #[command(visible_alias = "add")]
+    Create(New),
+    /// Show a spec
+    #[command(visible_alias = "get")]
+    View {
+        /// The spec, by UUID or slug
+        spec: ResourceId,
+    },
+    /// Change a spec
+    #[command(visible_alias = "edit")]
+    Update {
+        /// The spec, by UUID or slug
+        spec: ResourceId,
+        /// The new name
+        #[arg(long)]
+        name: Option<ResourceName>,
+        /// The new slug
+        #[arg(long)]
+        slug: Option<Slug>,
+        /// Whether it serves the jobs that name no spec
+        #[arg(long, value_name = "BOOL")]
+        fallback: Option<bool>,
+        #[command(flatten)]
+        archiving: Archiving,
+    },
+    /// Delete a spec that no runner and no job has
+    #[command(visible_alias = "rm")]
+    Delete {
+        /// The spec, by UUID or slug
+        spec: ResourceId,
+    },
+}
+
+/// A new spec.
+#[derive(clap::Args)]
+pub(crate) struct New {
+    /// Its name
+    #[arg(long)]
+    name: ResourceName,
+    /// Its slug; made from the name when not given
+    #[arg(long)]
+    slug: Option<Slug>,
+    /// The operating system
+    #[arg(long, value_parser = word::<OperatingSystem>())]
+    os: OperatingSystem,
+    /// The instruction set
+    #[arg(long, value_parser = word::<Architecture>())]
+    architecture: Architecture,
+    /// What separates a job from its host; without it, it runs on the host itself
+    #[arg(long, value_parser = word::<Sandbox>())]
+    sandbox: Option<Sandbox>,
+    /// How many processors a job has
+    #[arg(long, value_parser = number::<u32, Cpu>)]
+    cpu: Cpu,
+    /// How much memory a job has, in bytes
+    #[arg(long, value_name = "BYTES", value_parser = number::<u64, Memory>)]
+    memory: Memory,
+    /// How much disk space a job has, in bytes
+    #[arg(long, value_name = "BYTES", value_parser = number::<u64, Disk>)]
+    disk: Disk,
+    /// Let jobs reach the network
+    #[arg(long)]
+    network: bool,
+    /// Let it serve the jobs that name no spec, instead of the one that did so far
+    #[arg(long)]
+    fallback: bool,
+}
+
+impl Verb for SpecVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { find, archived, order, paging } => {
+                let filter = SpecFilter {
+                    name: find.name.clone(),
+                    search: find.search.clone(),
+                    archived: archived.then_some(true),
+                    sort: order.sort,
+                };
+                session.list(specs().list(&filter), paging)
+            }
+            Self::Create(new) => session.show(&specs().create(&NewSpec {
+                name: new.name.clone(),
+                slug: new.slug.clone(),
+                os: new.os,
+                architecture: new.architecture,
+                sandbox: new.sandbox,
+                cpu: new.cpu,
+                memory: new.memory,
+                disk: new.disk,
+                network: new.network,
+                fallback: new.fallback,
+            })),
+            Self::View { spec } => session.show(&specs().view(spec)),
+            Self::Update { spec, name, slug, fallback, archiving } => {
+                let patch = SpecPatch {
+                    name: name.clone(),
+                    slug: slug.clone(),
+                    fallback: *fallback,
+                    archived: archiving.wanted(),
+                };
+                session.update(&specs(), spec, &patch)
+            }
+            Self::Delete { spec } => session.done(&specs().delete(spec), "The spec is deleted."),
+        }
+    }
+}
+
+impl Shown for Spec {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Slug", &self.slug)
+            .column("System", format!("{} {}", self.os, self.architecture))
+            .number("Processors", self.cpu)
+            .number("Memory", self.memory)
+            .number("Disk", self.disk)
+            .detail("Sandbox", optional(self.sandbox))
+            .detail("Network", flag(self.network))
+            .column("Fallback", flag(self.fallback.is_some()))
+            .detail("UUID", self.uuid)
+            .detail("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+            .column("Archived", optional(self.archived.map(output::time)))
+    }
+}
