@@ -11,9 +11,9 @@ export default defineConfig({
   // One server for all: what a test changes, it has made itself.
   workers: 2,
   // Of a machine that has other things to do.
-  expect: { timeout: 15_000 },
+  expect: { timeout: 30_000 },
   forbidOnly: true,
-  timeout: 180_000,
+  timeout: 300_000,
   retries: 1,
   use: {
     baseURL: process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610",
@@ -28,7 +28,7 @@ export default defineConfig({
     { name: "first", testMatch: "first.spec.ts", use: desktop },
     { name: "desktop", testIgnore: "first.spec.ts", dependencies: ["first"], use: desktop },
     // Every page is walked on a phone, too; beyond that, what is drawn or laid out in another way there.
-    { name: "phone", testMatch: /(alert|branch|compare|home|palette|perf|report|threshold|walk)\.spec\.ts/, dependencies: ["first"], use: phone },
+    { name: "phone", testMatch: /(alert|branch|compare|home|job|palette|perf|report|threshold|walk)\.spec\.ts/, dependencies: ["first"], use: phone },
     // For the manual, on a server of its own.
     { name: "pictures", testMatch: "pictures.ts", use: desktop },
   ],

@@ -101,6 +101,8 @@ export function ServerFrame(props: RouteSectionProps): JSX.Element {
       sections: [
         { href: "/console/server", label: "Numbers", icon: "chart", end: true },
         { href: "/console/server/users", label: "Users", icon: "people", keys: "g u" },
+        { href: "/console/server/runners", label: "Runners", icon: "runner", keys: "g r" },
+        { href: "/console/server/specs", label: "Specs", icon: "testbed", keys: "g t" },
         { href: "/console/server/config", label: "Configuration", icon: "settings", keys: "g ," },
         { href: "/console/server/backup", label: "Backup", icon: "server" },
         { href: "/console/server/audit", label: "Audit", icon: "report", keys: "g a" },

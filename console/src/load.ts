@@ -1,7 +1,7 @@
 // What a page shows, fetched when what it depends on changes. The last answer stays while the next is on its way, so
 // that nothing jumps.
 
-import { createEffect, createSignal, on, onCleanup, type Accessor } from "solid-js";
+import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from "solid-js";
 
 /** Something fetched. Called, it is the newest answer, or undefined before the first. */
 export interface Loaded<T> {
@@ -67,7 +67,12 @@ export function load<S, T>(
   loaded.set = (next) => setAnswer(() => next);
   loaded.optimistic = async (change, request) => {
     const before = answer();
-    if (before !== undefined) setAnswer(() => change(before));
+    if (before !== undefined) {
+      // What is on its way knows nothing of the change, and would take it back.
+      abort?.abort();
+      setPending(false);
+      setAnswer(() => change(before));
+    }
     try {
       return await request();
     } catch (failure) {
@@ -76,4 +81,22 @@ export function load<S, T>(
     }
   };
   return loaded;
+}
+
+/** Fetches again and again as long as something changes by itself, each time so many milliseconds after the answer. A page
+ *  that nobody looks at waits. */
+export function refreshWhile(isChanging: Accessor<boolean>, refresh: () => Promise<void>, pause: number): void {
+  const wanted = createMemo(isChanging);
+  createEffect(() => {
+    if (!wanted()) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const next = () => {
+      timer = setTimeout(() => void (document.hidden ? Promise.resolve() : refresh()).then(() => timer !== undefined && next()), pause);
+    };
+    next();
+    onCleanup(() => {
+      clearTimeout(timer);
+      timer = undefined;
+    });
+  });
 }

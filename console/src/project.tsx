@@ -135,6 +135,7 @@ function sections(here: ProjectHere): SectionGroup[] {
         ...(group[0]?.sections ?? []),
         { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
         { href: here.path("reports"), label: "Reports", icon: "report", keys: "g r" },
+        { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
       ],
     },

@@ -30,6 +30,7 @@ const home = () => import("./pages/home");
 const perf = () => import("./pages/perf");
 const compare = () => import("./pages/compare");
 const report = () => import("./pages/report");
+const job = () => import("./pages/job");
 const alert = () => import("./pages/alert");
 const threshold = () => import("./pages/threshold");
 const branch = () => import("./pages/branch");
@@ -41,12 +42,15 @@ const projectKey = () => import("./pages/project_key");
 const projectMember = () => import("./pages/project_member");
 const account = () => import("./pages/account");
 const server = () => import("./pages/server");
+const runner = () => import("./pages/runner");
+const spec = () => import("./pages/spec");
 
 /** What everybody can see of a public project. */
 const READABLE: RouteDefinition[] = [
   { path: "/plots", component: page(home, "Home") },
   { path: "/plots/:plot", component: page(home, "View") },
   { path: "/reports/:report", component: page(report, "View") },
+  { path: "/jobs/:job", component: page(job, "View") },
   { path: "/branches/:branch", component: page(branch, "View") },
   { path: "/testbeds/:testbed", component: page(testbed, "View") },
   { path: "/benchmarks/:benchmark", component: page(benchmark, "View") },
@@ -106,6 +110,7 @@ export const routes: RouteDefinition[] = [
           { path: "/perf", component: page(perf, "Perf") },
           { path: "/compare", component: page(compare, "Compare") },
           { path: "/reports", component: page(report, "List") },
+          { path: "/jobs", component: page(job, "List") },
           { path: "/alerts", component: page(alert, "List") },
           { path: "/thresholds", component: page(threshold, "List") },
           { path: "/thresholds/add", component: page(threshold, "Add") },
@@ -147,6 +152,12 @@ export const routes: RouteDefinition[] = [
           { path: "/", component: page(server, "Stats") },
           { path: "/users", component: page(server, "Users") },
           { path: "/users/:user", component: page(server, "User") },
+          { path: "/runners", component: page(runner, "List") },
+          { path: "/runners/add", component: page(runner, "Add") },
+          { path: "/runners/:runner", component: page(runner, "View") },
+          { path: "/specs", component: page(spec, "List") },
+          { path: "/specs/add", component: page(spec, "Add") },
+          { path: "/specs/:spec", component: page(spec, "View") },
           { path: "/config", component: page(server, "Config") },
           { path: "/backup", component: page(server, "Backup") },
           { path: "/audit", component: page(server, "Audit") },

@@ -4,24 +4,30 @@ import { createSignal } from "solid-js";
 import { call, type JsonUser } from "./api";
 
 const [user, setUser] = createSignal<JsonUser | null>();
+/** How often somebody signed in or out on this page. */
+let changes = 0;
 
 export { user };
 
 /** Asks the server who is signed in; `user()` is undefined until then, and null for nobody. */
-export async function loadSession(): Promise<JsonUser | null> {
+export async function loadSession(): Promise<void> {
+  const before = changes;
   const session = await call("get", "/v0/auth/session");
-  return setUser(session.user ?? null);
+  // A mailed link may have signed somebody in while this answer was on its way.
+  if (changes === before) setUser(session.user ?? null);
 }
 
 /** Exchanges the token of a mailed link for a session. */
 export async function openSession(token: string): Promise<JsonUser | null> {
   const session = await call("post", "/v0/auth/session", { body: { token } });
+  changes += 1;
   return setUser(session.user ?? null);
 }
 
 /** Ends the session, on the server as well. */
 export async function endSession(): Promise<void> {
   await call("delete", "/v0/auth/session");
+  changes += 1;
   setUser(null);
 }
 

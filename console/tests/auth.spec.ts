@@ -25,6 +25,27 @@ test("whoever is not signed in is asked to, and then brought back", async ({ pag
   await expect(page).toHaveURL("/console/organizations?search=x");
 });
 
+test("a link signs in, even if the answer that nobody is there comes late", async ({ page }, { project }) => {
+  const email = `late-${project.name}@example.org`;
+  const spent = await signIn(page, "Late", email);
+  await page.context().clearCookies();
+  const { request } = page.context();
+  const nobody = (await (await request.get("/v0/auth/session")).json()) as object;
+  expect((await request.post("/v0/auth/login", { data: { email } })).status()).toBe(202);
+  const token = await mailedToken(email, spent);
+  const opened = page.waitForResponse((answer) => answer.request().method() === "POST" && answer.url().endsWith("/v0/auth/session"));
+  await page.route("**/v0/auth/session", async (route) => {
+    if (route.request().method() !== "GET") return route.continue();
+    await opened;
+    await route.fulfill({ json: nobody });
+  });
+  const late = page.waitForResponse((answer) => answer.request().method() === "GET" && answer.url().endsWith("/v0/auth/session"));
+  await page.goto(`/auth/confirm?token=${token}`);
+  await late;
+  await expect(page).toHaveURL(/^[^?]*\/console\//);
+  await expect(page.getByRole("button", { name: "Account of Late" })).toBeVisible();
+});
+
 test("signing out ends the session on the server", async ({ page }, { project }) => {
   await signIn(page, "Leaving", `leaving-${project.name}@example.org`);
   await page.goto("/console/onboard");

@@ -1,16 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
-import { accessible, expect, fits, make, signIn, test } from "./support";
+import { lab } from "./seed";
+import { accessible, expect, fits, make, test } from "./support";
 
 const DAY = 86_400_000;
 const NAMES = ["parser::json::large", "parser::json::small", "parser::toml", "codec/zstd"];
 
 /** A project of its own with as many reports on two branches; the newest of main are slower, which is an alert. */
-async function lab(page: Page, name: string, reports: number): Promise<string> {
-  await signIn(page, "Katherine Johnson", `${name}@example.org`);
+async function measured(page: Page, name: string, reports: number): Promise<string> {
+  const { project: slug } = await lab(page, name, { url: "https://example.org/lab" });
   const { request } = page.context();
-  const [organization] = (await (await request.get("/v0/organizations")).json()) as { slug: string }[];
-  const { slug } = await make<{ slug: string }>(request, `/v0/organizations/${organization?.slug}/projects`, { name, url: "https://example.org/lab" });
   for (let number = 0; number < reports; number++) {
     const time = Date.now() - (reports - number) * DAY;
     const isLate = number >= reports - 2;
@@ -50,7 +49,7 @@ async function hover(page: Page): Promise<void> {
 }
 
 test("a project without reports says how to get some", async ({ page }, { project }) => {
-  const slug = await lab(page, `Blank-${project.name}`, 0);
+  const slug = await measured(page, `Blank-${project.name}`, 0);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(page.getByRole("heading", { name: "Nothing has been measured yet" })).toBeVisible();
   await accessible(page);
@@ -58,7 +57,7 @@ test("a project without reports says how to get some", async ({ page }, { projec
 });
 
 test("the first visit shows the newest report, and the address says so", async ({ page }, { project }) => {
-  const slug = await lab(page, `Visit-${project.name}`, 8);
+  const slug = await measured(page, `Visit-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: NAMES[0], exact: true })).toBeVisible();
   await expect(page).toHaveURL(/branches=[\w-]{36}&.*testbeds=.*benchmarks=.*measures=.*start_time=\d+/);
@@ -71,7 +70,7 @@ test("the first visit shows the newest report, and the address says so", async (
 });
 
 test("points are walked along by the keyboard, and listed in tables", async ({ page }, { project }) => {
-  const slug = await lab(page, `Walk-${project.name}`, 8);
+  const slug = await measured(page, `Walk-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   await plot(page).focus();
@@ -92,7 +91,7 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
 });
 
 test("what is shown is chosen in groups, and hidden in the legend", async ({ page }, { project }) => {
-  const slug = await lab(page, `Choose-${project.name}`, 8);
+  const slug = await measured(page, `Choose-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   await page.getByRole("checkbox", { name: /^parser::/ }).uncheck();
@@ -128,7 +127,7 @@ test("what is shown is chosen in groups, and hidden in the legend", async ({ pag
 });
 
 test("the axes, the limits and the zoom are in the address", async ({ page }, { project }) => {
-  const slug = await lab(page, `Axes-${project.name}`, 8);
+  const slug = await measured(page, `Axes-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   await page.getByRole("button", { name: "Upper limits" }).click();
@@ -173,7 +172,7 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
 });
 
 test("an old link shows the same, down to its tabs", async ({ page }, { project }) => {
-  const slug = await lab(page, `Links-${project.name}`, 8);
+  const slug = await measured(page, `Links-${project.name}`, 8);
   const { request } = page.context();
   const reports = (await (await request.get(`/v0/projects/${slug}/reports?per_page=8`)).json()) as { uuid: string; branch: { uuid: string }; testbed: { uuid: string } }[];
   const [newest] = reports;
@@ -201,7 +200,7 @@ test("an old link shows the same, down to its tabs", async ({ page }, { project 
 });
 
 test("a plot is pinned, changed, shared and downloaded", async ({ page }, { project }) => {
-  const slug = await lab(page, `Pin-${project.name}`, 6);
+  const slug = await measured(page, `Pin-${project.name}`, 6);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
   await page.getByRole("button", { name: "Pin", exact: true }).click();
@@ -241,7 +240,7 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
 });
 
 test("everybody sees a public project, its index and its frames, without an account", async ({ page }, { project }) => {
-  const slug = await lab(page, `Open-${project.name}`, 5);
+  const slug = await measured(page, `Open-${project.name}`, 5);
   await page.context().clearCookies();
   await page.goto("/perf");
   await page.getByLabel("Search projects").fill(`Open-${project.name}`);

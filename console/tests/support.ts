@@ -83,7 +83,7 @@ export async function settled(page: Page): Promise<void> {
   await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   const waiting = () =>
     page.evaluate(() => [...document.querySelectorAll('.skeleton, [aria-busy="true"]')].filter((part) => part.getBoundingClientRect().top < innerHeight).length);
-  await expect.poll(waiting, { timeout: 20_000 }).toBe(0);
+  await expect.poll(waiting, { timeout: 90_000 }).toBe(0);
 }
 
 /** Holds the page against the rules of accessibility. On a phone, the walk through all pages does that once. */

@@ -31,7 +31,7 @@ enum Chore {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
-    /// Run every test on both database engines and against a live server.
+    /// Run every test on both database engines, against a live server and in a browser.
     Test {
         /// Run only the Rust tests whose name contains one of these words.
         filters: Vec<String>,

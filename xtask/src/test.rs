@@ -25,6 +25,7 @@ pub(crate) fn all(filters: &[String]) -> Result {
     rust(filters)?;
     if filters.is_empty() {
         conformance::check()?;
+        console::browse()?;
         say("Every test passed.");
     }
     Ok(())
@@ -44,6 +45,10 @@ fn rust(filters: &[String]) -> Result {
     // A client of the registry that people use.
     if tools::find("skopeo").is_none() {
         tools::install(&["skopeo"])?;
+    }
+    // What runs jobs, and what is in their images.
+    if tools::find("crun").is_none() || tools::find("busybox").is_none() {
+        tools::install(&["crun", "busybox-static"])?;
     }
     let mut tests = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
         tools::cargo(&["nextest", "run", "--workspace"])?

@@ -15,7 +15,7 @@ import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } fro
 import { Picker } from "../ui/Picker";
 import { Fact } from "../ui/Record";
 import { Table } from "../ui/Table";
-import { Thing, type ThingHere } from "../ui/Thing";
+import { inProject, Thing, type ThingHere } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import { Version } from "../ui/Version";
 import "./lists.css";
@@ -109,6 +109,7 @@ function StartFields(props: { from: Named | undefined; onFrom: (from: Named | un
 
 export function View(): JSX.Element {
   const project = useProject();
+  const place = inProject("branches", "Branches");
   const params = useParams<{ branch: string }>();
   const [query] = useSearchParams<{ head?: string }>();
   const [starting, setStarting] = createSignal(false);
@@ -116,8 +117,7 @@ export function View(): JSX.Element {
   return (
     <Thing<JsonBranch, JsonUpdateBranch>
       noun="branch"
-      segment="branches"
-      title="Branches"
+      place={place}
       id={params.branch}
       nameLength={256}
       load={(branch, signal) => call("get", "/v0/projects/{project}/branches/{branch}", { path: path(branch), signal })}

@@ -11,7 +11,7 @@ import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty, LinkButton, Time } from "../ui/parts";
 import { EditableFact, Fact } from "../ui/Record";
-import { Thing } from "../ui/Thing";
+import { inProject, Thing } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import "./lists.css";
 import { Thresholds } from "./related";
@@ -73,13 +73,13 @@ export function Add(): JSX.Element {
 
 export function View(): JSX.Element {
   const project = useProject();
+  const place = inProject("measures", "Measures");
   const params = useParams<{ measure: string }>();
   const path = (measure: string) => ({ project: project.slug(), measure });
   return (
     <Thing<JsonMeasure, JsonUpdateMeasure>
       noun="measure"
-      segment="measures"
-      title="Measures"
+      place={place}
       id={params.measure}
       nameLength={64}
       load={(measure, signal) => call("get", "/v0/projects/{project}/measures/{measure}", { path: path(measure), signal })}

@@ -2,11 +2,12 @@
 
 import { A, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonAlert, type JsonReport, type JsonReportMeasure, type JsonReportResult } from "../api";
+import { call, list, type JsonAlert, type JsonJob, type JsonReport, type JsonReportMeasure, type JsonReportResult } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
+import { hasEnded, Standing, Status } from "../job";
 import { perfPath } from "../links";
-import { load } from "../load";
+import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
@@ -97,6 +98,17 @@ export function View(): JSX.Element {
   const path = () => ({ project: project.slug(), report: params.report });
   const report = load(path, (path, signal) => call("get", "/v0/projects/{project}/reports/{report}", { path, signal }));
 
+  const job = load(
+    () => { const uuid = report()?.job; return uuid ? { project: project.slug(), job: uuid } : undefined; },
+    (path, signal) => call("get", "/v0/projects/{project}/jobs/{job}", { path, signal }),
+  );
+  const isUnderWay = () => { const known = job(); return known !== undefined && !hasEnded(known); };
+  const follow = async () => {
+    await job.refresh();
+    if (job()?.status === "processed") await report.refresh();
+  };
+  refreshWhile(isUnderWay, follow, 3_000);
+
   const active = () => report()?.alerts?.filter((alert) => alert.status === "active") ?? [];
   const settle = async (status: "active" | "dismissed", which: readonly JsonAlert[]): Promise<void> => {
     const uuids = new Set(which.map(({ uuid }) => uuid));
@@ -140,8 +152,11 @@ export function View(): JSX.Element {
             </>
           }
         >
-          <Summary report={shown()} />
-          <Results report={shown()} />
+          <Show when={job()}>
+            {(job) => <Standing of={job()}><p><A href={project.path("jobs", job().uuid)}>{hasEnded(job()) ? "See what the job printed" : "Watch the job"}</A></p></Standing>}
+          </Show>
+          <Summary report={shown()} job={job()} />
+          <Show when={!isUnderWay()}><Results report={shown()} /></Show>
           <Confirm open={deleting()} title="Delete the report?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
             <p>Its {plural(shown().counts.results.reduce((sum, iteration) => sum + iteration.benchmarks, 0), "result")} and {plural(shown().alerts?.length ?? 0, "alert")} will be gone for good.</p>
             <p class="muted">Limits that were computed with its values stay as they are.</p>
@@ -152,7 +167,7 @@ export function View(): JSX.Element {
   );
 }
 
-function Summary(props: { report: JsonReport }): JSX.Element {
+function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.Element {
   const project = useProject();
   const version = () => props.report.branch.head.version;
   const seconds = () => Math.round((new Date(props.report.end_time).getTime() - new Date(props.report.start_time).getTime()) / 1000);
@@ -165,6 +180,7 @@ function Summary(props: { report: JsonReport }): JSX.Element {
       <div><dt>Began</dt><dd><Time at={props.report.start_time} /></dd></div>
       <div><dt>Took</dt><dd>{elapsed(Math.max(seconds(), 0))}</dd></div>
       <div><dt>Read by</dt><dd><code>{props.report.adapter}</code></dd></div>
+      <Show when={props.job}>{(job) => <div><dt>Job</dt><dd><A class="plain" href={project.path("jobs", job().uuid)}><Status of={job().status} /></A></dd></div>}</Show>
       <Show when={props.report.user}>{(user) => <div><dt>Sent by</dt><dd>{user().name}</dd></div>}</Show>
       <div><dt>UUID</dt><dd><code class="muted">{props.report.uuid.slice(0, 8)}</code><Copy text={props.report.uuid} label="Copy the UUID" /></dd></div>
     </dl>

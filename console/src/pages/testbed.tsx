@@ -2,15 +2,15 @@
 
 import { useNavigate, useParams } from "@solidjs/router";
 import { Show, type JSX } from "solid-js";
-import { call, list, type JsonSpec, type JsonTestbed, type JsonUpdateTestbed } from "../api";
-import { value } from "../format";
+import { call, list, type JsonTestbed, type JsonUpdateTestbed } from "../api";
 import { useProject } from "../project";
+import { specText } from "../spec";
 import { Form, TextField } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
 import { Empty, LinkButton, Time } from "../ui/parts";
 import { Fact } from "../ui/Record";
-import { Thing } from "../ui/Thing";
+import { inProject, Thing } from "../ui/Thing";
 import { toast } from "../ui/Toast";
 import "./lists.css";
 import { Reports, Thresholds } from "./related";
@@ -66,13 +66,13 @@ export function Add(): JSX.Element {
 
 export function View(): JSX.Element {
   const project = useProject();
+  const place = inProject("testbeds", "Testbeds");
   const params = useParams<{ testbed: string }>();
   const path = (testbed: string) => ({ project: project.slug(), testbed });
   return (
     <Thing<JsonTestbed, JsonUpdateTestbed>
       noun="testbed"
-      segment="testbeds"
-      title="Testbeds"
+      place={place}
       id={params.testbed}
       nameLength={64}
       load={(testbed, signal) => call("get", "/v0/projects/{project}/testbeds/{testbed}", { path: path(testbed), signal })}
@@ -85,10 +85,4 @@ export function View(): JSX.Element {
       {(shown) => <><Thresholds testbed={shown().slug} /><Reports testbed={shown().slug} /></>}
     </Thing>
   );
-}
-
-/** `bare-metal: linux on x86_64, 8 CPUs, 16 GB of memory, 100 GB of disk, no network`. */
-function specText({ name, os, architecture, cpu, memory, disk, network, sandbox }: JsonSpec): string {
-  const parts = [`${os} on ${architecture}`, `${cpu} CPU${cpu === 1 ? "" : "s"}`, `${value(memory, "bytes")} of memory`, `${value(disk, "bytes")} of disk`, network ? "with network" : "no network", sandbox && `in ${sandbox}`];
-  return `${name}: ${parts.filter(Boolean).join(", ")}`;
 }

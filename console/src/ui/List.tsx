@@ -6,7 +6,7 @@ import { createEffect, createSignal, For, on, onCleanup, Show, type JSX } from "
 import type { Page as Rows } from "../api";
 import { count, plural } from "../format";
 import { bindKeys } from "../keys";
-import { load, type Loaded } from "../load";
+import { load, refreshWhile, type Loaded } from "../load";
 import { Icon } from "./Icon";
 import { Empty, Failure, IconButton, Skeleton } from "./parts";
 
@@ -42,6 +42,9 @@ export interface Filter {
 
 const PER_PAGE = 25;
 
+/** How long rows that change by themselves are shown before they are fetched again, in milliseconds. */
+const CHANGING = 3_000;
+
 /** The list and its controls. The first column holds the link to a row. */
 export function List<Row extends object>(props: {
   /** What one row is: `benchmark`. */
@@ -62,6 +65,8 @@ export function List<Row extends object>(props: {
   rowActions?: (row: Row, list: Loaded<Rows<Row>>) => JSX.Element;
   /** The rows are fetched again when it changes. */
   again?: unknown;
+  /** Whether these rows change by themselves, so that they are fetched again and again. */
+  changing?: (rows: readonly Row[]) => boolean;
   /** Above the rows, beside the search. */
   tools?: (list: Loaded<Rows<Row>>) => JSX.Element;
 }): JSX.Element {
@@ -85,7 +90,15 @@ export function List<Row extends object>(props: {
     for (const name of filterNames()) if (text(name)) wanted[name] = text(name);
     return wanted;
   };
-  const rows = load(query, (wanted, signal) => props.load(wanted, signal));
+  // A row that did not change stays the same one, and keeps the focus.
+  let known = new Map<string, Row>();
+  const rows = load(query, async (wanted, signal) => {
+    const got = await props.load(wanted, signal);
+    const same = got.rows.map((row) => known.get(JSON.stringify(row)) ?? row);
+    known = new Map(same.map((row) => [JSON.stringify(row), row]));
+    return { ...got, rows: same };
+  });
+  refreshWhile(() => props.changing?.(rows()?.rows ?? []) ?? false, rows.refresh, CHANGING);
   createEffect(on(() => props.again, () => void rows.refresh(), { defer: true }));
   const change = (next: Record<string, string | undefined>) => setParams({ page: undefined, ...next }, { replace: true, scroll: false });
 

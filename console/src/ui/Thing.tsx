@@ -1,5 +1,5 @@
-// The page of something that has a name and can be archived: a branch, a testbed, a measure. It is renamed in place,
-// archived with an undo, and deleted after a question.
+// The page of something that has a name and can be archived: a branch, a testbed, a measure, or a runner of the server. It
+// is renamed in place, archived with an undo, and deleted after a question.
 
 import { useNavigate } from "@solidjs/router";
 import { createSignal, Show, type JSX } from "solid-js";
@@ -28,6 +28,23 @@ interface Change {
   archived?: boolean | null;
 }
 
+/** What it belongs to: where its list and its pages are, and what one may do there. */
+export interface Place {
+  path: (...segments: string[]) => string;
+  crumbs: () => readonly Crumb[];
+  may: (permission: "edit" | "delete") => boolean;
+}
+
+/** The project that the page is about, with the list below it. */
+export function inProject(segment: string, title: string): Place {
+  const project = useProject();
+  const crumbs = () => {
+    const own = { href: project.path(), label: project().name };
+    return project.isPublic ? [own] : [own, { href: project.path(segment), label: title }];
+  };
+  return { path: (...segments) => project.path(segment, ...segments), crumbs, may: project.may };
+}
+
 export interface ThingHere<T, C> {
   /** Shows a change at once and sends it. */
   change: (body: C) => Promise<void>;
@@ -37,38 +54,28 @@ export interface ThingHere<T, C> {
 
 export function Thing<T extends Named, C extends Change>(props: {
   noun: string;
-  /** Where its list is, below the project, and what it is called. */
-  segment: string;
-  title: string;
+  place: Place;
   /** What the address says. */
   id: string;
   nameLength: number;
   load: (id: string, signal: AbortSignal) => Promise<T>;
   patch: (id: string, body: C) => Promise<T>;
-  remove: (id: string) => Promise<unknown>;
+  /** Deletes it, if that can be done at all. */
+  remove?: (id: string) => Promise<unknown>;
   /** Why it may not be possible to delete it. */
-  deletion: string;
+  deletion?: string;
   /** What else there is to know, among its facts and below them. */
   facts?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
   actions?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
-  children?: (shown: () => T) => JSX.Element;
+  children?: (shown: () => T, here: ThingHere<T, C>) => JSX.Element;
 }): JSX.Element {
-  const project = useProject();
   const navigate = useNavigate();
   const [deleting, setDeleting] = createSignal(false);
-  const thing = load(() => ({ project: project.slug(), id: props.id }), ({ id }, signal) => props.load(id, signal));
-  const crumbs = (): Crumb[] => {
-    const own = { href: project.path(), label: project().name };
-    return project.isPublic ? [own] : [own, { href: project.path(props.segment), label: props.title }];
-  };
+  const thing = load(() => ({ list: props.place.path(), id: props.id }), ({ id }, signal) => props.load(id, signal));
   const change = async (body: C) => {
-    const { archived, ...others } = body;
-    const changed = await thing.optimistic(
-      (old) => ({ ...old, ...others, archived: typeof archived !== "boolean" ? old.archived : archived ? new Date().toISOString() : null }),
-      () => props.patch(props.id, body),
-    );
+    const changed = await thing.optimistic((old) => ({ ...old, ...flagged(body) }), () => props.patch(props.id, body));
     thing.set(changed);
-    if (changed.slug !== props.id) navigate(project.path(props.segment, changed.slug), { replace: true, scroll: false });
+    if (changed.slug !== props.id) navigate(props.place.path(changed.slug), { replace: true, scroll: false });
   };
   const archive = (archived: boolean): Promise<void> =>
     change({ archived } as C).then(
@@ -76,16 +83,16 @@ export function Thing<T extends Named, C extends Change>(props: {
       toastFailure,
     );
   const remove = async () => {
-    await props.remove(props.id);
+    await props.remove?.(props.id);
     toast(`The ${props.noun} was deleted.`);
-    navigate(project.path(props.segment));
+    navigate(props.place.path());
   };
   const here: ThingHere<T, C> = { change, refresh: thing.refresh, set: thing.set };
   return (
     <Show
       when={thing()}
       fallback={
-        <Page title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)} crumbs={crumbs()}>
+        <Page title={props.noun.charAt(0).toUpperCase() + props.noun.slice(1)} crumbs={props.place.crumbs()}>
           <Show when={thing.error()} fallback={<Skeleton lines={8} />}>{(error) => <Failure error={error()} retry={thing.refresh} />}</Show>
         </Page>
       }
@@ -94,29 +101,29 @@ export function Thing<T extends Named, C extends Change>(props: {
         <Page
           title={shown().name}
           aside={<Show when={shown().archived}><Badge tone="warn">archived</Badge></Show>}
-          crumbs={crumbs()}
+          crumbs={props.place.crumbs()}
           actions={
             <>
               {props.actions?.(shown, here)}
               <Raw value={shown()} />
-              <Show when={project.may("edit")}>
+              <Show when={props.place.may("edit")}>
                 <Button onClick={() => archive(!shown().archived)}>{shown().archived ? "Use again" : "Archive"}</Button>
               </Show>
-              <Show when={project.may("delete")}>
+              <Show when={props.remove && props.place.may("delete")}>
                 <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
               </Show>
             </>
           }
         >
           <Facts>
-            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={project.may("edit")} save={(name) => change({ name } as C)} />
+            <EditableFact label="Name" value={shown().name} maxLength={props.nameLength} editable={props.place.may("edit")} save={(name) => change({ name } as C)} />
             {props.facts?.(shown, here)}
-            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug } as C)} />
+            <EditableFact label="Slug" value={shown().slug} maxLength={64} editable={props.place.may("edit")} save={(slug) => change({ slug } as C)} />
             <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
             <Fact label="Created"><Time at={shown().created} /></Fact>
             <Show when={shown().archived}>{(archived) => <Fact label="Archived"><Time at={archived()} /></Fact>}</Show>
           </Facts>
-          {props.children?.(shown)}
+          {props.children?.(shown, here)}
           <Confirm open={deleting()} title={`Delete the ${props.noun}?`} action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
             <p><strong class="break">{shown().name}</strong> will be gone for good.</p>
             <p class="muted">{props.deletion}</p>
@@ -125,4 +132,10 @@ export function Thing<T extends Named, C extends Change>(props: {
       )}
     </Show>
   );
+}
+
+/** A change as it will be shown: a flag is known by when it was set. */
+function flagged(body: object): object {
+  const shown = (value: unknown) => (typeof value === "boolean" ? (value ? new Date().toISOString() : null) : value);
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, shown(value)]));
 }

@@ -44,7 +44,7 @@ pub struct Report {
     pub counts: ReportCounts,
     /// The job that brings the results, if it was not the sender who ran the benchmarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(ignore)]
+    #[schema(nullable = false)]
     pub job: Option<JobUuid>,
     /// When it was received.
     pub created: Timestamp,

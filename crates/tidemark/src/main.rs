@@ -134,7 +134,7 @@ enum Cmd {
     Alert(Later<Noun<AlertVerb>>),
     /// Jobs: runs that a runner makes
     Job(Later<Noun<JobVerb>>),
-    /// Runners: machines that do jobs, for administrators
+    /// Runners: machines that do jobs, for administrators; and this machine as one
     Runner(Later<Noun<RunnerVerb>>),
     /// Specs: the kinds of machines that jobs run on, for administrators
     Spec(Later<Noun<SpecVerb>>),
@@ -266,7 +266,11 @@ mod tests {
     /// Every command and variable that somebody sees is in the manual, and so is every verb of a noun.
     #[test]
     fn the_manual_is_complete() {
-        let manual = concat!(include_str!("../../../docs/cli.md"), include_str!("../../../docs/ci.md"));
+        let manual = concat!(
+            include_str!("../../../docs/cli.md"),
+            include_str!("../../../docs/ci.md"),
+            include_str!("../../../docs/runner.md"),
+        );
         let mut table = super::Arguments::command();
         table.build();
         let mut missing = Vec::new();

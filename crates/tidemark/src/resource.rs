@@ -72,10 +72,18 @@ pub(crate) struct Noun<V: Subcommand> {
 /// What can be done with a noun.
 pub(crate) trait Verb: Subcommand {
     fn run(&self, session: &Session) -> Result;
+
+    /// Does what is not asked of a server by requests, and answers nothing for all else.
+    fn run_here(&self, _: &Connection, _: &Format) -> Option<Result> {
+        None
+    }
 }
 
 impl<V: Verb> Noun<V> {
     pub(crate) fn run(&self) -> Result {
+        if let Some(done) = self.verb.run_here(&self.connection, &self.format) {
+            return done;
+        }
         let session = Session { client: self.connection.client()?, json: self.format.json };
         self.verb.run(&session).map_err(|failure| self.connection.explain(failure))
     }

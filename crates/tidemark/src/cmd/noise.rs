@@ -1,5 +1,5 @@
 //! `tidemark noise`: how much this machine varies while it does the same thing again and again, and what to do about it.
-//! What the system says of itself is in `platform`.
+//! What the system says of itself is in `platform`; how one thing is timed, in the runner, which asks the same.
 
 mod platform;
 
@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use tidemark_runner::noise::{compute, jitter, sample};
 
 use self::platform::Platform;
 use crate::{
@@ -24,10 +25,6 @@ const CACHE: Part = Part { name: "cache", share: 0.3, weight: 0.40 };
 const DISK: Part = Part { name: "I/O", share: 0.2, weight: 0.15 };
 /// The share of stolen time in the score.
 const STEAL_WEIGHT: f64 = 0.15;
-/// The share of samples at the beginning that are left out, as caches and clocks settle.
-const WARM_UP: f64 = 0.1;
-/// How many steps of arithmetic are timed at once: some tens of microseconds.
-const STEPS: u32 = 10_000;
 /// The cache to walk through if the system does not say.
 const DEFAULT_CACHE: usize = 8 << 20;
 /// The most memory to walk through.
@@ -179,27 +176,6 @@ fn word(percent: f64) -> &'static str {
     }
 }
 
-/// How long each of many runs of the same work takes, in seconds.
-fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
-    let started = Instant::now();
-    let mut samples = Vec::new();
-    while started.elapsed() < time || samples.len() < 20 {
-        let begin = Instant::now();
-        work();
-        samples.push(begin.elapsed().as_secs_f64());
-    }
-    samples
-}
-
-/// Arithmetic that needs no memory.
-fn compute() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for step in 0..STEPS {
-        state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(u64::from(step));
-    }
-    black_box(state);
-}
-
 /// Reads and writes a word in each line of a stretch of memory.
 fn walk(memory: &mut [u64]) {
     for word in memory.iter_mut().step_by(LINE) {
@@ -226,25 +202,9 @@ fn write_samples(time: Duration) -> io::Result<Vec<f64>> {
     Ok(samples)
 }
 
-/// The coefficient of variation in percent, without the first samples.
-fn jitter(samples: &[f64]) -> f64 {
-    let samples = &samples[(samples.len() as f64 * WARM_UP) as usize..];
-    let count = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / count;
-    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    variance.sqrt() / mean * 100.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn jitter_is_the_deviation_in_percent_of_the_mean() {
-        // The first of ten is left out.
-        let samples = [1000.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 10.0];
-        assert!((jitter(&samples) - 10.0).abs() < 1e-12, "{}", jitter(&samples));
-    }
 
     #[test]
     fn the_score_knows_what_it_does_not_know() {

@@ -1,10 +1,17 @@
-//! `tidemark runner`
+//! `tidemark runner`: the runners of a server and, on Linux, the runner itself.
+
+#[cfg(target_os = "linux")]
+mod here;
+#[cfg(target_os = "linux")]
+mod up;
 
 use tidemark_api::{
     NewRunner, ResourceId, ResourceName, Runner, RunnerFilter, RunnerKey, RunnerPatch, RunnersSort, Slug,
 };
 use tidemark_client::{add_runner_spec, remove_runner_spec, renew_runner_key, runner_specs, runners};
 
+#[cfg(target_os = "linux")]
+use crate::{connection::Connection, resource::Format};
 use crate::{
     failure::Result,
     output,
@@ -75,9 +82,28 @@ pub(crate) enum RunnerVerb {
         #[command(flatten)]
         paging: Paging,
     },
+    /// Be a runner: take jobs from the server, and run them here
+    #[cfg(target_os = "linux")]
+    Up(Box<up::Up>),
+    /// Run an image on this machine as a runner does, without a server
+    #[cfg(target_os = "linux")]
+    Run(Box<here::RunImage>),
+    /// Say what this machine can do as a runner
+    #[cfg(target_os = "linux")]
+    Check(here::Check),
 }
 
 impl Verb for RunnerVerb {
+    #[cfg(target_os = "linux")]
+    fn run_here(&self, connection: &Connection, format: &Format) -> Option<Result> {
+        match self {
+            Self::Up(up) => Some(up.run(connection)),
+            Self::Run(run) => Some(run.run(format.json)),
+            Self::Check(check) => Some(check.run(format.json)),
+            _ => None,
+        }
+    }
+
     fn run(&self, session: &Session) -> Result {
         match self {
             Self::List { find, archived, order, paging } => {
@@ -108,6 +134,9 @@ impl Verb for RunnerVerb {
                 }
                 session.list(runner_specs(runner), paging)
             }
+            // They have been run before a session was begun.
+            #[cfg(target_os = "linux")]
+            Self::Up(_) | Self::Run(_) | Self::Check(_) => Ok(()),
         }
     }
 }

@@ -28,6 +28,11 @@ impl Client {
         Self { stream: BufReader::new(stream), token: String::new(), retry_after: None }
     }
 
+    /// Speaks over a connection, with the credential of somebody who has signed in before.
+    pub(crate) fn over(stream: TcpStream, token: &str) -> Self {
+        Self { stream: BufReader::new(stream), token: token.to_owned(), retry_after: None }
+    }
+
     /// Connects with the credential of somebody who has signed in before.
     pub(crate) fn connect_as(server: &Server, token: &str) -> Self {
         let mut client = Self::connect(server);

@@ -33,4 +33,8 @@ mod resource;
 mod run;
 mod runner;
 mod serve;
+#[cfg(target_os = "linux")]
+mod siege;
 mod storm;
+#[cfg(target_os = "linux")]
+mod up;

@@ -1,0 +1,52 @@
+// What several pages say of jobs: how far one is, and what that means.
+
+import { Show, type JSX } from "solid-js";
+import type { JobStatus, JsonJob } from "./api";
+import { Badge, Notice, type Tone } from "./ui/parts";
+
+interface Words {
+  word: string;
+  tone: Tone;
+  /** What it means for whoever waits. */
+  about: string;
+  /** Which of the steps it is at: in the queue, being prepared, running, being read, done. */
+  step: 0 | 1 | 2 | 3 | 4;
+}
+
+export const STATUSES: Readonly<Record<JobStatus, Words>> = {
+  pending: { word: "in the queue", tone: "neutral", about: "It waits until a runner for its spec is free.", step: 0 },
+  claimed: { word: "being prepared", tone: "brand", about: "A runner has taken it, and fetches the image.", step: 1 },
+  running: { word: "running", tone: "brand", about: "The benchmarks run. What they print is shown here once they have ended.", step: 2 },
+  completed: { word: "being read", tone: "brand", about: "The benchmarks have run, and their results are being read.", step: 3 },
+  processed: { word: "done", tone: "good", about: "Its results are in the report.", step: 4 },
+  failed: { word: "failed", tone: "alert", about: "It failed, and is not tried again by itself.", step: 4 },
+  canceled: { word: "canceled", tone: "warn", about: "It was canceled.", step: 4 },
+  unknown: { word: "lost", tone: "warn", about: "Nothing is heard of its runner. Should it come back, the job goes on.", step: 2 },
+};
+
+/** Whether nothing will change any more. */
+export function hasEnded({ status }: Pick<JsonJob, "status">): boolean {
+  return STATUSES[status].step === 4;
+}
+
+export function Status(props: { of: JobStatus }): JSX.Element {
+  return <Badge tone={STATUSES[props.of].tone}>{STATUSES[props.of].word}</Badge>;
+}
+
+/** How far a job is in a sentence, and why it did not end well. Nothing for one that did. */
+export function Standing(props: { of: JsonJob; children?: JSX.Element }): JSX.Element {
+  const words = () => STATUSES[props.of.status];
+  const isWaiting = () => props.of.status === "pending";
+  const reason = () => props.of.error ?? props.of.output?.error;
+  return (
+    <Show when={props.of.status !== "processed"}>
+      <Notice tone={words().tone === "brand" ? "neutral" : words().tone}>
+        <p role="status">
+          <Show when={isWaiting() && props.of.position}>{(place) => <><strong class="number">Place {place()} in the queue.</strong> </>}</Show>
+          <Show when={hasEnded(props.of) && reason()} fallback={words().about}>{(reason) => <span class="break">{reason()}</span>}</Show>
+        </p>
+        {props.children}
+      </Notice>
+    </Show>
+  );
+}

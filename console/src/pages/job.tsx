@@ -1,0 +1,202 @@
+// Jobs: what runners run for a project, how far each is, and what it printed.
+
+import { A, useParams } from "@solidjs/router";
+import { createEffect, createSignal, For, onCleanup, Show, type JSX } from "solid-js";
+import { call, list, type JobStatus, type JsonIterationOutput, type JsonJob } from "../api";
+import { elapsed, moment, ratio, value } from "../format";
+import { hasEnded, Standing, Status, STATUSES } from "../job";
+import { load, refreshWhile } from "../load";
+import { useProject } from "../project";
+import { user } from "../session";
+import { specText } from "../spec";
+import { Confirm } from "../ui/Dialog";
+import { List as Rows } from "../ui/List";
+import { Page, type Crumb } from "../ui/Page";
+import { Badge, Button, Copy, Empty, Failure, LinkButton, Skeleton, Time } from "../ui/parts";
+import { Raw } from "../ui/Raw";
+import { Fact, Record as Facts } from "../ui/Record";
+import { toast } from "../ui/Toast";
+import "./job.css";
+
+const CHOICES = [{ value: "", label: "However far" }, ...Object.entries(STATUSES).map(([value, { word }]) => ({ value, label: word.charAt(0).toUpperCase() + word.slice(1) }))];
+
+export function List(): JSX.Element {
+  const project = useProject();
+  return (
+    <Page title="Jobs" crumbs={[{ href: project.path(), label: project().name }]}>
+      <Rows<JsonJob>
+        noun="job"
+        filters={[{ name: "status", label: "How far", options: CHOICES }]}
+        load={({ status, ...query }, signal) => list("/v0/projects/{project}/jobs", { path: { project: project.slug() }, query: { ...query, sort: "created", ...(status ? { status: status as JobStatus } : {}) }, signal })}
+        changing={(jobs) => jobs.some((job) => !hasEnded(job))}
+        href={(job) => project.path("jobs", job.uuid)}
+        columns={[
+          { title: "Image", cell: (job) => <Image of={job} /> },
+          { title: "Status", cell: (job) => <Status of={job.status} /> },
+          { title: "Spec", wide: true, cell: (job) => <span class="break">{job.spec.name}</span> },
+          { title: "Took", wide: true, end: true, cell: (job) => <span class="muted"><Took job={job} /></span> },
+          { title: "Asked for", sort: "created", falling: true, end: true, cell: (job) => <span class="muted"><Time at={job.created} /></span> },
+        ]}
+        empty={
+          <Empty title="No jobs yet" action={<Show when={user()?.admin}><LinkButton href="/console/server/runners">See the runners</LinkButton></Show>}>
+            A job is an image that a runner of this server runs on a quiet machine. Push one to the registry, then ask for it: <code class="break">tidemark run --project {project.slug()} --image {location.host}/{project.slug()}:latest</code>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+/** The image as it was named. */
+function Image(props: { of: JsonJob }): JSX.Element {
+  return <Show when={props.of.image} fallback={<span class="mono">{props.of.uuid.slice(0, 8)}</span>}>{(name) => <span class="break">{name()}</span>}</Show>;
+}
+
+/** How long the benchmarks took, or have taken so far. */
+function Took(props: { job: JsonJob }): JSX.Element {
+  const [now, setNow] = createSignal(Date.now());
+  const isRunning = () => props.job.started && !props.job.completed && !hasEnded(props.job);
+  createEffect(() => {
+    if (!isRunning()) return;
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    onCleanup(() => clearInterval(timer));
+  });
+  const end = () => props.job.completed ?? (isRunning() ? now() : undefined);
+  const text = () => {
+    const [from, to] = [props.job.started, end()];
+    return from && to !== undefined ? between(from, to) : "–";
+  };
+  return <span class="number nowrap">{text()}</span>;
+}
+
+function between(from: string | number, to: string | number): string {
+  return elapsed(Math.max(Math.round((new Date(to).getTime() - new Date(from).getTime()) / 1000), 0));
+}
+
+const STEPS = ["In the queue", "Prepared", "Running", "Being read"] as const;
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const params = useParams<{ job: string }>();
+  const [canceling, setCanceling] = createSignal(false);
+  const path = () => ({ project: project.slug(), job: params.job });
+  const job = load(path, (path, signal) => call("get", "/v0/projects/{project}/jobs/{job}", { path, signal }));
+  refreshWhile(() => { const shown = job(); return shown !== undefined && !hasEnded(shown); }, job.refresh, 1_500);
+  const cancel = async () => {
+    await job.optimistic((old) => ({ ...old, status: "canceled" }), () => call("delete", "/v0/projects/{project}/jobs/{job}", { path: path() }));
+    toast("The job was canceled.");
+    await job.refresh();
+  };
+  return (
+    <Show when={job()} fallback={<Page title="Job" crumbs={useCrumbs()}><Show when={job.error()} fallback={<Skeleton lines={9} />}>{(error) => <Failure error={error()} retry={job.refresh} />}</Show></Page>}>
+      {(shown) => (
+        <Page
+          title={`Job of ${moment(shown().created)}`}
+          aside={<Status of={shown().status} />}
+          crumbs={useCrumbs()}
+          actions={
+            <>
+              <LinkButton icon="report" href={project.path("reports", shown().report)}>Report</LinkButton>
+              <Raw value={shown()} />
+              <Show when={!hasEnded(shown()) && project.may("edit")}>
+                <Button kind="danger" onClick={() => setCanceling(true)}>Cancel the job</Button>
+              </Show>
+            </>
+          }
+        >
+          <Show when={!hasEnded(shown())}>
+            <ol class="steps" aria-label="How far it is">
+              <For each={STEPS}>
+                {(label, number) => <li aria-current={number() === STATUSES[shown().status].step ? "step" : undefined} classList={{ done: number() < STATUSES[shown().status].step }}>{label}</li>}
+              </For>
+            </ol>
+          </Show>
+          <Standing of={shown()} />
+          <Facts>
+            <Fact label="Image" {...(shown().image ? { copy: shown().image as string } : {})}><Image of={shown()} /></Fact>
+            <Fact label="Spec">{specText(shown().spec)}</Fact>
+            <Fact label="Runner">
+              <Show when={shown().runner} fallback={<span class="muted">none has taken it</span>}>
+                {(runner) => <Show when={user()?.admin} fallback={<span class="mono">{runner()}</span>}><A class="mono" href={`/console/server/runners/${runner()}`}>{runner()}</A></Show>}
+              </Show>
+            </Fact>
+            <Fact label="Asked for"><Time at={shown().created} /></Fact>
+            <Show when={shown().claimed}>{(taken) => <Fact label="Waited">{between(shown().created, taken())}</Fact>}</Show>
+            <Fact label="Took"><Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span></Fact>
+            <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
+          </Facts>
+          <Show when={hasEnded(shown()) || shown().output}><Output of={shown()} /></Show>
+          <Confirm open={canceling()} title="Cancel the job?" action="Cancel the job" onConfirm={cancel} onClose={() => setCanceling(false)}>
+            <p>Its runner stops, and the report stays empty. A canceled job cannot be taken up again; ask for another one instead.</p>
+          </Confirm>
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+/** What every iteration printed and left. */
+function Output(props: { of: JsonJob }): JSX.Element {
+  const results = () => props.of.output?.results ?? [];
+  return (
+    <section class="stack" aria-labelledby="output">
+      <h2 id="output">Output</h2>
+      <Show when={props.of.output} fallback={<p class="muted">What a job printed is shown to those who have a role in the project.</p>}>
+        <Show when={results().length} fallback={<p class="muted">It printed nothing before it ended.</p>}>
+          <For each={results()}>{(result, place) => <Iteration of={result} number={results().length > 1 ? place() + 1 : undefined} />}</For>
+        </Show>
+      </Show>
+    </section>
+  );
+}
+
+function Iteration(props: { of: JsonIterationOutput; number: number | undefined }): JSX.Element {
+  // What the runner measured itself stands under a path that no file can have.
+  const files = () => Object.entries(props.of.output ?? {}).map(([path, text]) => ({ path: path.includes("\0") ? "Measured by the runner" : path, text }));
+  const isSilent = () => !props.of.stdout && !props.of.stderr && !files().length;
+  return (
+    <div class="stack tight">
+      <div class="row">
+        <Show when={props.number}>{(number) => <h3>Iteration {number()}</h3>}</Show>
+        <Badge tone={props.of.exit_code === 0 ? "good" : "alert"}>exit code {props.of.exit_code}</Badge>
+        <Show when={props.of.noise}>
+          {(noise) => <span class="small muted" title="The spread of a fixed piece of work that the runner timed again and again, before and after.">noise of the machine: {percent(noise().before)} before, {percent(noise().after)} after</span>}
+        </Show>
+      </div>
+      <Show when={isSilent()}><p class="muted">It printed nothing.</p></Show>
+      <Show when={props.of.stdout}>{(text) => <Printed label="Standard output" of={props.number} text={text()} />}</Show>
+      <Show when={props.of.stderr}>{(text) => <Printed label="Standard error" of={props.number} text={text()} />}</Show>
+      <For each={files()}>{({ path, text }) => <Printed label={path} of={props.number} text={text} />}</For>
+    </div>
+  );
+}
+
+/** A share without a sign. */
+function percent(part: number): string {
+  return ratio(part).replace(/^[+±]/, "");
+}
+
+/** So many characters from the end are drawn before one asks for the others. */
+const DRAWN = 100_000;
+
+function Printed(props: { label: string; of: number | undefined; text: string }): JSX.Element {
+  const [all, setAll] = createSignal(false);
+  const name = () => (props.of === undefined ? props.label : `${props.label} of iteration ${props.of}`);
+  const isCut = () => !all() && props.text.length > DRAWN;
+  return (
+    <details class="printed" open>
+      <summary><span class="break">{props.label}</span> <span class="small muted number">{value(props.text.length, "bytes")}</span></summary>
+      <Show when={isCut()}><div class="row"><span class="small muted">The end of it.</span><Button onClick={() => setAll(true)}>Show all</Button></div></Show>
+      <div class="code">
+        <pre tabindex="0" role="region" aria-label={name()}><code>{isCut() ? props.text.slice(-DRAWN) : props.text}</code></pre>
+        <Copy text={props.text} label={`Copy: ${name()}`} />
+      </div>
+    </details>
+  );
+}
+
+function useCrumbs(): Crumb[] {
+  const project = useProject();
+  const own = { href: project.path(), label: project().name };
+  return project.isPublic ? [own] : [own, { href: project.path("jobs"), label: "Jobs" }];
+}

@@ -1,0 +1,213 @@
+// Runners: the machines that do jobs, kept by administrators. The key of a runner is shown once.
+
+import { A, useNavigate, useParams } from "@solidjs/router";
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { call, list, type JsonRunner, type JsonSpec, type JsonUpdateRunner, type RunnerState } from "../api";
+import { count, plural } from "../format";
+import { load, refreshWhile } from "../load";
+import { machineText } from "../spec";
+import { Confirm, Dialog } from "../ui/Dialog";
+import { Form, TextField } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Picker } from "../ui/Picker";
+import { Badge, Button, Code, Empty, Failure, LinkButton, Notice, Skeleton, Time, type Tone } from "../ui/parts";
+import { Fact } from "../ui/Record";
+import { Thing, type Place } from "../ui/Thing";
+import { toast, toastFailure } from "../ui/Toast";
+import "./admin.css";
+
+const HERE: Place = {
+  path: (...segments) => ["/console/server/runners", ...segments.map(encodeURIComponent)].join("/"),
+  crumbs: () => [{ href: "/console/server", label: "This server" }, { href: "/console/server/runners", label: "Runners" }],
+  may: () => true,
+};
+
+const STATES: Readonly<Record<RunnerState, { tone: Tone; word: string }>> = {
+  offline: { tone: "warn", word: "offline" },
+  idle: { tone: "good", word: "waits for jobs" },
+  busy: { tone: "brand", word: "works on a job" },
+};
+
+function State(props: { of: JsonRunner }): JSX.Element {
+  const state = () => STATES[props.of.state];
+  return <Show when={!props.of.archived} fallback={<Badge tone="warn">archived</Badge>}><Badge tone={state().tone}>{state().word}</Badge></Show>;
+}
+
+/** When it was last heard of. */
+function Heard(props: { of: JsonRunner }): JSX.Element {
+  return <Show when={props.of.last_heartbeat} fallback={<span class="muted">never</span>}>{(at) => <Time at={at()} />}</Show>;
+}
+
+export function List(): JSX.Element {
+  const add = () => <LinkButton href={HERE.path("add")} icon="plus" primary>Add a runner</LinkButton>;
+  return (
+    <Page title="Runners" crumbs={HERE.crumbs().slice(0, 1)} actions={add()}>
+      <Rows<JsonRunner>
+        noun="runner"
+        search
+        archived
+        load={(query, signal) => list("/v0/runners", { query: { ...query, sort: query.sort === "created" ? "created" : "name" }, signal })}
+        changing={(runners) => runners.length > 0}
+        href={(runner) => HERE.path(runner.slug)}
+        columns={[
+          { title: "Name", sort: "name", cell: (runner) => runner.name },
+          { title: "State", cell: (runner) => <State of={runner} /> },
+          { title: "Specs", wide: true, end: true, cell: (runner) => <span class="number">{count(runner.specs.length)}</span> },
+          { title: "Version", wide: true, cell: (runner) => <span class="muted">{runner.version ?? "–"}</span> },
+          { title: "Last heard of", wide: true, end: true, cell: (runner) => <span class="muted"><Heard of={runner} /></span> },
+          { title: "Created", sort: "created", falling: true, wide: true, end: true, cell: (runner) => <span class="muted"><Time at={runner.created} /></span> },
+        ]}
+        empty={
+          <Empty title="No runners yet" action={add()}>
+            A runner is a machine of yours that waits for jobs and does nothing else, so that what it measures is quiet. Add one here, then start it there with the key that is shown.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+/** The key, and what to do with it. */
+function Key(props: { runner: string; text: string }): JSX.Element {
+  return (
+    <>
+      <Notice tone="warn">Copy the key now: it is shown only here, and nobody can see it again.</Notice>
+      <Code label="The key" text={props.text} />
+      <p class="muted">Start the runner on its machine, as a user that may make containers there:</p>
+      <Code label="Commands" text={`export TIDEMARK_HOST=${location.origin}\nexport TIDEMARK_RUNNER_KEY=${props.text}\ntidemark runner up --runner ${props.runner}`} />
+    </>
+  );
+}
+
+export function Add(): JSX.Element {
+  const navigate = useNavigate();
+  const [made, setMade] = createSignal<{ slug: string; key: string }>();
+  return (
+    <Page title={made() ? "The new runner" : "Add a runner"} crumbs={HERE.crumbs()} narrow>
+      <Show
+        when={made()}
+        fallback={
+          <Form
+            action="Add the runner"
+            onCancel={() => navigate(HERE.path())}
+            onSubmit={async ({ name = "", slug }) => {
+              const { uuid, key } = await call("post", "/v0/runners", { body: { name, slug: slug ?? null } });
+              // The key is what counts: by its UUID the runner is known as well.
+              const known = await call("get", "/v0/runners/{runner}", { path: { runner: uuid } }).catch(() => undefined);
+              setMade({ slug: known?.slug ?? uuid, key });
+            }}
+          >
+            <TextField name="name" label="Name" required maxLength={64} autofocus hint="What tells the machine from others, such as bench-1." />
+            <TextField name="slug" label="Slug" maxLength={64} hint="What stands in addresses and commands; made from the name when left empty." />
+          </Form>
+        }
+      >
+        {(made) => (
+          <div class="stack">
+            <Key runner={made().slug} text={made().key} />
+            <div class="row"><LinkButton href={HERE.path(made().slug)} primary>I have copied it</LinkButton></div>
+            <p class="muted">Next, choose the specs whose jobs it does.</p>
+          </div>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+export function View(): JSX.Element {
+  const params = useParams<{ runner: string }>();
+  const [asking, setAsking] = createSignal(false);
+  const [key, setKey] = createSignal<string>();
+  const renew = async () => setKey((await call("post", "/v0/runners/{runner}/key", { path: { runner: params.runner } })).key);
+  return (
+    <>
+      <Thing<JsonRunner, JsonUpdateRunner>
+        noun="runner"
+        place={HERE}
+        id={params.runner}
+        nameLength={64}
+        load={(runner, signal) => call("get", "/v0/runners/{runner}", { path: { runner }, signal })}
+        patch={(runner, body) => call("patch", "/v0/runners/{runner}", { path: { runner }, body })}
+        actions={(shown) => <Show when={!shown().archived}><Button icon="key" onClick={() => setAsking(true)}>New key</Button></Show>}
+        facts={(shown, here) => {
+          refreshWhile(() => !shown().archived, here.refresh, 3_000);
+          return (
+            <>
+              <Fact label="State"><State of={shown()} /></Fact>
+              <Fact label="Last heard of"><Heard of={shown()} /></Fact>
+              <Show when={shown().job}>{(job) => <Fact label="Job" copy={job()}><span class="mono">{job()}</span></Fact>}</Show>
+              <Fact label="Version">{shown().version ?? <span class="muted">not said yet</span>}</Fact>
+            </>
+          );
+        }}
+      >
+        {(shown, here) => <Specs runner={shown().slug} changed={here.refresh} />}
+      </Thing>
+      <Confirm open={asking()} title="Give it another key?" action="Make a new key" onConfirm={renew} onClose={() => setAsking(false)}>
+        <p>The present key stops working at once, and the runner is disconnected until it has the new one. A job that it works on goes on once it is back.</p>
+      </Confirm>
+      <Dialog open={key() !== undefined} title="The new key" onClose={() => setKey(undefined)} wide>
+        <Key runner={params.runner} text={key() ?? ""} />
+      </Dialog>
+    </>
+  );
+}
+
+/** The specs whose jobs a runner does. */
+function Specs(props: { runner: string; changed: () => Promise<void> }): JSX.Element {
+  const path = () => ({ runner: props.runner });
+  const specs = load(path, (path, signal) => call("get", "/v0/runners/{runner}/specs", { path, signal }));
+  const sorted = (all: JsonSpec[]) => all.sort((a, b) => a.name.localeCompare(b.name));
+  const add = async (spec: JsonSpec): Promise<void> => {
+    try {
+      await specs.optimistic((old) => sorted([...old, spec]), () => call("post", "/v0/runners/{runner}/specs", { path: path(), body: { spec: spec.uuid } }));
+      void props.changed();
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  const remove = async (spec: JsonSpec): Promise<void> => {
+    try {
+      await specs.optimistic((old) => old.filter(({ uuid }) => uuid !== spec.uuid), () => call("delete", "/v0/runners/{runner}/specs/{spec}", { path: { ...path(), spec: spec.uuid } }));
+      void props.changed();
+      toast(`It no longer does jobs for ${spec.name}.`, () => add(spec));
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  const has = (uuid: string) => specs()?.some((spec) => spec.uuid === uuid) ?? false;
+  const offered = async (search: string, signal: AbortSignal) => {
+    const found = await list("/v0/specs", { query: { search, per_page: 50 }, signal });
+    return { ...found, rows: found.rows.filter(({ uuid }) => !has(uuid)) };
+  };
+  return (
+    <section class="stack tight" aria-labelledby="specs">
+      <div class="row between">
+        <h2 id="specs">Specs <Show when={specs()}>{(all) => <span class="muted small">{plural(all().length, "spec")}</span>}</Show></h2>
+        <Picker<JsonSpec> label="Add a spec" quiet placeholder="Add a spec" value={undefined} onPick={(spec) => spec && void add(spec)} search={offered} />
+      </div>
+      <Show when={specs.error()}>{(error) => <Failure error={error()} retry={specs.refresh} />}</Show>
+      <Show when={specs()} fallback={<Show when={!specs.error()}><Skeleton lines={2} /></Show>}>
+        {(all) => (
+          <Show
+            when={all().length}
+            fallback={<Empty title="It does no jobs yet" action={<LinkButton href="/console/server/specs">See the specs</LinkButton>}>A runner does the jobs of the specs it serves. Add the one that says what its machine is.</Empty>}
+          >
+            <ul class="invited">
+              <For each={all()}>
+                {(spec) => (
+                  <li>
+                    <span class="grow"><A class="strong break" href={`/console/server/specs/${encodeURIComponent(spec.slug)}`}>{spec.name}</A> <span class="small muted">{machineText(spec)}</span></span>
+                    <Show when={spec.fallback}><Badge tone="brand">fallback</Badge></Show>
+                    <Button onClick={() => remove(spec)}>Take away</Button>
+                  </li>
+                )}
+              </For>
+            </ul>
+          </Show>
+        )}
+      </Show>
+    </section>
+  );
+}

@@ -1,0 +1,15 @@
+// Specs of machines in words.
+
+import type { JsonSpec } from "./api";
+import { plural, value } from "./format";
+
+/** `linux on x86_64, 8 CPUs, 16 GB of memory, 100 GB of disk, no network`. */
+export function machineText({ os, architecture, cpu, memory, disk, network, sandbox }: Omit<JsonSpec, "name">): string {
+  const parts = [`${os} on ${architecture}`, plural(cpu, "CPU"), `${value(memory, "bytes")} of memory`, `${value(disk, "bytes")} of disk`, network ? "with network" : "no network", sandbox && `in ${sandbox}`];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** The same after its name: `bare-metal: linux on …`. */
+export function specText(spec: JsonSpec): string {
+  return `${spec.name}: ${machineText(spec)}`;
+}

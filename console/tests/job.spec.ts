@@ -1,0 +1,94 @@
+import { ask, enlist, Runner } from "./runner";
+import { lab } from "./seed";
+import { accessible, expect, fits, test } from "./support";
+
+const RESULTS = JSON.stringify({ "text::parse": { latency: { value: 1234 } } });
+
+test("a project without jobs says how to ask for one", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `No-jobs-${project.name}`);
+  await page.goto(`/console/projects/${slug}/jobs`);
+  await expect(page.getByRole("heading", { name: "No jobs yet" })).toBeVisible();
+  await expect(page.getByText(`--project ${slug}`)).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});
+
+test("a job is watched from the queue to its report", async ({ page, browser }, { project }) => {
+  const { spec, runner: name, key } = await enlist(browser);
+  const { project: slug } = await lab(page, `Watched-${project.name}`);
+  const { job, report } = await ask(page, slug, spec);
+  await page.goto(`/console/projects/${slug}/reports/${report}`);
+  await expect(page.getByText("Place 1 in the queue.")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Watch the job" }).click();
+  const step = page.getByRole("list", { name: "How far it is" }).locator("[aria-current]");
+  await expect(step).toHaveText("In the queue");
+  await accessible(page);
+  await fits(page);
+
+  // What happens from here on is seen without touching the page.
+  const runner = await Runner.connect(name, key);
+  expect(await runner.say("ready", { poll_timeout: 60 })).toBe("job");
+  await expect(step).toHaveText("Prepared");
+  expect(await runner.say("running")).toBe("ack");
+  await expect(step).toHaveText("Running");
+  await expect(page.getByText("of at most 10 min")).toBeVisible();
+  const results = [{ exit_code: 0, stdout: RESULTS, stderr: "warming up", noise: { before: 0.004, after: 0.011 } }, { exit_code: 0, stdout: RESULTS }];
+  expect(await runner.say("completed", { job, results })).toBe("ack");
+  await expect(page.getByText("done", { exact: true })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Standard output of iteration 2" })).toContainText("text::parse");
+  await expect(page.getByRole("region", { name: "Standard error" })).toHaveText("warming up");
+  await expect(page.getByText("0.4 % before, 1.1 % after")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "Report", exact: true }).click();
+  await expect(page.getByRole("row").nth(1)).toContainText("text::parse");
+  await expect(page.getByRole("link", { name: "done" })).toHaveAttribute("href", new RegExp(job));
+  runner.socket.close();
+
+  // Everybody sees how far it came, but not what it printed.
+  await page.context().clearCookies();
+  await page.goto(`/perf/${slug}/jobs/${job}`);
+  await expect(page.getByText("is shown to those who have a role in the project")).toBeVisible();
+});
+
+test("a report says why its job failed, and a job that waits is canceled", async ({ page, browser }, { project }) => {
+  const { spec, runner: name, key } = await enlist(browser);
+  const { project: slug } = await lab(page, `Failing-${project.name}`);
+  const failing = await ask(page, slug, spec);
+  const runner = await Runner.connect(name, key);
+  expect(await runner.say("ready", { poll_timeout: 60 })).toBe("job");
+  expect(await runner.say("running")).toBe("ack");
+  await page.goto(`/console/projects/${slug}/reports/${failing.report}`);
+  await expect(page.getByRole("link", { name: "Watch the job" })).toBeVisible();
+  const error = "The command ended with exit code 3; see what it printed.";
+  expect(await runner.say("failed", { job: failing.job, error, results: [{ exit_code: 3, stderr: "no such file" }] })).toBe("ack");
+  runner.socket.close();
+  await expect(page.getByText(error)).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "See what the job printed" }).click();
+  await expect(page.getByText(error)).toBeVisible();
+  await expect(page.getByText("exit code 3", { exact: true })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Standard error" })).toHaveText("no such file");
+  await accessible(page);
+  await fits(page);
+
+  const waiting = await ask(page, slug, spec);
+  await page.goto(`/console/projects/${slug}/jobs`);
+  const rows = page.getByRole("row");
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(1)).toContainText("in the queue");
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("combobox", { name: "How far" }).selectOption("failed");
+  await expect(rows).toHaveCount(2);
+  await expect(page).toHaveURL(/status=failed/);
+  await page.goto(`/console/projects/${slug}/jobs/${waiting.job}`);
+  await page.getByRole("button", { name: "Cancel the job" }).click();
+  await accessible(page);
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click();
+  await expect(page.getByText("canceled", { exact: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Cancel the job" })).toHaveCount(0);
+});

@@ -1,0 +1,135 @@
+//! The WebSocket of the channel and the upload beside it. What is said on it is in `channel.rs`.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tidemark_api::channel::{Envelope, FromRunner, OUTPUT_PATH, ToRunner};
+use tidemark_client::agent;
+use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async,
+    tungstenite::{self, Message, client::IntoClientRequest, http::header::AUTHORIZATION},
+};
+
+use super::{Settings, journal, output};
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How long an upload may take.
+const UPLOAD: Duration = Duration::from_secs(600);
+
+/// A connection.
+pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+/// Why there is no connection.
+pub(super) enum Refusal {
+    /// It may do better later.
+    ForNow(String),
+    /// It will not.
+    ForGood(String),
+}
+
+impl Socket {
+    pub(super) async fn connect(settings: &Settings) -> Result<Self, Refusal> {
+        // Another part of the program may have chosen one before, which will do.
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let base = settings.host.as_ref().trim_end_matches('/');
+        let address = format!("ws{}/v0/runners/{}/channel", base.trim_start_matches("http"), settings.runner);
+        let wrong = |error: &dyn std::fmt::Display| {
+            Refusal::ForGood(format!("The address of the server or the key cannot be used ({error})."))
+        };
+        let mut request = address.into_client_request().map_err(|error| wrong(&error))?;
+        let key = format!("Bearer {}", settings.key).parse().map_err(|error| wrong(&error))?;
+        request.headers_mut().insert(AUTHORIZATION, key);
+        match timeout(CONNECT, connect_async(request)).await {
+            Ok(Ok((stream, _))) => Ok(Self(stream)),
+            Ok(Err(tungstenite::Error::Http(answer))) => Err(refusal(&answer)),
+            Ok(Err(error)) => Err(Refusal::ForNow(error.to_string())),
+            Err(_) => Err(Refusal::ForNow("it takes too long to connect".to_owned())),
+        }
+    }
+
+    /// Sends a message; `false` if the other end is gone.
+    pub(super) async fn say(&mut self, message: &Envelope<FromRunner>) -> bool {
+        match serde_json::to_string(message) {
+            Ok(text) => self.0.send(Message::Text(text.into())).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+
+    /// Waits for the next message; nothing if it is one that a runner does not know.
+    pub(super) async fn hear(&mut self) -> Result<Option<Envelope<ToRunner>>, String> {
+        match self.0.next().await {
+            Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(&text).ok()),
+            Some(Ok(Message::Close(Some(frame)))) => {
+                Err(format!("the server has closed it: {}", frame.reason))
+            }
+            Some(Ok(Message::Close(None))) | None => Err("the connection is gone".to_owned()),
+            Some(Ok(_)) => Ok(None),
+            Some(Err(error)) => Err(error.to_string()),
+        }
+    }
+
+    pub(super) async fn close(&mut self) {
+        // The other end may be gone.
+        drop(timeout(Duration::from_secs(1), self.0.close(None)).await);
+    }
+
+    /// Uploads the output of an end that is too large for a message, and answers what is sent instead, or why that
+    /// did not work now.
+    pub(super) async fn upload_if_large(
+        &self,
+        settings: &Settings,
+        end: FromRunner,
+        large: usize,
+    ) -> Result<FromRunner, String> {
+        let is_large = serde_json::to_vec(&end).is_ok_and(|text| text.len() > large);
+        if !is_large {
+            return Ok(end);
+        }
+        let job = journal::job(&end);
+        let body = serde_json::to_vec(&output(&end)).unwrap_or_default();
+        let base = settings.host.as_ref().trim_end_matches('/').to_owned();
+        let address = format!("{base}/v0/runners/{}/jobs/{job}/{OUTPUT_PATH}", settings.runner);
+        let key = format!("Bearer {}", settings.key);
+        let put = spawn_blocking(move || {
+            let request = agent(&base, UPLOAD, false).put(address).header("authorization", key);
+            request
+                .header("content-type", "application/json")
+                .send(&body)
+                .map(|answer| answer.status().as_u16())
+        });
+        let shorter = |uploaded, results| match end.clone() {
+            FromRunner::Completed { job, .. } => FromRunner::Completed { job, results, uploaded },
+            FromRunner::Failed { job, error, .. } => FromRunner::Failed { job, results, error, uploaded },
+            FromRunner::Canceled { job, .. } => FromRunner::Canceled { job, results, uploaded },
+            other => other,
+        };
+        match put.await {
+            // It is there already if an earlier answer was lost.
+            Ok(Ok(200..300 | 409)) => Ok(shorter(true, Vec::new())),
+            Ok(Ok(status @ 400..500)) if status != 429 => {
+                tracing::warn!(%job, status, "the server does not take the output of the job");
+                let error = format!("The server did not take the output of the job (status {status}).");
+                Ok(FromRunner::Failed { job, results: Vec::new(), error, uploaded: false })
+            }
+            _ => Err("the output of the job cannot be uploaded now".to_owned()),
+        }
+    }
+}
+
+/// What an answer means that is not a WebSocket.
+fn refusal(answer: &tungstenite::http::Response<Option<Vec<u8>>>) -> Refusal {
+    let message = answer.body().as_ref().and_then(|body| {
+        let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+        Some(body["message"].as_str()?.to_owned())
+    });
+    let status = answer.status().as_u16();
+    let said = message.unwrap_or_else(|| format!("it answered {status}"));
+    match status {
+        400 | 401 | 403 | 404 => {
+            Refusal::ForGood(format!("The server refuses this runner ({status}): {said}"))
+        }
+        _ => Refusal::ForNow(said),
+    }
+}

@@ -1,0 +1,73 @@
+//! One job of the channel, in a thread of its own: its image is fetched, then it waits until it may begin, then it runs.
+
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::Duration,
+};
+
+use tidemark_api::channel::JobOrder;
+
+use super::Settings;
+use crate::{
+    Host,
+    error::Error,
+    image::{Images, Source},
+    measure::{self, End, Measured, Work},
+    sandbox::Stop,
+};
+
+/// How often a job that must not begin yet looks whether it is stopped.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits until the server has said that the benchmarks may begin; `false` if they may not.
+pub(super) fn wait(begins: &Receiver<()>, stop: &Stop) -> bool {
+    while !stop.is_told() {
+        match begins.recv_timeout(LOOK) {
+            Ok(()) => return true,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+    false
+}
+
+/// Does a job: fetches its image, waits until it may begin, and runs it.
+pub(super) fn run(
+    settings: &Settings,
+    host: &Host,
+    images: &Images,
+    order: &JobOrder,
+    stop: &Stop,
+    prepared: impl FnOnce() -> bool,
+) -> Measured {
+    let JobOrder { spec, config, oci_token, .. } = order;
+    let prepare = || {
+        if spec.network && !settings.allows_network {
+            return Err(Error::new(
+                "The spec of the job has a network, which this runner gives to no job (--allow-network).",
+            ));
+        }
+        let limits = measure::limits(host, spec, settings.bounds)?;
+        let project = config.project.to_string();
+        let repository = config.repository.as_deref().unwrap_or(&project);
+        let source = Source::registry(config.registry.as_ref(), repository, Some(oci_token.as_ref()));
+        Ok((limits, images.get(&source, &config.digest)?))
+    };
+    match prepare() {
+        Ok(_) if !prepared() => Measured { results: Vec::new(), end: End::Stopped },
+        Ok((limits, image)) => {
+            let job = Work::of(config);
+            measure::run(host, &image, &job, &limits, settings.bounds, stop, |run| {
+                tracing::info!(
+                    job = %order.uuid,
+                    wall = run.wall.as_secs_f64(),
+                    cpu = run.figures.cpu.map(|time| time.as_secs_f64()),
+                    memory = run.figures.memory,
+                    "a run has ended"
+                );
+            })
+        }
+        Err(_) if stop.is_told() => Measured { results: Vec::new(), end: End::Stopped },
+        Err(error) => Measured { results: Vec::new(), end: End::Failed(error.to_string()) },
+    }
+}

@@ -1,0 +1,406 @@
+//! What this host can do: which runtime works and with which limits, found out by trying; which cores there are; and what
+//! makes the host noisy. What is done about the latter is in `tune.rs`.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use nix::sched::CloneFlags;
+use rustix::{
+    fs::{FlockOperation, flock},
+    process::{getegid, geteuid, getpid, set_child_subreaper},
+    system::sysinfo,
+    thread::sched_getaffinity,
+};
+use serde::Serialize;
+
+use crate::{
+    error::{Error, Explain, Result},
+    sandbox::{
+        Cgroups, Command, Exit, Limits, Runtime, Sandbox, Stop, Task, cgroup, overlay, own_mounts, runtime,
+    },
+};
+
+/// How long a test of the runtime may take.
+const PROBE: Duration = Duration::from_secs(20);
+/// How much memory a test of the runtime may take.
+const PROBE_MEMORY: u64 = 64 << 20;
+/// From how many cores on two are kept for the host instead of one.
+const MANY_CORES: usize = 8;
+/// The folders of the host in which the program of the test is.
+const PROGRAMS: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/nix"];
+
+/// A host that can run jobs.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// What jobs are run in.
+    pub sandbox: Sandbox,
+    /// The cores.
+    pub cores: Cores,
+    /// What cannot be done here, in a sentence each.
+    pub gaps: Vec<String>,
+    /// Keeps others from the folder.
+    _lock: Arc<File>,
+}
+
+/// The cores of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// Those that do the host's own work.
+    pub host: Vec<usize>,
+    /// Those that jobs run on.
+    pub jobs: Vec<usize>,
+}
+
+/// Something that a host can do or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ability {
+    /// What it is about.
+    pub name: &'static str,
+    /// Whether all is as it should be.
+    pub state: State,
+    /// How it is, and what to do if it is not as it should be.
+    pub detail: String,
+}
+
+/// How something of a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// It works, but not as well as it could.
+    Poor,
+    /// It does not work.
+    Missing,
+}
+
+impl Cores {
+    /// The cores that this program may use, divided.
+    pub fn find() -> Self {
+        let set = sched_getaffinity(None).ok();
+        let all = 0..rustix::thread::CpuSet::MAX_CPU;
+        let all: Vec<usize> = all.filter(|core| set.as_ref().is_some_and(|set| set.is_set(*core))).collect();
+        Self::divide(&all)
+    }
+
+    fn divide(all: &[usize]) -> Self {
+        let host = match all.len() {
+            0 | 1 => 0,
+            few if few < MANY_CORES => 1,
+            _ => 2,
+        };
+        let (host, jobs) = all.split_at(host);
+        Self { host: host.to_vec(), jobs: jobs.to_vec() }
+    }
+
+    /// So many cores for a job: those for jobs first, and those of the host as well if it needs them.
+    pub fn choose(&self, count: u32) -> Result<Vec<usize>> {
+        let all = self.jobs.len() + self.host.len();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if count > all {
+            return Err(Error::new(format!("The job needs {count} cores, and this host has {all}.")));
+        }
+        Ok(self.jobs.iter().chain(&self.host).take(count).copied().collect())
+    }
+}
+
+/// Makes this program the root of a user namespace if it is not root: it can mount and make containers there, but give
+/// nothing to other users. It must not have threads yet.
+pub fn become_root() -> Result<()> {
+    if geteuid().is_root() {
+        return Ok(());
+    }
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    nix::sched::unshare(CloneFlags::CLONE_NEWUSER).explain(|| {
+        "The runner is not root, and no user namespace can be made; run it as root, or allow user namespaces"
+    })?;
+    let write = |file: &str, text: String| {
+        fs::write(Path::new("/proc/self").join(file), text).explain(|| "The user namespace cannot be set up")
+    };
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("0 {user} 1"))?;
+    write("gid_map", format!("0 {group} 1"))
+}
+
+/// Takes a folder for this runner alone.
+fn lock(folder: &Path) -> Result<File> {
+    let made = fs::create_dir_all(folder).and_then(|()| File::create(folder.join("lock")));
+    let file = made.explain(|| "The folder of the runner cannot be used")?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(Error::new("Another runner uses the same folder; name another one with --data-dir.")),
+    }
+}
+
+/// Whether this program is the root of the host, and not only of a user namespace.
+fn is_root() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+impl Host {
+    /// Finds out how jobs can be run here, and ends those that an earlier runner left in the folder.
+    pub fn prepare(folder: &Path) -> Result<Self> {
+        let lock = lock(folder)?;
+        let folder = folder.join("sandbox");
+        fs::create_dir_all(&folder).explain(|| "The folder of the runner cannot be made")?;
+        // Runtimes hand their containers over to us.
+        set_child_subreaper(Some(getpid())).explain(|| "Containers cannot be watched")?;
+        let (sandbox, mut gaps) = Probe { folder }.sandbox()?;
+        sandbox.sweep()?;
+        gaps.extend(shortcomings(&sandbox));
+        Ok(Self { sandbox, cores: Cores::find(), gaps, _lock: Arc::new(lock) })
+    }
+
+    /// What the host can do, from what jobs need to what keeps it quiet.
+    pub fn abilities(found: &Result<Self>) -> Vec<Ability> {
+        let mut abilities = Vec::new();
+        match found {
+            Ok(host) => abilities.extend(host.sandbox_abilities()),
+            Err(error) => abilities.push(missing("runtime", error.to_string())),
+        }
+        abilities.extend(quietness());
+        abilities
+    }
+
+    fn sandbox_abilities(&self) -> Vec<Ability> {
+        let Sandbox { runtime, cgroups, limits_swap, overlay, seccomp, is_root, .. } = &self.sandbox;
+        let or = |is_good: bool, name, detail: &str, otherwise: &str| {
+            if is_good { good(name, detail) } else { poor(name, otherwise) }
+        };
+        let Cores { host, jobs } = &self.cores;
+        vec![
+            good("runtime", format!("{} {}", runtime.name, runtime.version)),
+            or(
+                *is_root,
+                "root",
+                "the runner is root",
+                "the runner is root of a user namespace only: images run as one user, and the host is not tuned",
+            ),
+            match cgroups {
+                Some(Cgroups::V1) => {
+                    good("control groups", "version 1: memory, processes and cores are limited")
+                }
+                Some(Cgroups::V2) => {
+                    good("control groups", "version 2: memory, processes and cores are limited")
+                }
+                None => poor("control groups", NO_GROUPS),
+            },
+            or(*limits_swap || !has_swap(), "no swap", "jobs are kept from swap", NO_SWAP_LIMIT),
+            or(*overlay, "disk", "jobs write to memory, up to the limit of their spec", NO_OVERLAY),
+            or(*seccomp, "system calls", "dangerous ones are refused", NO_SECCOMP),
+            or(
+                !host.is_empty(),
+                "cores",
+                &format!("{} for jobs, {} for the host", jobs.len(), host.len()),
+                "there is only one, which jobs share with the host",
+            ),
+        ]
+    }
+}
+
+const NO_GROUPS: &str = "none can be made: memory, processes and cores are limited for each process only";
+const NO_SWAP_LIMIT: &str = "swap cannot be kept from jobs: switch it off with `swapoff -a`";
+const NO_OVERLAY: &str = "nothing can be laid over an image: jobs cannot write";
+const NO_SECCOMP: &str = "the runtime does not filter system calls";
+
+/// What a sandbox lacks, in a sentence each.
+fn shortcomings(sandbox: &Sandbox) -> Vec<String> {
+    let Sandbox { cgroups, limits_swap, overlay, seccomp, .. } = sandbox;
+    [
+        (cgroups.is_none(), format!("Control groups: {NO_GROUPS}.")),
+        (!limits_swap && has_swap(), format!("Swap: {NO_SWAP_LIMIT}.")),
+        (!overlay, format!("Disk: {NO_OVERLAY}.")),
+        (!seccomp, format!("System calls: {NO_SECCOMP}.")),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, sentence)| is_so.then_some(sentence))
+    .collect()
+}
+
+/// A search for a sandbox that works.
+struct Probe {
+    folder: PathBuf,
+}
+
+impl Probe {
+    /// The best sandbox that works here, and why better ones do not.
+    fn sandbox(&self) -> Result<(Sandbox, Vec<String>)> {
+        let (root, binds) = self.root()?;
+        let mut reasons = Vec::new();
+        let overlay = self.has_overlay().map_err(|error| reasons.push(error.to_string())).is_ok();
+        for name in runtime::NAMES {
+            let Some(runtime) = Runtime::find(name, &self.folder) else { continue };
+            for mut sandbox in self.candidates(&runtime, overlay) {
+                sandbox.runtime.makes_groups = sandbox.cgroups.is_some();
+                match works(&sandbox, &root, &binds) {
+                    Ok(()) => {
+                        reasons.dedup();
+                        return Ok((sandbox, reasons));
+                    }
+                    Err(error) => reasons.push(error.to_string()),
+                }
+            }
+        }
+        Err(match reasons.last() {
+            Some(reason) => Error::new(format!("No OCI runtime works here. {reason}")),
+            None => Error::new("No OCI runtime is installed; install `crun` or `runc`."),
+        })
+    }
+
+    /// What to try with a runtime, the best first.
+    fn candidates(&self, runtime: &Runtime, overlay: bool) -> Vec<Sandbox> {
+        let cgroups = Cgroups::find().filter(|_| cgroup::is_writable());
+        let mut limits = vec![(None, false)];
+        if cgroups.is_some() {
+            limits.splice(0..0, [(cgroups, true), (cgroups, false)]);
+        }
+        let make = |cgroups, limits_swap, seccomp| Sandbox {
+            runtime: runtime.clone(),
+            cgroups,
+            limits_swap,
+            overlay,
+            seccomp,
+            is_root: is_root(),
+            folder: self.folder.clone(),
+            reading: Cores::find().host,
+        };
+        let with = |(cgroups, swap)| [true, false].map(|seccomp| make(cgroups, swap, seccomp));
+        limits.into_iter().flat_map(with).collect()
+    }
+
+    /// An image of nothing, in which the programs of the host are seen.
+    fn root(&self) -> Result<(PathBuf, Vec<PathBuf>)> {
+        let root = self.folder.join("probe");
+        // What is left of an earlier one is in the way.
+        drop(fs::remove_dir_all(&root));
+        let what = || "The folder of the runner cannot be made";
+        fs::create_dir(&root).explain(what)?;
+        let mut binds = Vec::new();
+        for path in PROGRAMS.map(Path::new).into_iter().filter(|path| path.exists()) {
+            let place = root.join(path.strip_prefix("/").unwrap_or(path));
+            match fs::read_link(path) {
+                Ok(target) => symlink(target, place).explain(what)?,
+                Err(_) => {
+                    fs::create_dir(place).explain(what)?;
+                    binds.push(path.to_owned());
+                }
+            }
+        }
+        Ok((root, binds))
+    }
+
+    fn has_overlay(&self) -> Result<()> {
+        let folder =
+            tempfile::tempdir_in(&self.folder).explain(|| "The folder of the runner cannot be made")?;
+        let below = folder.path().join("below");
+        fs::create_dir(&below).explain(|| "The folder of the runner cannot be made")?;
+        let try_it = || {
+            own_mounts(false)?;
+            let root = folder.path().join("root");
+            overlay(&below, &folder.path().join("scratch"), &root, PROBE_MEMORY)?;
+            fs::write(root.join("written"), "").explain(|| "Nothing can be written over an image")
+        };
+        std::thread::scope(|scope| scope.spawn(try_it).join())
+            .unwrap_or_else(|_| Err(Error::new("The test of the mounts has failed.")))
+    }
+}
+
+/// Runs a program of the host that does nothing.
+fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
+    let command = Command {
+        words: vec!["true".to_owned()],
+        variables: Vec::new(),
+        folder: "/".to_owned(),
+        user: String::new(),
+    };
+    let cores = Cores::find();
+    let limits =
+        Limits { cores: cores.jobs, memory: PROBE_MEMORY, disk: PROBE_MEMORY, network: false, output: 4096 };
+    let outcome = sandbox.run(&Task {
+        root,
+        command: &command,
+        limits: &limits,
+        deadline: Instant::now() + PROBE,
+        files: &[],
+        stop: &Stop::default(),
+        binds,
+    })?;
+    match outcome.exit {
+        Exit::Code(0) => Ok(()),
+        _ => Err(Error::new(format!("`{}` runs, but not as it should.", sandbox.runtime.name))),
+    }
+}
+
+fn good(name: &'static str, detail: impl Into<String>) -> Ability {
+    Ability { name, state: State::Good, detail: detail.into() }
+}
+
+fn poor(name: &'static str, detail: impl Into<String>) -> Ability {
+    Ability { name, state: State::Poor, detail: detail.into() }
+}
+
+fn missing(name: &'static str, detail: impl Into<String>) -> Ability {
+    Ability { name, state: State::Missing, detail: detail.into() }
+}
+
+fn has_swap() -> bool {
+    sysinfo().totalswap > 0
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// What makes the host noisy or quiet.
+fn quietness() -> Vec<Ability> {
+    let cpu = |file: &str| read(&format!("/sys/devices/system/cpu/{file}"));
+    let mut abilities = Vec::new();
+    let mut say = |name, found: Option<(bool, String)>| {
+        abilities.push(match found {
+            Some((true, detail)) => good(name, detail),
+            Some((false, detail)) => poor(name, detail),
+            None => good(name, "the system does not say"),
+        });
+    };
+    say("governor", cpu("cpu0/cpufreq/scaling_governor").map(|word| (word == "performance", word)));
+    let turbo = cpu("intel_pstate/no_turbo").map(|word| word == "0");
+    let turbo = turbo.or_else(|| cpu("cpufreq/boost").map(|word| word == "1"));
+    let on_off = |is_on: bool| (!is_on, if is_on { "on".to_owned() } else { "off".to_owned() });
+    say("turbo", turbo.map(on_off));
+    say("SMT", cpu("smt/active").map(|word| on_off(word == "1")));
+    say("ASLR", read("/proc/sys/kernel/randomize_va_space").map(|word| on_off(word != "0")));
+    say("swap", Some(on_off(has_swap())));
+    let guest = read("/proc/cpuinfo").map(|text| {
+        let is_guest = text.lines().any(|line| {
+            line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
+        });
+        (!is_guest, if is_guest { "yes: its neighbors are heard".to_owned() } else { "no".to_owned() })
+    });
+    say("virtual", guest);
+    let isolated = cpu("isolated");
+    say("isolated cores", Some((isolated.is_some(), isolated.unwrap_or_else(|| "none".to_owned()))));
+    abilities
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_have_cores_that_the_host_does_not_use() {
+        let divided = |count: usize| Cores::divide(&(0..count).collect::<Vec<_>>());
+        assert_eq!(divided(1), Cores { host: vec![], jobs: vec![0] });
+        assert_eq!(divided(4), Cores { host: vec![0], jobs: vec![1, 2, 3] });
+        assert_eq!(divided(8).host, [0, 1]);
+        assert_eq!(divided(4).choose(2).unwrap(), [1, 2]);
+        assert_eq!(divided(4).choose(4).unwrap(), [1, 2, 3, 0]);
+        let error = divided(4).choose(5).unwrap_err();
+        assert_eq!(error.to_string(), "The job needs 5 cores, and this host has 4.");
+    }
+}

@@ -1,0 +1,184 @@
+//! Where images come from: a registry, or a folder in the OCI image layout.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use tidemark_client::{agent, http};
+use ureq::Agent;
+
+use super::{DOCUMENT_MAX, Descriptor, Manifest, PATIENCE, is_hex};
+use crate::error::{Error, Explain, Result};
+
+/// What a registry may answer with when it is asked for a manifest.
+const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
+     application/vnd.docker.distribution.manifest.v2+json, \
+     application/vnd.docker.distribution.manifest.list.v2+json";
+/// How long it is waited before a registry is asked again that did not answer.
+const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
+/// What names an image in an index.
+const NAME: &str = "org.opencontainers.image.ref.name";
+
+/// Where an image is.
+pub enum Source {
+    /// In a folder.
+    Layout(PathBuf),
+    /// In a registry.
+    Registry(Registry),
+}
+
+/// A repository of a registry, and what opens it.
+pub struct Registry {
+    agent: Agent,
+    base: String,
+    token: Option<String>,
+}
+
+impl Source {
+    /// A repository of the registry at an address such as `https://registry.example.org`.
+    pub fn registry(address: &str, repository: &str, token: Option<&str>) -> Self {
+        let address = address.trim_end_matches('/');
+        let base = format!("{address}/v2/{repository}");
+        Self::Registry(Registry {
+            agent: agent(address, PATIENCE, false),
+            base,
+            token: token.map(str::to_owned),
+        })
+    }
+
+    /// The source that a person names, and which image there: a folder, a folder and a tag, or `host/name:tag`.
+    pub fn parse(text: &str, token: Option<&str>) -> Result<(Self, String)> {
+        let path = Path::new(text);
+        if path.join("index.json").is_file() {
+            return Ok((Self::Layout(path.to_owned()), String::new()));
+        }
+        if let Some((folder, tag)) = text.rsplit_once(':')
+            && Path::new(folder).join("index.json").is_file()
+        {
+            return Ok((Self::Layout(folder.into()), tag.to_owned()));
+        }
+        let (name, reference) = match text.split_once('@') {
+            Some(parts) => parts,
+            None => match text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
+                Some(parts) => parts,
+                None => (text, "latest"),
+            },
+        };
+        let Some((host, repository)) = name.split_once('/') else {
+            return Err(Error::new(format!(
+                "`{text}` is neither a folder in the OCI image layout nor of the form host/name:tag."
+            )));
+        };
+        let bare = host.split(':').next().unwrap_or(host);
+        let scheme = if matches!(bare, "localhost" | "127.0.0.1") { "http" } else { "https" };
+        Ok((Self::registry(&format!("{scheme}://{host}"), repository, token), reference.to_owned()))
+    }
+
+    /// The bytes of a manifest, by digest or tag.
+    pub(super) fn manifest(&self, reference: &str) -> Result<Vec<u8>> {
+        match self {
+            Self::Layout(folder) if reference.contains(':') => {
+                let mut bytes = Vec::new();
+                let file = fs::File::open(blob(folder, reference)?);
+                let file = file.explain(|| "The manifest of the image cannot be read")?;
+                file.take(DOCUMENT_MAX)
+                    .read_to_end(&mut bytes)
+                    .explain(|| "The manifest of the image cannot be read")?;
+                Ok(bytes)
+            }
+            Self::Layout(folder) => {
+                let index = fs::read(folder.join("index.json"));
+                let index = index.explain(|| "The index of the images cannot be read")?;
+                let index: Manifest = serde_json::from_slice(&index)
+                    .map_err(|_| Error::new("The index of the images cannot be read."))?;
+                self.manifest(&choose(&index.manifests, reference)?.digest)
+            }
+            Self::Registry(registry) => {
+                let mut bytes = Vec::new();
+                registry.get(&format!("manifests/{reference}"), DOCUMENT_MAX, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Writes the bytes of a piece of an image to `target`.
+    pub(super) fn blob(&self, digest: &str, target: &mut impl Write) -> Result<()> {
+        match self {
+            Self::Layout(folder) => {
+                let mut file = fs::File::open(blob(folder, digest)?)
+                    .explain(|| "A piece of the image cannot be read")?;
+                io::copy(&mut file, target).explain(|| "A piece of the image cannot be copied")?;
+                Ok(())
+            }
+            Self::Registry(registry) => registry.get(&format!("blobs/{digest}"), u64::MAX, target),
+        }
+    }
+}
+
+impl Registry {
+    fn get(&self, path: &str, limit: u64, target: &mut impl Write) -> Result<()> {
+        let mut waits = WAITS.into_iter();
+        let answer = loop {
+            let reason = match self.ask(path) {
+                Ok(answer) if answer.status().as_u16() == 429 || answer.status().is_server_error() => {
+                    format!("it answered {}", answer.status().as_u16())
+                }
+                Ok(answer) => break answer,
+                Err(error) => error.to_string(),
+            };
+            match waits.next() {
+                Some(wait) => thread::sleep(wait),
+                None => return Err(Error::new(format!("The registry cannot be reached ({reason})."))),
+            }
+        };
+        match answer.status().as_u16() {
+            200 => {}
+            401 | 403 => return Err(Error::new("The registry does not let this runner pull the image.")),
+            404 => return Err(Error::new("The registry does not have the image; push it again.")),
+            status => {
+                return Err(Error::new(format!(
+                    "The registry answered {status} when it was asked for the image."
+                )));
+            }
+        }
+        let mut body = answer.into_body().into_reader().take(limit);
+        io::copy(&mut body, target).explain(|| "The image cannot be fetched from the registry")?;
+        Ok(())
+    }
+
+    fn ask(&self, path: &str) -> Result<http::Response<ureq::Body>, ureq::Error> {
+        let mut request =
+            self.agent.get(format!("{}/{path}", self.base)).header(http::header::ACCEPT, MANIFESTS);
+        if let Some(token) = &self.token {
+            request = request.header(http::header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        request.call()
+    }
+}
+
+/// The image of a folder that has this name, or its only one.
+fn choose<'a>(manifests: &'a [Descriptor], name: &str) -> Result<&'a Descriptor> {
+    match manifests {
+        [only] if name.is_empty() => Ok(only),
+        [] => Err(Error::new("There is no image in the folder.")),
+        _ if name.is_empty() => {
+            Err(Error::new("There are several images in the folder; name one after a colon."))
+        }
+        _ => manifests
+            .iter()
+            .find(|one| one.annotations.get(NAME).is_some_and(|found| found == name))
+            .ok_or_else(|| Error::new(format!("There is no image with the tag `{name}` in the folder."))),
+    }
+}
+
+/// The file of a piece. Only digests of the kind that is checked make a path.
+fn blob(folder: &Path, digest: &str) -> Result<PathBuf> {
+    match digest.strip_prefix("sha256:") {
+        Some(hex) if is_hex(hex) => Ok(folder.join("blobs/sha256").join(hex)),
+        _ => Err(Error::new("The image has a digest that is not SHA-256.")),
+    }
+}

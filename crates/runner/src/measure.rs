@@ -1,0 +1,328 @@
+//! A job from its image to its results: so many runs one after the other, each with what it printed, its files and how
+//! restless the machine was around it. How one run is kept apart is in `sandbox.rs`.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use tidemark_api::{JobConfig, JobIteration, JobNoise, Spec, job::JobSecret};
+
+use crate::{
+    Host,
+    error::{Error, Result},
+    image::{Image, ImageConfig},
+    noise,
+    sandbox::{Captured, Command, Exit, Found, Limits, Outcome, Stop, Task, Wanted, pin},
+};
+
+/// How long the noise is measured each time.
+const NOISE: Duration = Duration::from_millis(50);
+/// What stands in the name of a result that is not a file of the job.
+const SYNTHETIC: char = '\0';
+
+/// What to run, and how often.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// What is started instead of the image's own entry point.
+    pub entrypoint: Option<Vec<String>>,
+    /// The command and its arguments.
+    pub cmd: Option<Vec<String>>,
+    /// Variables that it finds.
+    pub variables: BTreeMap<String, JobSecret>,
+    /// How long all runs together may take.
+    pub timeout: Duration,
+    /// Files to read the results from.
+    pub files: Vec<String>,
+    /// Whether the time that a run takes is the result.
+    pub build_time: bool,
+    /// Whether the sizes of the files are the result.
+    pub file_size: bool,
+    /// How often it is run.
+    pub iterations: u32,
+    /// Whether failed runs are left out.
+    pub allow_failure: bool,
+    /// What a result is called that has no name.
+    pub name: String,
+}
+
+/// What a run may take of this host, beside what its spec says.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// How many bytes of each of its outputs, and of its files together, are kept.
+    pub output: usize,
+    /// How many files are read.
+    pub files: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { output: 25 << 20, files: 255 }
+    }
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub struct Measured {
+    /// What came of each run.
+    pub results: Vec<JobIteration>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All runs were made.
+    Completed,
+    /// One went wrong.
+    Failed(String),
+    /// It was stopped.
+    Stopped,
+}
+
+impl Work {
+    /// What a job asks for.
+    pub fn of(config: &JobConfig) -> Self {
+        Self {
+            entrypoint: config.entrypoint.clone(),
+            cmd: config.cmd.clone(),
+            variables: config.env.clone().unwrap_or_default(),
+            timeout: Duration::from_secs(config.timeout.into()),
+            files: config.file_paths.clone().unwrap_or_default(),
+            build_time: config.build_time == Some(true),
+            file_size: config.file_size == Some(true),
+            iterations: config.iter.unwrap_or(1),
+            allow_failure: config.allow_failure == Some(true),
+            name: config.image.clone().unwrap_or_else(|| format!("{}@{}", config.project, config.digest)),
+        }
+    }
+
+    /// The command in an image: its own entry point and arguments, unless others are given. Another entry point comes
+    /// without the image's arguments.
+    fn command(&self, image: &ImageConfig) -> Result<Command> {
+        let cmd = match (&self.cmd, &self.entrypoint) {
+            (Some(cmd), _) => cmd.clone(),
+            (None, Some(_)) => Vec::new(),
+            (None, None) => image.cmd.clone().unwrap_or_default(),
+        };
+        let mut words = self.entrypoint.clone().or_else(|| image.entrypoint.clone()).unwrap_or_default();
+        words.extend(cmd);
+        if words.is_empty() {
+            return Err(Error::new("The image has no command, and the job names none."));
+        }
+        let is_replaced = |variable: &&String| {
+            variable.split_once('=').is_none_or(|(name, _)| !self.variables.contains_key(name))
+        };
+        let own = image.env.iter().flatten().filter(is_replaced).cloned();
+        let given = self.variables.iter().map(|(name, JobSecret(value))| format!("{name}={value}"));
+        let folder = image.working_dir.clone().filter(|folder| folder.starts_with('/'));
+        Ok(Command {
+            words,
+            variables: own.chain(given).collect(),
+            folder: folder.unwrap_or_else(|| "/".to_owned()),
+            user: image.user.clone().unwrap_or_default(),
+        })
+    }
+
+    /// The files that are read after each run.
+    fn wanted(&self, bounds: Bounds) -> Vec<Wanted> {
+        let limit = (!self.file_size).then_some(bounds.output as u64);
+        let files = self.files.iter().take(bounds.files);
+        files.map(|path| Wanted { path: path.clone(), limit }).collect()
+    }
+}
+
+/// The limits that a spec sets, on this host.
+pub fn limits(host: &Host, spec: &Spec, bounds: Bounds) -> Result<Limits> {
+    Ok(Limits {
+        cores: host.cores.choose(spec.cpu.get())?,
+        memory: spec.memory.get(),
+        disk: spec.disk.get(),
+        network: spec.network,
+        output: bounds.output,
+    })
+}
+
+/// Makes all runs of a job. `on_run` is told of each.
+pub fn run(
+    host: &Host,
+    image: &Image,
+    work: &Work,
+    limits: &Limits,
+    bounds: Bounds,
+    stop: &Stop,
+    mut on_run: impl FnMut(&Outcome),
+) -> Measured {
+    let deadline = Instant::now() + work.timeout;
+    let mut results = Vec::new();
+    let mut all = || -> Result<End> {
+        let command = work.command(&image.config)?;
+        let wanted = work.wanted(bounds);
+        let mut before = restlessness(limits);
+        for _ in 0..work.iterations {
+            let task = Task {
+                root: &image.root,
+                command: &command,
+                limits,
+                deadline,
+                files: &wanted,
+                stop,
+                binds: &[],
+            };
+            let outcome = host.sandbox.run(&task)?;
+            on_run(&outcome);
+            let after = restlessness(limits);
+            let noise = JobNoise { before, after };
+            before = after;
+            let failure = failure(&outcome, work, limits);
+            let is_stopped = outcome.exit == Exit::Stopped;
+            let is_last = !matches!(outcome.exit, Exit::Code(_));
+            results.push(work.result(&command, outcome, noise, bounds)?);
+            match failure {
+                _ if is_stopped => return Ok(End::Stopped),
+                Some(reason) if is_last || !work.allow_failure => return Ok(End::Failed(reason)),
+                _ => {}
+            }
+        }
+        Ok(End::Completed)
+    };
+    let end = all().unwrap_or_else(|error| End::Failed(error.to_string()));
+    Measured { results, end }
+}
+
+/// How restless the cores of a job are now.
+fn restlessness(limits: &Limits) -> f64 {
+    std::thread::scope(|scope| {
+        let measure = || {
+            // On whichever cores it is, it tells something.
+            drop(pin(&limits.cores));
+            noise::restlessness(NOISE)
+        };
+        scope.spawn(measure).join().unwrap_or(0.0)
+    })
+}
+
+/// What was wrong with a run, if something was.
+fn failure(outcome: &Outcome, work: &Work, limits: &Limits) -> Option<String> {
+    match outcome.exit {
+        Exit::Code(0) => None,
+        Exit::Code(_) if outcome.figures.ran_out => {
+            Some(format!("The command needed more memory than the {} MiB that it has.", limits.memory >> 20))
+        }
+        Exit::Code(code) => Some(format!("The command ended with {code}.")),
+        Exit::TimedOut => Some(format!("The job took longer than its {} s.", work.timeout.as_secs())),
+        Exit::Stopped => Some("The job was stopped.".to_owned()),
+    }
+}
+
+impl Work {
+    /// The result of one run as it is sent.
+    fn result(
+        &self,
+        command: &Command,
+        run: Outcome,
+        noise: JobNoise,
+        bounds: Bounds,
+    ) -> Result<JobIteration> {
+        let exit_code = match run.exit {
+            Exit::Code(code) => code,
+            // As a shell shows one that was killed.
+            Exit::TimedOut | Exit::Stopped => 137,
+        };
+        let output = if self.build_time {
+            let name = if command.words.is_empty() { self.name.clone() } else { command.words.join(" ") };
+            let seconds = (run.wall.as_secs_f64() * 100.0).round() / 100.0;
+            let metric = json!({ name: { "build-time": { "value": seconds } } });
+            Some(BTreeMap::from([(format!("build{SYNTHETIC}time"), metric.to_string())]))
+        } else if self.file_size {
+            Some(sizes(&run.files)).filter(|sizes| !sizes.is_empty())
+        } else {
+            contents(run.files, bounds.output)?
+        };
+        Ok(JobIteration {
+            exit_code,
+            stdout: text(&run.stdout),
+            stderr: text(&run.stderr),
+            output,
+            noise: Some(noise),
+        })
+    }
+}
+
+/// The sizes of files as a result.
+fn sizes(files: &[Found]) -> BTreeMap<String, String> {
+    let metric = |file: &Found| {
+        let name =
+            Path::new(&file.path).file_name().map_or_else(|| file.path.clone().into(), ToOwned::to_owned);
+        let metric = json!({ name.to_string_lossy(): { "file-size": { "value": file.size } } });
+        (format!("size{SYNTHETIC}{}", file.path), metric.to_string())
+    };
+    files.iter().map(metric).collect()
+}
+
+/// What the files hold, by their paths.
+fn contents(files: Vec<Found>, limit: usize) -> Result<Option<BTreeMap<String, String>>> {
+    let mut left = limit;
+    let mut contents = BTreeMap::new();
+    for file in files {
+        let bytes = file.content.unwrap_or_default();
+        left = left.checked_sub(bytes.len()).ok_or_else(|| {
+            Error::new(format!("The files of the job have more than the {limit} bytes that a runner takes."))
+        })?;
+        contents.insert(file.path, String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Ok(Some(contents).filter(|contents| !contents.is_empty()))
+}
+
+/// What was printed, and a line about what is left out of it.
+fn text(captured: &Captured) -> Option<String> {
+    let mut text = String::from_utf8_lossy(&captured.bytes).into_owned();
+    if captured.left_out > 0 {
+        text.push_str(&format!("\n[{} more bytes are left out]\n", captured.left_out));
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Option<Vec<String>> {
+        Some(text.split(' ').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_command_is_the_image_s_or_the_job_s() {
+        let image =
+            ImageConfig { entrypoint: words("/bench"), cmd: words("--all"), ..ImageConfig::default() };
+        for (entrypoint, cmd, expected) in [
+            (None, None, "/bench --all"),
+            (None, words("--quick"), "/bench --quick"),
+            (words("/other"), None, "/other"),
+            (words("/other"), words("x"), "/other x"),
+        ] {
+            let work = Work { entrypoint, cmd, ..Work::default() };
+            assert_eq!(work.command(&image).unwrap().words.join(" "), expected);
+        }
+        assert!(Work::default().command(&ImageConfig::default()).is_err());
+    }
+
+    #[test]
+    fn variables_of_the_job_replace_those_of_the_image() {
+        let env = Some(vec!["A=1".to_owned(), "B=2".to_owned()]);
+        let image = ImageConfig { cmd: words("x"), env, ..ImageConfig::default() };
+        let variables = BTreeMap::from([("B".to_owned(), JobSecret("3".to_owned()))]);
+        let command = Work { variables, ..Work::default() }.command(&image).unwrap();
+        assert_eq!(command.variables, ["A=1", "B=3"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let captured = Captured { bytes: b"abc".to_vec(), left_out: 7 };
+        assert_eq!(text(&captured).unwrap(), "abc\n[7 more bytes are left out]\n");
+        assert_eq!(text(&Captured::default()), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! How much a machine varies while it does the same thing again and again. What to do about it is said elsewhere.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+/// The share of samples at the beginning that are left out, as caches and clocks settle.
+const WARM_UP: f64 = 0.1;
+/// The fewest samples, however long each takes.
+const FEWEST: usize = 20;
+/// How many steps of arithmetic are timed at once: some tens of microseconds.
+const STEPS: u32 = 10_000;
+
+/// How long each of many runs of the same work takes, in seconds.
+pub fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
+    let started = Instant::now();
+    let mut samples = Vec::new();
+    while started.elapsed() < time || samples.len() < FEWEST {
+        let begin = Instant::now();
+        work();
+        samples.push(begin.elapsed().as_secs_f64());
+    }
+    samples
+}
+
+/// Arithmetic that needs no memory.
+pub fn compute() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for step in 0..STEPS {
+        state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(u64::from(step));
+    }
+    black_box(state);
+}
+
+/// The coefficient of variation in percent, without the first samples.
+pub fn jitter(samples: &[f64]) -> f64 {
+    let samples = settled(samples);
+    let (mean, deviation) = moments(samples);
+    deviation / mean * 100.0
+}
+
+/// How restless the processor is now: the standard deviation of the time that arithmetic takes, as a share of its
+/// median.
+pub fn restlessness(time: Duration) -> f64 {
+    let samples = sample(time, compute);
+    let (_, deviation) = moments(settled(&samples));
+    deviation / median(settled(&samples))
+}
+
+fn settled(samples: &[f64]) -> &[f64] {
+    &samples[(samples.len() as f64 * WARM_UP) as usize..]
+}
+
+/// The mean and the standard deviation.
+fn moments(samples: &[f64]) -> (f64, f64) {
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (mean, variance.sqrt())
+}
+
+fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_is_the_deviation_in_percent_of_the_mean() {
+        // The first of ten is left out.
+        let samples = [1000.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 9.0, 11.0, 10.0];
+        assert!((jitter(&samples) - 10.0).abs() < 1e-12, "{}", jitter(&samples));
+    }
+
+    #[test]
+    fn a_machine_has_some_noise() {
+        let found = restlessness(Duration::from_millis(1));
+        assert!(found.is_finite() && found >= 0.0, "{found}");
+    }
+}

@@ -1,0 +1,129 @@
+//! The OCI runtime: the program that makes containers, and its answers.
+
+use std::{
+    env, fs,
+    io::Read,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::{RUNTIME, cgroup, ends_within};
+use crate::error::{Error, Explain, Result};
+
+/// The runtimes that are tried, the leanest first.
+pub(crate) const NAMES: [&str; 2] = ["crun", "runc"];
+/// The most of what a runtime says that is passed on.
+const REASON_MAX: usize = 400;
+
+/// An OCI runtime.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub program: PathBuf,
+    /// Which release it is.
+    pub version: String,
+    /// Where it remembers its containers.
+    pub(crate) state: PathBuf,
+    /// Whether the second cgroup tree of a hybrid host has to be hidden from it.
+    pub(crate) hides_unified: bool,
+    /// Whether it makes control groups.
+    pub(crate) makes_groups: bool,
+}
+
+impl Runtime {
+    /// The runtime of this name, if it is on the search path.
+    pub(crate) fn find(name: &str, folder: &Path) -> Option<Self> {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        // It is often where only the search path of root looks.
+        let folders = env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+        let is_program = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+        };
+        let program = folders.map(|folder| folder.join(name)).find(is_program)?;
+        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next()?.rsplit(' ').next()?.to_owned();
+        Some(Self {
+            name: name.to_owned(),
+            program,
+            version,
+            state: folder.join("state").join(name),
+            hides_unified: name == "crun" && cgroup::is_hybrid(),
+            makes_groups: true,
+        })
+    }
+
+    /// A call of it that writes its complaints into a bundle.
+    pub(super) fn command(&self, bundle: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("--root").arg(&self.state).arg("--log").arg(bundle.join("log"));
+        if !self.makes_groups && self.name == "crun" {
+            command.arg("--cgroup-manager=disabled");
+        }
+        command
+    }
+
+    /// Calls it and waits for its end.
+    pub(super) fn call(&self, arguments: &[&str], bundle: &Path, patience: Duration) -> Result<()> {
+        let mut command = self.command(bundle);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().explain(|| format!("`{}` cannot be started", self.name))?;
+        self.finish(child, bundle, patience)
+    }
+
+    /// Waits for the end of a call.
+    pub(super) fn finish(&self, mut child: Child, bundle: &Path, patience: Duration) -> Result<()> {
+        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| Error::new("The runtime cannot be found among the processes."))?;
+        let handle = pidfd_open(id, PidfdFlags::empty()).explain(|| "The runtime cannot be waited for")?;
+        let began = Instant::now();
+        while !ends_within(&handle, patience.saturating_sub(began.elapsed()))? {
+            if began.elapsed() >= patience {
+                // It is waited for next, and may have ended in this moment.
+                drop(child.kill());
+                drop(child.wait());
+                return Err(Error::new(format!("`{}` does not come to an end.", self.name)));
+            }
+        }
+        let status = child.wait().explain(|| "The runtime cannot be waited for")?;
+        if status.success() { Ok(()) } else { Err(self.complaint(bundle)) }
+    }
+
+    /// Ends a container and all that it has, if it is there.
+    pub(super) fn delete(&self, id: &str) -> Result<()> {
+        let folder = tempfile::tempdir().explain(|| "No temporary folder can be made")?;
+        let deleted = self.call(&["delete", "--force", id], folder.path(), RUNTIME);
+        if deleted.is_ok() || !self.state.join(id).exists() { Ok(()) } else { deleted }
+    }
+
+    /// The containers that it remembers.
+    pub(super) fn known(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.state).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    /// What it says is wrong, in its own words.
+    fn complaint(&self, bundle: &Path) -> Error {
+        let mut log = String::new();
+        if let Ok(file) = fs::File::open(bundle.join("log")) {
+            // What is not text is not shown.
+            drop(file.take(64 << 10).read_to_string(&mut log));
+        }
+        let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
+        let said = match (last.find("msg=\""), last.split_once(": ")) {
+            (Some(start), _) => last[start + 5..].trim_end_matches('"').replace("\\\"", "\""),
+            (None, Some((time, rest))) if time.starts_with(|first: char| first.is_ascii_digit()) => {
+                rest.to_owned()
+            }
+            _ => last.to_owned(),
+        };
+        let said: String = said.chars().filter(|one| !one.is_control()).take(REASON_MAX).collect();
+        Error::new(format!("`{}` could not run the command: {said}", self.name))
+    }
+}

@@ -1,0 +1,265 @@
+//! `tidemark runner run` and `tidemark runner check`: what a runner does, on this machine and without a server.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde_json::json;
+use tidemark_api::job::JobSecret;
+use tidemark_runner::{
+    Host,
+    host::{self, Ability, State},
+    image::{Images, Source},
+    measure::{self, Bounds, End, Work},
+    sandbox::{Limits, Outcome, Stop},
+};
+
+use crate::{
+    failure::{Exit, Failure, Result, print},
+    interrupt::on_interrupt,
+    output::{self, Column, Table},
+};
+
+/// The part of the folder that is not the one of a runner which is up.
+const APART: &str = "local";
+
+/// Where a runner keeps images and what it has to tell.
+#[derive(clap::Args)]
+pub(crate) struct Folder {
+    /// The folder for images and results [default: /var/lib/tidemark-runner for root, otherwise one of the user's]
+    #[arg(long, value_name = "FOLDER", env = "TIDEMARK_RUNNER_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// What a run may take of this machine, whatever its spec says.
+#[derive(clap::Args)]
+pub(crate) struct MostOutput {
+    /// How many MiB of each output, and of all files, of a run are kept
+    #[arg(long, value_name = "MIB", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_output_size: u32,
+    /// How many files of a run are read
+    #[arg(long, value_name = "COUNT", default_value_t = 255, value_parser = clap::value_parser!(u32).range(0..=255))]
+    max_file_count: u32,
+}
+
+impl MostOutput {
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds { output: (self.max_output_size as usize) << 20, files: self.max_file_count as usize }
+    }
+}
+
+/// The arguments of `tidemark runner run`.
+#[derive(clap::Args)]
+pub(crate) struct RunImage {
+    /// The image: a folder in the OCI image layout, or host/name:tag
+    #[arg(long, value_name = "REFERENCE")]
+    image: String,
+    /// What opens the image in its registry
+    #[arg(long, value_name = "TOKEN", env = "TIDEMARK_REGISTRY_TOKEN", hide_env_values = true)]
+    registry_token: Option<String>,
+    /// What is started in the image, instead of its own entry point
+    #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
+    entrypoint: Option<String>,
+    /// A variable for it, as NAME=VALUE; repeat it for several
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    env: Vec<String>,
+    /// How many cores it has
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    cpu: u32,
+    /// How many MiB of memory it has
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
+    memory: u64,
+    /// How many MiB it may write
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..))]
+    disk: u64,
+    /// Let it use the network of this machine
+    #[arg(long)]
+    network: bool,
+    /// How many seconds all runs together may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    job_timeout: u64,
+    /// How often it is run
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    iter: u32,
+    /// Go on after a run that fails
+    #[arg(long)]
+    allow_failure: bool,
+    /// A file of the image to bring back into --into; repeat it for several
+    #[arg(long, value_name = "PATH", requires = "into")]
+    file: Vec<String>,
+    /// The folder that files are brought to, in one for each run
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    most: MostOutput,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// The arguments of `tidemark runner check`.
+#[derive(clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    folder: Folder,
+}
+
+impl From<tidemark_runner::Error> for Failure {
+    fn from(error: tidemark_runner::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl Folder {
+    /// The folder, which nobody else can look into.
+    pub(crate) fn open(&self) -> Result<PathBuf> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folder = match &self.data_dir {
+            Some(folder) => folder.clone(),
+            None if rustix::process::geteuid().is_root() => PathBuf::from("/var/lib/tidemark-runner"),
+            None => directories::ProjectDirs::from("", "", "tidemark-runner")
+                .map(|folders| folders.data_dir().to_owned())
+                .ok_or_else(|| Failure::usage("You have no home folder; name a folder with --data-dir."))?,
+        };
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        let made = made.and_then(|()| folder.canonicalize());
+        made.map_err(|error| {
+            Failure::new(format!("The folder {} cannot be used ({error}).", folder.display()))
+        })
+    }
+}
+
+impl Check {
+    pub(crate) fn run(&self, json: bool) -> Result {
+        let folder = self.folder.open()?.join(APART);
+        let found = host::become_root().and_then(|()| Host::prepare(&folder));
+        let abilities = Host::abilities(&found);
+        if json {
+            print(&output::json("What this machine can do", &json!({ "abilities": abilities }))?)?;
+        } else {
+            let mut table = Table::new([Column::Left("What"), Column::Left("Is"), Column::Left("How")]);
+            for Ability { name, state, detail } in abilities {
+                let word = match state {
+                    State::Good => "good",
+                    State::Poor => "poor",
+                    State::Missing => "missing",
+                };
+                table.push([name.to_owned(), word.to_owned(), output::plain(&detail)]);
+            }
+            print(&table.to_string())?;
+        }
+        found.map(drop).map_err(|_| Failure::new("This machine cannot run jobs; see above."))
+    }
+}
+
+impl RunImage {
+    pub(crate) fn run(&self, json: bool) -> Result {
+        let folder = self.folder.open()?.join(APART);
+        host::become_root()?;
+        let bounds = self.most.bounds();
+        let work = self.work()?;
+        let (source, reference) = Source::parse(&self.image, self.registry_token.as_deref())?;
+        let host = Host::prepare(&folder)?;
+        host.gaps.iter().for_each(|gap| eprintln!("note: {gap}"));
+        let limits = Limits {
+            cores: host.cores.choose(self.cpu)?,
+            memory: self.memory << 20,
+            disk: self.disk << 20,
+            network: self.network,
+            output: bounds.output,
+        };
+        let image = Images::open(folder.join("images"))?.get(&source, &reference)?;
+        let stop = Stop::default();
+        let told = stop.clone();
+        let _guard = on_interrupt(move || {
+            told.now();
+            // The sandbox is taken down meanwhile.
+            std::thread::sleep(Duration::from_secs(1));
+        })?;
+        let mut runs = Vec::new();
+        let tell = |outcome: &Outcome| {
+            if !json {
+                // Who does not listen misses it.
+                let _ = io::stdout().write_all(&outcome.stdout.bytes);
+                let _ = io::stderr().write_all(&outcome.stderr.bytes);
+                eprintln!("{}", sentence(outcome));
+            }
+            runs.push(json!({
+                "wall_seconds": outcome.wall.as_secs_f64(),
+                "cpu_seconds": outcome.figures.cpu.map(|time| time.as_secs_f64()),
+                "memory_peak_bytes": outcome.figures.memory,
+            }));
+        };
+        let measured = measure::run(&host, &image, &work, &limits, bounds, &stop, tell);
+        self.keep_files(&measured.results)?;
+        if json {
+            let document = json!({ "results": measured.results, "runs": runs });
+            print(&output::json("The results", &document)?)?;
+        }
+        match measured.end {
+            End::Completed => Ok(()),
+            End::Failed(reason) => Err(Failure::with(Exit::Benchmark, reason)),
+            End::Stopped => Err(Failure::new("The run was stopped.")),
+        }
+    }
+
+    fn work(&self) -> Result<Work> {
+        let mut variables = BTreeMap::new();
+        for given in &self.env {
+            let Some((name, value)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+                return Err(Failure::usage("A variable of --env is not of the form NAME=VALUE."));
+            };
+            variables.insert(name.to_owned(), JobSecret(value.to_owned()));
+        }
+        Ok(Work {
+            entrypoint: self.entrypoint.clone().map(|program| vec![program]),
+            cmd: Some(self.command.clone()).filter(|command| !command.is_empty()),
+            variables,
+            timeout: Duration::from_secs(self.job_timeout),
+            files: self.file.clone(),
+            iterations: self.iter,
+            allow_failure: self.allow_failure,
+            ..Work::default()
+        })
+    }
+
+    /// Writes the files of all runs where they are wanted.
+    fn keep_files(&self, results: &[tidemark_api::JobIteration]) -> Result {
+        let Some(into) = &self.into else { return Ok(()) };
+        for (number, result) in results.iter().enumerate() {
+            let folder = into.join((number + 1).to_string());
+            let write = |path: &str, text: &str| {
+                // Only names are taken from a path, so that it leads nowhere else.
+                let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
+                let place = parts.fold(folder.clone(), |place, part| place.join(part));
+                fs::create_dir_all(place.parent().unwrap_or(&folder))?;
+                fs::write(place, text)
+            };
+            for (path, text) in result.output.iter().flatten() {
+                write(path, text).map_err(|error| {
+                    Failure::new(format!("The file `{}` cannot be kept ({error}).", output::plain(path)))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a run took.
+fn sentence(outcome: &Outcome) -> String {
+    let mut text = format!("It took {:.3} s", outcome.wall.as_secs_f64());
+    if let Some(cpu) = outcome.figures.cpu {
+        text.push_str(&format!(", {:.3} s of all cores", cpu.as_secs_f64()));
+    }
+    if let Some(memory) = outcome.figures.memory {
+        text.push_str(&format!(" and {:.1} MiB of memory", memory as f64 / f64::from(1 << 20)));
+    }
+    text.push('.');
+    text
+}

@@ -1,0 +1,212 @@
+//! `tidemark runner up`: this machine as a runner, until it is told to stop.
+
+use rustix::process::geteuid;
+use tidemark_api::{PlainKey, ResourceId, channel::PollTimeout};
+use tidemark_runner::{
+    Host,
+    channel::{self, Ended, Settings},
+    host,
+    tune::{self, Tuning, Wishes},
+};
+use tidemark_server::config::{LogFormat, LogLevel, Logging};
+use tokio::sync::watch;
+
+use super::here::{Folder, MostOutput};
+use crate::{
+    connection::Connection,
+    failure::{Exit, Failure, Result},
+    logging,
+};
+
+/// What the help puts the flags under that say how the host is tuned.
+const TUNING: &str = "Tuning";
+
+/// The arguments of `tidemark runner up`.
+#[derive(clap::Args)]
+pub(crate) struct Up {
+    /// The runner, by UUID or slug
+    #[arg(long, env = "TIDEMARK_RUNNER")]
+    runner: ResourceId,
+    /// The key of the runner
+    #[arg(long, value_name = "KEY", env = "TIDEMARK_RUNNER_KEY", hide_env_values = true)]
+    runner_key: String,
+    /// How many seconds to wait for a job at a time
+    #[arg(long, value_name = "SECONDS", default_value_t = 55, value_parser = clap::value_parser!(u32).range(1..=900))]
+    poll_timeout: u32,
+    /// Let jobs whose spec has a network use that of this machine
+    #[arg(long)]
+    allow_network: bool,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    most: MostOutput,
+    #[command(flatten)]
+    tuning: TuningFlags,
+}
+
+/// How the host is tuned while the runner is up.
+#[derive(clap::Args)]
+struct TuningFlags {
+    /// Leave the machine as it is
+    #[arg(long, help_heading = TUNING)]
+    no_tuning: bool,
+    /// Leave the random layout of addresses on
+    #[arg(long, help_heading = TUNING)]
+    aslr: bool,
+    /// Leave the watchdog for interrupts on
+    #[arg(long, help_heading = TUNING)]
+    nmi_watchdog: bool,
+    /// Leave the watchdog for the kernel on
+    #[arg(long, help_heading = TUNING)]
+    soft_watchdog: bool,
+    /// Leave the second thread of each core on
+    #[arg(long, help_heading = TUNING)]
+    smt: bool,
+    /// Leave the clock beyond its nominal one
+    #[arg(long, help_heading = TUNING)]
+    turbo: bool,
+    /// How the clock is governed
+    #[arg(long, help_heading = TUNING, default_value = "performance")]
+    governor: String,
+    /// How eagerly memory is swapped out
+    #[arg(long, help_heading = TUNING, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=200))]
+    swappiness: u32,
+    /// Who may count events of the processor
+    #[arg(long, help_heading = TUNING, default_value_t = -1, allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i32).range(-1..=4))]
+    perf_event_paranoid: i32,
+    /// Leave the balance of memory between processors on
+    #[arg(long, help_heading = TUNING)]
+    numa_balancing: bool,
+    /// Let timers move between cores
+    #[arg(long, help_heading = TUNING)]
+    timer_migration: bool,
+    /// Leave the search for equal pages of memory on
+    #[arg(long, help_heading = TUNING)]
+    ksm: bool,
+    /// Let cores sleep deeply
+    #[arg(long, help_heading = TUNING)]
+    cstates: bool,
+    /// Leave interrupts on all cores
+    #[arg(long, help_heading = TUNING)]
+    no_irq_steering: bool,
+    /// How huge pages are used
+    #[arg(long, help_heading = TUNING, default_value = "never", value_parser = ["never", "madvise", "always", "leave"])]
+    thp: String,
+}
+
+impl TuningFlags {
+    fn wishes(&self) -> Wishes {
+        let left = [
+            (self.aslr, "aslr"),
+            (self.nmi_watchdog, "nmi-watchdog"),
+            (self.soft_watchdog, "soft-watchdog"),
+            (self.smt, "smt"),
+            (self.turbo, "turbo"),
+            (self.numa_balancing, "numa-balancing"),
+            (self.timer_migration, "timer-migration"),
+            (self.ksm, "ksm"),
+            (self.no_irq_steering, "irq"),
+            (self.thp == "leave", "thp"),
+        ];
+        Wishes {
+            left: left.into_iter().filter_map(|(is_left, name)| is_left.then_some(name)).collect(),
+            governor: self.governor.clone(),
+            swappiness: self.swappiness,
+            perf_event_paranoid: self.perf_event_paranoid,
+            huge_pages: self.thp.clone(),
+        }
+    }
+
+    /// Tunes the host as far as that is possible, and says what became of each knob.
+    fn apply(&self, is_root: bool) -> Option<Tuning> {
+        if self.no_tuning {
+            return None;
+        }
+        if !is_root {
+            tracing::warn!("the host is not tuned, which needs root");
+            return None;
+        }
+        let knobs = tune::knobs(&self.wishes(), &host::Cores::find());
+        match Tuning::apply(&knobs, !self.cstates) {
+            Ok((tuning, turned)) => {
+                for knob in turned {
+                    tracing::info!(knob = knob.name, done = knob.is_done, "tuned: {}", knob.detail);
+                }
+                Some(tuning)
+            }
+            Err(error) => {
+                tracing::warn!("{error}");
+                None
+            }
+        }
+    }
+}
+
+impl Up {
+    pub(crate) fn run(&self, connection: &Connection) -> Result {
+        let Some((server, _)) = connection.target()?.host else {
+            return Err(Failure::usage("No server is named; name it with --host or TIDEMARK_HOST."));
+        };
+        self.runner_key
+            .parse::<PlainKey>()
+            .map_err(|error| Failure::usage(format!("The key of the runner cannot be used: {error}.")))?;
+        let folder = self.folder.open()?;
+        let is_root = geteuid().is_root();
+        host::become_root()?;
+        logging::start(&Logging { level: LogLevel::Info, format: LogFormat::Auto });
+        // Before the cores are counted, as tuning takes some away.
+        let _tuning = self.tuning.apply(is_root);
+        let found = Host::prepare(&folder)?;
+        tracing::info!(
+            runtime = found.sandbox.runtime.name,
+            version = found.sandbox.runtime.version,
+            cores = found.cores.jobs.len(),
+            "this machine runs jobs"
+        );
+        for gap in &found.gaps {
+            tracing::warn!("{gap}");
+        }
+        let settings = Settings {
+            host: server,
+            runner: self.runner.clone(),
+            key: self.runner_key.clone(),
+            poll: PollTimeout::try_from(self.poll_timeout)
+                .map_err(|error| Failure::usage(format!("--poll-timeout: {error}.")))?,
+            folder,
+            bounds: self.most.bounds(),
+            allows_network: self.allow_network,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::new(format!("The runner cannot start ({error}).")))?;
+        runtime.block_on(async {
+            let (stop, stopping) = watch::channel(false);
+            tokio::spawn(async move {
+                terminated().await;
+                tracing::info!("told to stop");
+                stop.send_replace(true);
+                // The other end counts it as told to stop, too, if this one is gone.
+                std::future::pending::<()>().await;
+            });
+            match channel::run(settings, found, stopping).await? {
+                Ended::Told => Ok(()),
+                Ended::Refused(reason) => Err(Failure::with(Exit::Refused, reason)),
+            }
+        })
+    }
+}
+
+/// Waits until somebody asks this program to stop.
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).ok();
+    match (listen(SignalKind::interrupt()), listen(SignalKind::terminate())) {
+        (Some(mut interrupt), Some(mut terminate)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        _ => std::future::pending().await,
+    }
+}

@@ -1,0 +1,294 @@
+//! Jobs from end to end: an image is pushed, a job asked for, a runner does it under a real OCI runtime, and there is a
+//! report. What this machine cannot do is said by name and left out.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use flate2::{Compression, write::GzEncoder};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::{
+    client::Client,
+    process::{Server, isolated, tidemark},
+};
+
+/// Prints a result, with the value that the job is given.
+const SCRIPT: &str = r#"echo "{\"sort\":{\"latency\":{\"value\":$VALUE}}}""#;
+
+/// A server with a project, an image and a spec; and everything that a runner needs.
+pub(crate) struct Site {
+    pub(crate) folder: TempDir,
+    pub(crate) token: String,
+    key: String,
+    pub(crate) address: String,
+    database: Option<String>,
+}
+
+impl Site {
+    /// Makes a site; nothing if jobs cannot be run on this machine, which is said.
+    pub(crate) fn open(settings: &str, database: Option<String>) -> Option<(Self, Server)> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut check = tidemark(&["runner", "check", "--json", "--data-dir"]);
+        let check = check.arg(folder.path().join("check")).output().unwrap();
+        eprintln!("{}", String::from_utf8_lossy(&check.stdout));
+        if !check.status.success() {
+            eprintln!("SKIPPED: this machine cannot run containers");
+            return None;
+        }
+        let address = free_address();
+        let settings = format!("[console]\nurl = \"http://{address}\"\n{settings}");
+        fs::write(folder.path().join("server.toml"), &settings).unwrap();
+        let mut site = Self { folder, token: String::new(), key: String::new(), address, database };
+        let server = site.serve(&site.address);
+        let mut ada = Client::connect(&server);
+        ada.sign_up("Ada", &site.data());
+        site.token.clone_from(&ada.token);
+        let mut create = |path: &str, body: Value| {
+            let (status, answer) = ada.post(path, &body).unwrap();
+            assert_eq!(status, 201, "{answer}");
+            answer
+        };
+        create("/v0/organizations/ada/projects", json!({ "name": "Lab" }));
+        let key = create("/v0/users/ada/keys", json!({ "name": "skopeo" }));
+        site.key = key["key"].as_str().unwrap().to_owned();
+        let machine = if cfg!(target_arch = "aarch64") { "aarch64" } else { "x86_64" };
+        create(
+            "/v0/specs",
+            json!({ "name": "Metal", "os": "linux", "architecture": machine, "cpu": 1, "memory": 64 << 20,
+                "disk": 16 << 20, "network": false, "fallback": true }),
+        );
+        site.push();
+        Some((site, server))
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Starts a server of the site.
+    pub(crate) fn serve(&self, address: &str) -> Server {
+        let mut command = tidemark(&["serve", "--bind", address, "--data-dir"]);
+        command.arg(self.data()).arg("--config").arg(self.folder.path().join("server.toml"));
+        if let Some(database) = &self.database {
+            command.args(["--database", database]);
+        }
+        let mut server = Server::spawn(&mut command);
+        server.drain();
+        server
+    }
+
+    /// Makes an image of one static program and pushes it with a client that people use.
+    fn push(&self) {
+        let layout = self.folder.path().join("layout");
+        write_layout(&layout);
+        let output = isolated("skopeo")
+            .args(["--insecure-policy", "copy", "--dest-tls-verify=false", "--dest-creds"])
+            .arg(format!("ada@example.org:{}", self.key))
+            .arg(format!("oci:{}:v1", layout.display()))
+            .arg(format!("docker://{}/lab/bench:v1", self.address))
+            .output()
+            .expect("skopeo is installed; `cargo xtask test` installs it");
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Makes a runner, and answers its key.
+    pub(crate) fn runner(&self, client: &mut Client, name: &str) -> String {
+        let (status, answer) = client.post("/v0/runners", &json!({ "name": name })).unwrap();
+        assert_eq!(status, 201, "{answer}");
+        let path = format!("/v0/runners/{name}/specs");
+        let (status, added) = client.post(&path, &json!({ "spec": "metal" })).unwrap();
+        assert_eq!(status, 201, "{added}");
+        answer["key"].as_str().unwrap().to_owned()
+    }
+
+    /// The command that is a runner of this server. It leaves the machine as it is.
+    pub(crate) fn up(&self, name: &str, key: &str, address: &str) -> Command {
+        let mut command = tidemark(&["runner", "up", "--no-tuning", "--data-dir"]);
+        command.arg(self.folder.path().join(name));
+        command.env("TIDEMARK_HOST", format!("http://{address}"));
+        command.env("TIDEMARK_RUNNER", name).env("TIDEMARK_RUNNER_KEY", key);
+        command
+    }
+
+    /// Asks for a job as people do.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = tidemark(&["run", "--project", "lab", "--image", "lab/bench:v1"]);
+        if !arguments.contains(&"--detach") {
+            command.args(["--poll-interval", "1"]);
+        }
+        command.args(["--branch", "main", "--testbed", "metal", "--adapter", "json"]).args(arguments);
+        command.env("TIDEMARK_HOST", format!("http://{}", self.address)).env("TIDEMARK_API_KEY", &self.key);
+        command.current_dir(self.folder.path()).env("GIT_CEILING_DIRECTORIES", self.folder.path());
+        command.output().unwrap()
+    }
+}
+
+/// A runner that goes away with its test.
+struct Up(Child);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn free_address() -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// An image of a static program that is a shell, in the OCI image layout.
+fn write_layout(folder: &Path) {
+    fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
+    let digest = |bytes: &[u8]| {
+        let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256:{hex}")
+    };
+    let add = |kind: &str, bytes: &[u8]| {
+        let digest = digest(bytes);
+        fs::write(folder.join("blobs").join(digest.replace(':', "/")), bytes).unwrap();
+        json!({ "mediaType": format!("application/vnd.oci.image.{kind}"), "digest": digest, "size": bytes.len() })
+    };
+    let mut layer = tar::Builder::new(Vec::new());
+    layer
+        .append_path_with_name("/bin/busybox", "bin/sh")
+        .expect("busybox-static is installed; `cargo xtask test` installs it");
+    let layer = layer.into_inner().unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    std::io::Write::write_all(&mut gzip, &layer).unwrap();
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let config = json!({ "os": "linux", "architecture": machine, "config": { "Cmd": ["/bin/sh", "-c", SCRIPT] },
+        "rootfs": { "type": "layers", "diff_ids": [digest(&layer)] } });
+    let config = add("config.v1+json", config.to_string().as_bytes());
+    let layers = [add("layer.v1.tar+gzip", &gzip.finish().unwrap())];
+    let manifest = json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": config, "layers": layers });
+    let mut manifest = add("manifest.v1+json", manifest.to_string().as_bytes());
+    manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": "v1" });
+    let index = json!({ "schemaVersion": 2, "manifests": [manifest] });
+    fs::write(folder.join("index.json"), index.to_string()).unwrap();
+    fs::write(folder.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+}
+
+#[test]
+fn a_job_becomes_a_report_and_an_alert() {
+    let Some((site, server)) = Site::open("", None) else { return };
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let mut runner = Up(site.up("one", &key, &site.address).stderr(Stdio::null()).spawn().unwrap());
+
+    let threshold = [
+        "--threshold-measure",
+        "latency",
+        "--threshold-test",
+        "static",
+        "--threshold-upper-boundary",
+        "2000",
+        "--thresholds-reset",
+        "--json",
+    ];
+    let output = site.run(&[&["--env", "VALUE=1000", "--iter", "2"], &threshold[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["alerts"], report["results"].as_array().map(Vec::len)),
+        (&json!([]), Some(2)),
+        "{report}"
+    );
+    let (_, job) = ada.get(&format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap())).unwrap();
+    assert_eq!(job["status"], "processed");
+    let runs = job["output"]["results"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["exit_code"]), (2, &json!(0)));
+    assert!(runs[0]["noise"]["before"].as_f64().unwrap() > 0.0, "{job}");
+
+    let output = site.run(&[&["--env", "VALUE=5000", "--error-on-alert"], &threshold[..]].concat());
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["alerts"].as_array().map(Vec::len), Some(1), "{report}");
+
+    // What goes wrong in the sandbox is told to whom asked for the job.
+    let output = site.run(&["--", "/bin/sh", "-c", "echo no luck >&2; exit 9"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    assert!(told.contains("no luck\n") && told.contains("ended with 9"), "{told}");
+
+    // More than fits into a message, and a file instead of what is printed.
+    let large = r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); printf '%0100000d\n' 0; done;
+        echo '{"disk":{"latency":{"value":7}}}' > /result.json"#;
+    let output = site.run(&["--file", "/result.json", "--json", "--", "/bin/sh", "-c", large]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (_, job) = ada.get(&format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap())).unwrap();
+    assert_eq!(job["output"]["results"][0]["stdout"].as_str().map(str::len), Some(30 * 100_001));
+
+    // A runner that is told to stop ends its job at once and says so.
+    let output = site.run(&["--detach", "--json", "--", "/bin/sh", "-c", "while true; do true; done"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let path = format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap());
+    await_status(&mut ada, &path, "running");
+    let id = runner.0.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    assert_eq!(runner.0.wait().unwrap().code(), Some(0));
+    let job = await_status(&mut ada, &path, "failed");
+    assert_eq!(job["output"]["error"], "The runner was stopped before the job had ended.");
+
+    // One whose key no longer works is not a runner, and does not try for ever.
+    let wrong = site
+        .up("one", &key.replace(|last: char| last.is_ascii_digit(), "x"), &site.address)
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(7), "{wrong:?}");
+}
+
+#[test]
+fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
+    let Some((site, mut server)) = Site::open("", None) else { return };
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let _runner = Up(site.up("one", &key, &site.address).stderr(Stdio::null()).spawn().unwrap());
+    let detach = |command: &str| {
+        let output = site.run(&["--detach", "--json", "--", "/bin/sh", "-c", command]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap())
+    };
+    let endless = detach("echo begun; while true; do true; done");
+    await_status(&mut ada, &endless, "running");
+    let output = tidemark(&["job", "cancel", "lab", endless.rsplit('/').next().unwrap()])
+        .env("TIDEMARK_HOST", format!("http://{}", site.address))
+        .env("TIDEMARK_API_KEY", &site.key)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    await_status(&mut ada, &endless, "canceled");
+
+    let slow =
+        detach(r#"i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo '{"a":{"latency":{"value":1}}}'"#);
+    await_status(&mut ada, &slow, "running");
+    server.kill();
+    thread::sleep(Duration::from_secs(1));
+    let server = site.serve(&site.address);
+    let mut ada = Client::connect_as(&server, &site.token);
+    await_status(&mut ada, &slow, "processed");
+}
+
+/// Waits until a job is this far, and answers it.
+fn await_status(client: &mut Client, path: &str, status: &str) -> Value {
+    let began = Instant::now();
+    loop {
+        let (_, job) = client.get(path).unwrap();
+        if job["status"] == status {
+            return job;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "not {status}: {job}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
