@@ -16,7 +16,7 @@ interface Words {
 export const STATUSES: Readonly<Record<JobStatus, Words>> = {
   pending: { word: "in the queue", tone: "neutral", about: "It waits until a runner for its spec is free.", step: 0 },
   claimed: { word: "being prepared", tone: "brand", about: "A runner has taken it, and fetches the image.", step: 1 },
-  running: { word: "running", tone: "brand", about: "The benchmarks run. What they print is shown here once they have ended.", step: 2 },
+  running: { word: "running", tone: "brand", about: "The benchmarks run.", step: 2 },
   completed: { word: "being read", tone: "brand", about: "The benchmarks have run, and their results are being read.", step: 3 },
   processed: { word: "done", tone: "good", about: "Its results are in the report.", step: 4 },
   failed: { word: "failed", tone: "alert", about: "It failed, and is not tried again by itself.", step: 4 },

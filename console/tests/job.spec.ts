@@ -34,9 +34,17 @@ test("a job is watched from the queue to its report", async ({ page, browser }, 
   expect(await runner.say("running")).toBe("ack");
   await expect(step).toHaveText("Running");
   await expect(page.getByText("of at most 10 min")).toBeVisible();
+  expect(await runner.say("heartbeat", { job, printed: "warming up\n1 of 2" })).toBe("ack");
+  const live = page.getByRole("log", { name: "Output so far" });
+  await expect(live).toContainText("1 of 2");
+  expect(await runner.say("heartbeat", { job, printed: "warming up\n1 of 2\n2 of 2" })).toBe("ack");
+  await expect(live).toContainText("2 of 2");
+  await accessible(page);
+  await fits(page);
   const results = [{ exit_code: 0, stdout: RESULTS, stderr: "warming up", noise: { before: 0.004, after: 0.011 } }, { exit_code: 0, stdout: RESULTS }];
   expect(await runner.say("completed", { job, results })).toBe("ack");
   await expect(page.getByText("done", { exact: true })).toBeVisible();
+  await expect(live).toHaveCount(0);
   await expect(page.getByRole("region", { name: "Standard output of iteration 2" })).toContainText("text::parse");
   await expect(page.getByRole("region", { name: "Standard error" })).toHaveText("warming up");
   await expect(page.getByText("0.4 % before, 1.1 % after")).toBeVisible();

@@ -214,7 +214,7 @@ test("a plot is pinned, changed, shared and downloaded", async ({ page }, { proj
   await page.getByRole("button", { name: "Update pin" }).click();
   await page.getByLabel("Title").fill("The lab");
   await page.getByRole("button", { name: "Update the plot" }).click();
-  await expect(page.getByRole("heading", { name: "The lab" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "The lab", exact: true })).toBeVisible();
   const [pinned] = (await (await page.context().request.get(`/v0/projects/${slug}/plots`)).json()) as { uuid: string; y_axis: string }[];
   expect(pinned?.y_axis).toBe("log");
   await page.goto(`/console/projects/${slug}/perf?plot=${pinned?.uuid}`);

@@ -93,6 +93,8 @@ export async function accessible(page: Page): Promise<void> {
 
 /** Holds the page against all rules, or against some of them. */
 export async function audit(page: Page, ...rules: string[]): Promise<void> {
+  // A page that is not drawn yet breaks the rules.
+  await page.locator("h1").first().waitFor();
   // By hand: the package for it opens a page for each time.
   await page.evaluate(`window.axe ?? (() => { ${axe.source} })()`);
   const found = await page.evaluate(async (rules) => {

@@ -125,6 +125,7 @@ export function View(): JSX.Element {
             <Fact label="Took"><Took job={shown()} /> <span class="muted">of at most {elapsed(shown().timeout)}</span></Fact>
             <Fact label="UUID" copy={shown().uuid}><span class="mono">{shown().uuid}</span></Fact>
           </Facts>
+          <Show when={shown().printed}>{(text) => <Live text={text()} />}</Show>
           <Show when={hasEnded(shown()) || shown().output}><Output of={shown()} /></Show>
           <Confirm open={canceling()} title="Cancel the job?" action="Cancel the job" onConfirm={cancel} onClose={() => setCanceling(false)}>
             <p>Its runner stops, and the report stays empty. A canceled job cannot be taken up again; ask for another one instead.</p>
@@ -132,6 +133,23 @@ export function View(): JSX.Element {
         </Page>
       )}
     </Show>
+  );
+}
+
+/** The end of what a job that runs has printed so far. It stays at its end unless somebody has scrolled back. */
+function Live(props: { text: string }): JSX.Element {
+  let box!: HTMLPreElement;
+  let isAtEnd = true;
+  createEffect(() => {
+    if (props.text && isAtEnd) box.scrollTop = box.scrollHeight;
+  });
+  return (
+    <section class="stack" aria-labelledby="live">
+      <h2 id="live">Output so far</h2>
+      <div class="code printed">
+        <pre ref={box} tabindex="0" role="log" aria-label="Output so far" onScroll={() => { isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8; }}><code>{props.text}</code></pre>
+      </div>
+    </section>
   );
 }
 

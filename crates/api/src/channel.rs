@@ -13,6 +13,9 @@ use crate::{
 /// The largest message in bytes, either way. What is larger is uploaded.
 pub const MESSAGE_MAX: usize = 4 * 1024 * 1024;
 
+/// How much of what a job has printed is shown while it runs, in bytes: the end of it.
+pub const PRINTED_MAX: usize = 16 * 1024;
+
 /// The end of the path to which the output of a job is uploaded, after `/v0/runners/{runner}/jobs/{job}`.
 pub const OUTPUT_PATH: &str = "output";
 
@@ -56,6 +59,9 @@ pub enum FromRunner {
         /// The job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
+        /// The end of what the job has printed, if that is something new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        printed: Option<String>,
     },
     /// The benchmarks have run.
     Completed {
@@ -175,7 +181,10 @@ mod tests {
         assert_eq!(poll_timeout.map(PollTimeout::get), Some(55));
         assert_eq!(runner.unwrap().arch, Architecture::X8664);
         let heartbeat = read(json!({ "event": "heartbeat" })).unwrap();
-        assert_eq!(heartbeat, Envelope { id: None, message: FromRunner::Heartbeat { job: None } });
+        assert_eq!(
+            heartbeat,
+            Envelope { id: None, message: FromRunner::Heartbeat { job: None, printed: None } }
+        );
         let job = "3f0c0000-0000-4000-8000-000000000000";
         let completed = read(
             json!({ "event": "completed", "job": job, "results": [{ "exit_code": 0, "stdout": "{}" }] }),

@@ -169,6 +169,9 @@ pub struct Job {
     /// Why it did not end well, for those who may see its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The end of what it has printed so far, while it runs; for those who may see its output, and not in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
     /// When it was asked for.
     pub created: Timestamp,
     /// When it was last changed.

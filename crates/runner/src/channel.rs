@@ -34,11 +34,11 @@ use crate::{
     error::Result,
     image::Images,
     measure::{Bounds, End, Measured},
-    sandbox::{Stop, pin},
+    sandbox::{Watch, pin},
 };
 
-/// How much time lies between two heartbeats.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How much time lies between two heartbeats; people who watch a job see what it prints about as soon.
+const HEARTBEAT: Duration = Duration::from_secs(3);
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long it is waited before a connection is tried again: at first, and at most.
@@ -81,7 +81,7 @@ enum Event {
 /// The job that is being done.
 struct Current {
     job: JobUuid,
-    stop: Stop,
+    watch: Watch,
     /// Whether the server wants it to be stopped.
     is_canceled: bool,
     /// Whether all is prepared.
@@ -229,7 +229,7 @@ impl Daemon {
     /// Ends the job of a runner that the server does not know any more.
     async fn abandon(&mut self) -> Result<()> {
         if let Some(current) = &self.current {
-            current.stop.now();
+            current.watch.stop();
         }
         while self.current.is_some() {
             match self.events.recv().await {
@@ -245,7 +245,7 @@ impl Daemon {
         if leave_by.is_none() {
             *leave_by = Some(Instant::now() + FAREWELL);
             if let Some(current) = &self.current {
-                current.stop.now();
+                current.watch.stop();
             }
         }
     }
@@ -321,7 +321,7 @@ impl Daemon {
         } else if current.is_prepared && current.go.is_some() {
             (FromRunner::Running { job: Some(job) }, Asked::Begin)
         } else if self.heartbeat <= Instant::now() {
-            (FromRunner::Heartbeat { job: Some(job) }, Asked::Other)
+            (FromRunner::Heartbeat { job: Some(job), printed: current.watch.printed() }, Asked::Other)
         } else {
             return Next::Nothing;
         };
@@ -358,7 +358,7 @@ impl Daemon {
                 {
                     tracing::info!(job = %current.job, "the server stops the job");
                     current.is_canceled = true;
-                    current.stop.now();
+                    current.watch.stop();
                 }
                 Ok(())
             }
@@ -376,13 +376,13 @@ impl Daemon {
 
     /// Begins a job in a thread of its own.
     fn begin(&mut self, order: JobOrder) -> Result<()> {
-        let (job, stop) = (order.uuid, Stop::default());
+        let (job, watch) = (order.uuid, Watch::default());
         tracing::info!(%job, image = order.config.image, "begins a job");
         self.journal.begin(job)?;
         self.heartbeat = Instant::now() + HEARTBEAT;
         let (settings, host, images) =
             (Arc::clone(&self.settings), Arc::clone(&self.host), Arc::clone(&self.images));
-        let (told, tell) = (stop.clone(), self.tell.clone());
+        let (told, tell) = (watch.clone(), self.tell.clone());
         let (go, begins) = sync_channel(1);
         thread::spawn(move || {
             let prepared = || {
@@ -394,7 +394,7 @@ impl Daemon {
             // Nobody listens if the runner has ended.
             drop(tell.blocking_send(Event::Ended(Box::new(measured))));
         });
-        self.current = Some(Current { job, stop, is_canceled: false, is_prepared: false, go: Some(go) });
+        self.current = Some(Current { job, watch, is_canceled: false, is_prepared: false, go: Some(go) });
         Ok(())
     }
 

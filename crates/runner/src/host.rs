@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::{
     error::{Error, Explain, Result},
     sandbox::{
-        Cgroups, Command, Exit, Limits, Runtime, Sandbox, Stop, Task, cgroup, overlay, own_mounts, runtime,
+        Cgroups, Command, Exit, Limits, Runtime, Sandbox, Task, Watch, cgroup, overlay, own_mounts, runtime,
     },
 };
 
@@ -328,7 +328,7 @@ fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
         limits: &limits,
         deadline: Instant::now() + PROBE,
         files: &[],
-        stop: &Stop::default(),
+        watch: &Watch::default(),
         binds,
     })?;
     match outcome.exit {

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     image::{Image, ImageConfig},
     noise,
-    sandbox::{Captured, Command, Exit, Found, Limits, Outcome, Stop, Task, Wanted, pin},
+    sandbox::{Captured, Command, Exit, Found, Limits, Outcome, Task, Wanted, Watch, pin},
 };
 
 /// How long the noise is measured each time.
@@ -153,7 +153,7 @@ pub fn run(
     work: &Work,
     limits: &Limits,
     bounds: Bounds,
-    stop: &Stop,
+    watch: &Watch,
     mut on_run: impl FnMut(&Outcome),
 ) -> Measured {
     let deadline = Instant::now() + work.timeout;
@@ -169,7 +169,7 @@ pub fn run(
                 limits,
                 deadline,
                 files: &wanted,
-                stop,
+                watch,
                 binds: &[],
             };
             let outcome = host.sandbox.run(&task)?;

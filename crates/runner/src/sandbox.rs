@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, ScopedJoinHandle},
@@ -32,6 +32,7 @@ use rustix::{
     thread::{CpuSet, sched_setaffinity},
 };
 use tempfile::TempDir;
+use tidemark_api::channel::PRINTED_MAX;
 use uuid::Uuid;
 
 pub use self::{
@@ -97,25 +98,52 @@ pub struct Task<'a> {
     pub deadline: Instant,
     /// What is read once it has ended.
     pub files: &'a [Wanted],
-    /// Who stops it earlier.
-    pub stop: &'a Stop,
+    /// Who watches it, and may stop it earlier.
+    pub watch: &'a Watch,
     /// Folders of the host that are seen inside, for nothing but a test of the runtime.
     pub(crate) binds: &'a [PathBuf],
 }
 
-/// Tells a run to stop.
+/// What is seen of the runs of a job while they last, and how they are stopped.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Watch {
+    stop: Arc<AtomicBool>,
+    printed: Arc<Mutex<Printed>>,
+}
 
-impl Stop {
+/// The end of what was printed.
+#[derive(Debug, Default)]
+struct Printed {
+    bytes: Vec<u8>,
+    /// Whether nobody has seen it yet.
+    is_new: bool,
+}
+
+impl Watch {
     /// Stops the run, now or once it begins.
-    pub fn now(&self) {
-        self.0.store(true, Ordering::Release);
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
     }
 
-    /// Whether it was told.
-    pub fn is_told(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// The end of what was printed, if that is something new.
+    pub fn printed(&self) -> Option<String> {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = std::mem::take(&mut printed.is_new);
+        is_new.then(|| String::from_utf8_lossy(&printed.bytes).into_owned())
+    }
+
+    fn print(&self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(PRINTED_MAX)..];
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let too_many = (printed.bytes.len() + bytes.len()).saturating_sub(PRINTED_MAX);
+        printed.bytes.drain(..too_many);
+        printed.bytes.extend_from_slice(bytes);
+        printed.is_new = true;
     }
 }
 
@@ -229,8 +257,10 @@ impl Sandbox {
             let mut child =
                 create.spawn().explain(|| format!("`{}` cannot be started", self.runtime.name))?;
             let keep = task.limits.output;
-            let stdout = child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep)));
-            let stderr = child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep)));
+            let stdout =
+                child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep, task.watch)));
+            let stderr =
+                child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep, task.watch)));
             // A command that is not in the image is found out here.
             self.runtime.finish(child, bundle, RUNTIME)?;
             let process = init(&pid_file)?;
@@ -256,7 +286,7 @@ impl Sandbox {
     }
 
     /// Reads to the end, and keeps the beginning: whoever writes is not held up, and takes no memory here.
-    fn capture(&self, mut pipe: impl Read, keep: usize) -> Captured {
+    fn capture(&self, mut pipe: impl Read, keep: usize, watch: &Watch) -> Captured {
         // Where it cannot be elsewhere, it is read on the cores of the job.
         drop(pin(&self.reading));
         let mut captured = Captured::default();
@@ -266,6 +296,7 @@ impl Sandbox {
             let kept = read.min(keep - captured.bytes.len());
             captured.bytes.extend_from_slice(&buffer[..kept]);
             captured.left_out += (read - kept) as u64;
+            watch.print(&buffer[..read]);
         }
         captured
     }
@@ -336,7 +367,7 @@ fn watch(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
         if has_ended(process, left.min(LOOK))? {
             return Ok(None);
         }
-        let reason = if task.stop.is_told() {
+        let reason = if task.watch.is_stopped() {
             Exit::Stopped
         } else if left.is_zero() {
             Exit::TimedOut
@@ -389,4 +420,23 @@ fn reap(process: &Init) -> Result<i32> {
 fn open_root(root: &Path) -> Result<OwnedFd> {
     openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .explain(|| "The files of the job cannot be opened")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_what_is_printed_is_seen_once() {
+        let watch = Watch::default();
+        assert_eq!(watch.printed(), None);
+        watch.print(b"one ");
+        watch.print(b"two");
+        assert_eq!(watch.printed().as_deref(), Some("one two"));
+        assert_eq!(watch.printed(), None);
+        watch.print(&vec![b'x'; PRINTED_MAX - 1]);
+        assert_eq!(watch.printed().unwrap(), format!("o{}", "x".repeat(PRINTED_MAX - 1)));
+        watch.print(&vec![b'y'; 3 * PRINTED_MAX]);
+        assert_eq!(watch.printed().unwrap(), "y".repeat(PRINTED_MAX));
+    }
 }

@@ -48,6 +48,8 @@ create table job (
     callback {text},
     timeout {int} not null,
     error {text},
+    -- The end of what it has printed, while it runs.
+    printed {text},
     -- The object that holds the output.
     output {uuid},
     created {int} not null,

@@ -96,6 +96,7 @@ pub fn advance(
              status = $2,
              modified = $3,
              error = case when $2 in ('running', 'completed') then null else coalesce($4, error) end,
+             printed = case when $2 = 'running' then printed end,
              output = coalesce($5, output),
              deadline = $6,
              runner_id = case when $2 = 'pending' then null else coalesce($7, runner_id) end,
@@ -221,12 +222,13 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
         spec: spec::read(cells)?.ok_or(Error::NotFound("spec"))?,
         image: config.image.clone(),
         position: None,
+        printed: None,
         output: None,
     };
     Ok(Found { id, project, organization, report, runner, config, output, heartbeat, job })
 }
 
-/// The job of a project with this id; when it waits, with its place in the queue.
+/// The job of a project with this id; when it waits, with its place in the queue, and when it runs, with what it prints.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> {
     let sql = format!("select {} from {TABLES} where job.project_id = $1 and job.uuid = $2", columns());
     let mut found = tx.one("job", &sql, &[&project, &job], |row| read(&mut row.cells()))?;
@@ -239,6 +241,9 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> 
             &[&found.id],
         )?;
         found.job.position = Some(u32::try_from(ahead + 1).unwrap_or(u32::MAX));
+    }
+    if found.job.status == JobStatus::Running {
+        found.job.printed = tx.value("select printed from job where id = $1", &[&found.id])?;
     }
     Ok(found)
 }
@@ -323,11 +328,12 @@ pub fn claim(tx: &mut Tx<'_>, able: Able<'_>, now: Timestamp, patience: i64) -> 
     tx.one("job", &sql, &[&job], |row| read(&mut row.cells())).map(Some)
 }
 
-/// Remembers that the runner of a job was heard of.
-pub fn heard(tx: &mut Tx<'_>, job: JobId, now: Timestamp) -> Result<()> {
+/// Remembers that the runner of a job was heard of, and what the job has printed, if that is something new.
+pub fn heard(tx: &mut Tx<'_>, job: JobId, printed: Option<&str>, now: Timestamp) -> Result<()> {
     tx.execute(
-        "update job set heartbeat = $2 where id = $1 and status in ('claimed', 'running')",
-        &[&job, &now],
+        "update job set heartbeat = $2, printed = coalesce($3, printed)
+         where id = $1 and status in ('claimed', 'running')",
+        &[&job, &now, &printed],
     )?;
     Ok(())
 }

@@ -13,15 +13,15 @@ use crate::{
     error::Error,
     image::{Images, Source},
     measure::{self, End, Measured, Work},
-    sandbox::Stop,
+    sandbox::Watch,
 };
 
 /// How often a job that must not begin yet looks whether it is stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Waits until the server has said that the benchmarks may begin; `false` if they may not.
-pub(super) fn wait(begins: &Receiver<()>, stop: &Stop) -> bool {
-    while !stop.is_told() {
+pub(super) fn wait(begins: &Receiver<()>, watch: &Watch) -> bool {
+    while !watch.is_stopped() {
         match begins.recv_timeout(LOOK) {
             Ok(()) => return true,
             Err(RecvTimeoutError::Timeout) => {}
@@ -37,7 +37,7 @@ pub(super) fn run(
     host: &Host,
     images: &Images,
     order: &JobOrder,
-    stop: &Stop,
+    watch: &Watch,
     prepared: impl FnOnce() -> bool,
 ) -> Measured {
     let JobOrder { spec, config, oci_token, .. } = order;
@@ -57,7 +57,7 @@ pub(super) fn run(
         Ok(_) if !prepared() => Measured { results: Vec::new(), end: End::Stopped },
         Ok((limits, image)) => {
             let job = Work::of(config);
-            measure::run(host, &image, &job, &limits, settings.bounds, stop, |run| {
+            measure::run(host, &image, &job, &limits, settings.bounds, watch, |run| {
                 tracing::info!(
                     job = %order.uuid,
                     wall = run.wall.as_secs_f64(),
@@ -67,7 +67,7 @@ pub(super) fn run(
                 );
             })
         }
-        Err(_) if stop.is_told() => Measured { results: Vec::new(), end: End::Stopped },
+        Err(_) if watch.is_stopped() => Measured { results: Vec::new(), end: End::Stopped },
         Err(error) => Measured { results: Vec::new(), end: End::Failed(error.to_string()) },
     }
 }

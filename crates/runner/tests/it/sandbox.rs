@@ -13,7 +13,7 @@ use tidemark_runner::{
     Host,
     image::{Image, Images, Source},
     measure::{self, Bounds, End, Measured, Work},
-    sandbox::{Limits, Stop},
+    sandbox::{Limits, Watch},
 };
 
 use crate::layout;
@@ -55,7 +55,7 @@ impl Lab {
 
     fn measure(&self, work: &Work) -> Measured {
         let bounds = Bounds { output: self.limits.output, ..Bounds::default() };
-        measure::run(&self.host, &self.image, work, &self.limits, bounds, &Stop::default(), |_| ())
+        measure::run(&self.host, &self.image, work, &self.limits, bounds, &Watch::default(), |_| ())
     }
 
     /// Runs a script once, and answers what came of it.
@@ -195,14 +195,14 @@ fn an_endless_loop_is_ended_with_all_that_it_started() {
 #[test]
 fn a_job_is_stopped_when_that_is_wanted() {
     let Some(lab) = Lab::open(&json!({})) else { return };
-    let stop = Stop::default();
+    let watch = Watch::default();
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(700));
-            stop.now();
+            watch.stop();
         });
         let work = Work { timeout: Duration::from_secs(60), ..shell("echo begun; sleep 1000") };
-        measure::run(&lab.host, &lab.image, &work, &lab.limits, Bounds::default(), &stop, |_| ())
+        measure::run(&lab.host, &lab.image, &work, &lab.limits, Bounds::default(), &watch, |_| ())
     });
     assert_eq!(measured.end, End::Stopped);
     assert_eq!(measured.results[0].stdout.as_deref(), Some("begun\n"));

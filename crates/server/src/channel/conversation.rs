@@ -2,7 +2,7 @@
 
 use tidemark_api::{
     JobEvent, JobOutput, JobStatus, JobUuid, Jwt, Timestamp,
-    channel::{Envelope, FromRunner, JobOrder, PollTimeout, RunnerMetadata, ToRunner},
+    channel::{Envelope, FromRunner, JobOrder, PRINTED_MAX, PollTimeout, RunnerMetadata, ToRunner},
 };
 use tidemark_store::{JobId, Tx, job, runner};
 use tokio::time::{Duration, Instant};
@@ -51,6 +51,16 @@ pub(super) struct Conversation {
     recorded: Option<Timestamp>,
 }
 
+/// What a runner says of the job that it works on.
+enum Sign {
+    /// The benchmarks begin.
+    Start,
+    /// Nothing but that it works on it.
+    Life,
+    /// The job has printed this.
+    Print(String),
+}
+
 /// How a job has ended, as its runner says.
 struct End {
     job: JobUuid,
@@ -83,15 +93,18 @@ impl Conversation {
         match message.message {
             FromRunner::Ready { poll_timeout, runner } => {
                 self.metadata = runner.or(self.metadata.take());
-                self.record(true).await?;
+                self.record(true, None).await?;
                 let seconds = poll_timeout.map_or(POLL, PollTimeout::get);
                 let ends = Instant::now() + Duration::from_secs(seconds.into());
                 self.waiting = Some(Wait { id, ends });
                 self.look().await
             }
-            FromRunner::Resume { job } => self.go_on(id, Some(job), false).await,
-            FromRunner::Running { job } => self.go_on(id, job, true).await,
-            FromRunner::Heartbeat { job } => self.go_on(id, job, false).await,
+            FromRunner::Resume { job } => self.go_on(id, Some(job), Sign::Life).await,
+            FromRunner::Running { job } => self.go_on(id, job, Sign::Start).await,
+            FromRunner::Heartbeat { job, printed: None } => self.go_on(id, job, Sign::Life).await,
+            FromRunner::Heartbeat { job, printed: Some(text) } => {
+                self.go_on(id, job, Sign::Print(text)).await
+            }
             FromRunner::Completed { job, results, uploaded } => {
                 let output = JobOutput { error: None, results };
                 self.end(id, End { job, event: JobEvent::Complete, output, uploaded }).await
@@ -159,9 +172,10 @@ impl Conversation {
         Ok(self.app.db.read(move |tx| runner::authenticate(tx, &hash)).await?.is_some())
     }
 
-    /// Writes down that the runner was heard of, but not each time.
-    async fn record(&mut self, always: bool) -> Result<()> {
+    /// Writes down that the runner was heard of, but not each time; and what its job has printed.
+    async fn record(&mut self, always: bool, printed: Option<String>) -> Result<()> {
         let now = self.app.clock.now();
+        let always = always || printed.is_some();
         if !always && self.recorded.is_some_and(|last| last.plus_seconds(RECORD) > now) {
             return Ok(());
         }
@@ -170,7 +184,7 @@ impl Conversation {
         let write = move |tx: &mut Tx<'_>| {
             runner::heard(tx, runner, version.as_deref(), now)?;
             match current {
-                Some((job, _)) => job::heard(tx, job, now),
+                Some((job, _)) => job::heard(tx, job, printed.as_deref(), now),
                 None => Ok(()),
             }
         };
@@ -213,7 +227,7 @@ impl Conversation {
     }
 
     /// The runner works on a job: on the one it names, or else on its only one.
-    async fn go_on(&mut self, id: Option<u64>, named: Option<JobUuid>, starts: bool) -> Result<Reply> {
+    async fn go_on(&mut self, id: Option<u64>, named: Option<JobUuid>, sign: Sign) -> Result<Reply> {
         let (runner, current, now) = (self.runner.id, self.current, self.app.clock.now());
         let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
         let look = move |tx: &mut Tx<'_>| {
@@ -232,7 +246,7 @@ impl Conversation {
         let Some(found) = found else { return stop(named) };
         let uuid = found.job.uuid;
         let event = match found.job.status {
-            JobStatus::Claimed if starts => Some(JobEvent::Start),
+            JobStatus::Claimed if matches!(sign, Sign::Start) => Some(JobEvent::Start),
             JobStatus::Unknown => Some(JobEvent::Resume),
             JobStatus::Claimed | JobStatus::Running => None,
             _ => {
@@ -260,7 +274,11 @@ impl Conversation {
         }
         self.waiting = None;
         self.current = Some((found.id, uuid));
-        self.record(false).await?;
+        let printed = match sign {
+            Sign::Print(text) => Some(end_of(&text)),
+            Sign::Start | Sign::Life => None,
+        };
+        self.record(false, printed).await?;
         Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
     }
 
@@ -319,5 +337,28 @@ impl Conversation {
             self.app.background.poke();
         }
         Ok((!changed && !kept).then_some("the job has ended before"))
+    }
+}
+
+/// The end of what a job has printed, as much as is kept, without what no database takes.
+fn end_of(text: &str) -> String {
+    let mut from = text.len().saturating_sub(PRINTED_MAX);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_printed_the_end_is_kept() {
+        assert_eq!(end_of("a\0b"), "a\u{fffd}b");
+        let long = format!("x{}", "é".repeat(PRINTED_MAX / 2));
+        assert_eq!(end_of(&long), "é".repeat(PRINTED_MAX / 2));
+        let long = format!("{}x", "é".repeat(PRINTED_MAX / 2));
+        assert_eq!(end_of(&long).len(), PRINTED_MAX - 1);
     }
 }

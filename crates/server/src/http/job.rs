@@ -41,7 +41,8 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| job::list(tx, project.id, &filter, &page)).await?))
 }
 
-/// View a job; once it has ended, whoever has a role in the project or its key also sees its output.
+/// View a job; whoever has a role in the project or its key also sees what it prints while it runs, and once it has ended
+/// its output.
 #[utoipa::path(get, path = "/v0/projects/{project}/jobs/{job}", operation_id = "proj_job_get", tag = "jobs",
     params(JobPath), responses((status = 200, body = Job)), extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn view(
@@ -53,7 +54,7 @@ pub(super) async fn view(
     let found = app.db.read(move |tx| job::view(tx, project.id, path.job)).await?;
     let mut job = found.job;
     if !may_see_output {
-        job.error = None;
+        (job.error, job.printed) = (None, None);
     } else if job.status.is_terminal() {
         let mut output = app.jobs.output(&app, found.output).await?.unwrap_or_default();
         output.error = job.error.clone().or(output.error);

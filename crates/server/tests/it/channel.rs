@@ -115,6 +115,11 @@ both! {
         server.pass(5);
         assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
         assert_eq!(runner.say(json!({ "event": "heartbeat" })).await["event"], "ack");
+        assert_eq!(server.get(&path, &ada.token).await.body["printed"], Value::Null);
+        let printing = json!({ "event": "heartbeat", "printed": "warming up\0\n" });
+        assert_eq!(runner.say(printing).await["event"], "ack");
+        assert_eq!(server.get(&path, &ada.token).await.text("/printed"), "warming up\u{fffd}\n");
+        assert_eq!(server.get(&path, "").await.body["printed"], Value::Null, "that is for those who have a role");
         let seen = server.get("/v0/runners/box", &ada.token).await;
         assert_eq!((seen.text("/state"), seen.text("/job"), seen.text("/version")), ("busy".into(), uuid.clone(), "1.2.3".into()));
         server.pass(90);

@@ -261,7 +261,7 @@ fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
         format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap())
     };
     let endless = detach("echo begun; while true; do true; done");
-    await_status(&mut ada, &endless, "running");
+    await_job(&mut ada, &endless, |job| job["printed"] == "begun\n");
     let output = tidemark(&["job", "cancel", "lab", endless.rsplit('/').next().unwrap()])
         .env("TIDEMARK_HOST", format!("http://{}", site.address))
         .env("TIDEMARK_API_KEY", &site.key)
@@ -282,13 +282,18 @@ fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
 
 /// Waits until a job is this far, and answers it.
 fn await_status(client: &mut Client, path: &str, status: &str) -> Value {
+    await_job(client, path, |job| job["status"] == status)
+}
+
+/// Waits until something is true of a job, and answers it.
+fn await_job(client: &mut Client, path: &str, is_true: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
         let (_, job) = client.get(path).unwrap();
-        if job["status"] == status {
+        if is_true(&job) {
             return job;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "not {status}: {job}");
+        assert!(began.elapsed() < Duration::from_secs(30), "not yet: {job}");
         thread::sleep(Duration::from_millis(50));
     }
 }

@@ -15,7 +15,7 @@ use tidemark_runner::{
     host::{self, Ability, State},
     image::{Images, Source},
     measure::{self, Bounds, End, Work},
-    sandbox::{Limits, Outcome, Stop},
+    sandbox::{Limits, Outcome, Watch},
 };
 
 use crate::{
@@ -175,10 +175,10 @@ impl RunImage {
             output: bounds.output,
         };
         let image = Images::open(folder.join("images"))?.get(&source, &reference)?;
-        let stop = Stop::default();
-        let told = stop.clone();
+        let watch = Watch::default();
+        let told = watch.clone();
         let _guard = on_interrupt(move || {
-            told.now();
+            told.stop();
             // The sandbox is taken down meanwhile.
             std::thread::sleep(Duration::from_secs(1));
         })?;
@@ -196,7 +196,7 @@ impl RunImage {
                 "memory_peak_bytes": outcome.figures.memory,
             }));
         };
-        let measured = measure::run(&host, &image, &work, &limits, bounds, &stop, tell);
+        let measured = measure::run(&host, &image, &work, &limits, bounds, &watch, tell);
         self.keep_files(&measured.results)?;
         if json {
             let document = json!({ "results": measured.results, "runs": runs });
