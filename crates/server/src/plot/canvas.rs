@@ -1,5 +1,7 @@
 //! The words of SVG: shapes and texts, written one after the other. What they mean is not known here.
 
+use tidemark_api::telling::markup::html;
+
 use super::{
     HEIGHT, WIDTH,
     text::{self, Weight},
@@ -62,7 +64,7 @@ impl Canvas {
              viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"{}\">\n",
             text::FAMILY
         ));
-        out.push_str(&format!("<title>{}</title>\n", text::escape(name)));
+        out.push_str(&format!("<title>{}</title>\n", html(name)));
         out.push_str(&format!("<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{background}\"/>\n"));
         Self { out }
     }
@@ -93,11 +95,7 @@ impl Canvas {
         self.attribute("x", at.x);
         self.attribute("y", at.y);
         self.attribute("font-size", style.size);
-        self.out.push_str(&format!(
-            "{anchor}{weight} fill=\"{}\">{}</text>\n",
-            style.color,
-            text::escape(content)
-        ));
+        self.out.push_str(&format!("{anchor}{weight} fill=\"{}\">{}</text>\n", style.color, html(content)));
     }
 
     /// Draw a straight line.

@@ -141,22 +141,6 @@ pub(super) fn cut_middle(text: &str, size: f64, weight: Weight, room: f64) -> St
     characters[..start].iter().chain([&ELLIPSIS]).chain(&characters[end..]).collect()
 }
 
-/// A text as it stands within XML, in an attribute as well as between tags.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
