@@ -86,7 +86,8 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // In one piece: JSON looks through every piece for what it has to escape.
+        serializer.serialize_str(&self.to_string())
     }
 }
 

@@ -269,7 +269,8 @@ fn distinct(uuids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
 /// The metrics of some series, as they were read.
 #[derive(Default)]
 struct Points {
-    metrics: HashMap<u32, HashMap<ReportId, Vec<(u32, Packed)>>>,
+    /// By series; those of one in the order of the keys of their reports.
+    metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>>,
     alerts: HashMap<(ReportId, u32), MetricAlert>,
 }
 
@@ -279,8 +280,8 @@ impl Points {
         batch: &[(Wanted, Lane)],
         judges: &mut HashMap<ModelId, Shared<ThresholdModel>>,
     ) -> Result<Self> {
-        let mut metrics: HashMap<u32, HashMap<ReportId, Vec<(u32, Packed)>>> =
-            batch.iter().map(|(wanted, _)| (wanted.series, HashMap::new())).collect();
+        let mut metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>> =
+            batch.iter().map(|(wanted, lane)| (wanted.series, Vec::with_capacity(lane.len()))).collect();
         let series: Vec<u32> = metrics.keys().copied().collect();
         let reports: HashSet<i64> =
             batch.iter().flat_map(|(_, lane)| &**lane).map(|report| report.id.get()).collect();
@@ -290,10 +291,13 @@ impl Points {
         metric::of_series(tx, &reports, &series, |report, place, metric| {
             if let Some(found) = metrics.get_mut(&metric.series) {
                 models.extend(metric.judged.map(|judged| judged.model));
-                found.entry(report).or_default().push((place, metric));
+                found.push((report, place, metric));
             }
             Ok(())
         })?;
+        for found in metrics.values_mut() {
+            found.sort_by_key(|(report, ..)| *report);
+        }
         let unknown: Vec<i64> =
             models.iter().filter(|model| !judges.contains_key(model)).map(|model| model.get()).collect();
         judges.extend(threshold::by_models(tx, &unknown)?);
@@ -311,7 +315,9 @@ impl Points {
         let Some(found) = self.metrics.get(&series) else { return Vec::new() };
         let mut points = Vec::with_capacity(found.len().min(lane.len()));
         for report in lane {
-            for (place, metric) in found.get(&report.id).into_iter().flatten() {
+            let first = found.partition_point(|(other, ..)| *other < report.id);
+            let of_report = found[first..].iter().take_while(|(other, ..)| *other == report.id);
+            for (_, place, metric) in of_report {
                 points.push(PerfMetric {
                     report: report.uuid,
                     iteration: Iteration::new(metric.iteration),

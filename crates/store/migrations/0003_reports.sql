@@ -14,7 +14,8 @@ create unique index variant_benchmark_id_parameters on variant (benchmark_id, pa
 -- What is measured where: the number that stands for it in packed metrics. Without parameters the variant is 0. A series
 -- has a report on its testbed, which keeps the testbed from being deleted alone.
 create table series (
-    id {key},
+    -- One that is gone may be followed by another of the same number: nothing outside of metrics names it.
+    id {number},
     testbed_id {int} not null references testbed on delete cascade,
     benchmark_id {int} not null references benchmark,
     variant_id {int} not null,

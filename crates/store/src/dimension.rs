@@ -271,9 +271,10 @@ impl Dimension {
         project: ProjectId,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<i64>> {
-        let (mut locked, mut made, mut revived) = (false, 0, 0);
+        // On SQLite there is only one writer: what was read stays true.
+        let (mut locked, mut made, mut revived) = (!tx.is_postgres(), 0, 0);
+        let mut known = self.known(tx, project, wanted)?;
         for _ in 0..ROUNDS {
-            let known = self.known(tx, project, wanted)?;
             let mut missing: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
             let mut keys = Vec::with_capacity(wanted.len());
             for one in wanted {
@@ -296,12 +297,18 @@ impl Dimension {
                 }
                 return Ok(keys);
             }
+            let mut stale = !locked || !archived.is_empty();
             if locked {
                 revived += self.revive(tx, &archived, fresh.now)?;
-                made += self.insert(tx, fresh, project, missing)?;
+                let (new, all) = self.insert(tx, fresh, project, missing, &mut known)?;
+                made += new;
+                stale |= !all;
             } else {
                 tx.lock(Lock::Project(project.get()))?;
                 locked = true;
+            }
+            if stale {
+                known = self.known(tx, project, wanted)?;
             }
         }
         Err(Error::Busy("others kept changing the same names".into()))
@@ -341,13 +348,18 @@ impl Dimension {
         Ok(known)
     }
 
+    /// Makes what is missing and adds it to what is known. Answers how many were made, and whether that is all.
     fn insert(
         self,
         tx: &mut Tx<'_>,
         fresh: &Fresh,
         project: ProjectId,
         missing: BTreeMap<&str, Wanted<'_>>,
-    ) -> Result<i64> {
+        known: &mut Known,
+    ) -> Result<(i64, bool)> {
+        if missing.is_empty() {
+            return Ok((0, true));
+        }
         let mut new: Vec<(Uuid, Wanted<'_>, Slug)> = missing
             .into_values()
             .map(|one| {
@@ -379,7 +391,7 @@ impl Dimension {
             if given.insert(slug.clone()) {
                 return true;
             }
-            // The slug of another new one is another spelling of it; the next round finds it there.
+            // The slug of another new one is another spelling of it, under which the next round finds it.
             let same = is_slug(one, slug);
             *slug = slug::suffixed(fresh, slug);
             !same
@@ -406,8 +418,16 @@ impl Dimension {
             })
             .collect();
         // Whoever renames one takes no lock: a name or slug lost that way is found taken in the next round.
-        let made = tx.insert_many(self.table, &columns, &rows, "on conflict do nothing")?;
-        Ok(i64::try_from(made).unwrap_or(i64::MAX))
+        let keys = tx.insert_keyed(self.table, &columns, &rows, "on conflict do nothing")?;
+        let all = keys.len() == new.len();
+        if all {
+            for ((uuid, one, slug), key) in new.iter().zip(&keys) {
+                known.uuids.insert(*uuid, *key);
+                known.slugs.insert(slug.as_str().to_owned(), *key);
+                known.names.insert(one.name.to_owned(), *key);
+            }
+        }
+        Ok((i64::try_from(keys.len()).unwrap_or(i64::MAX), all))
     }
 
     fn revive(self, tx: &mut Tx<'_>, archived: &[i64], now: Timestamp) -> Result<i64> {

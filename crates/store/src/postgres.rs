@@ -209,24 +209,33 @@ impl Connection<'_> {
         columns: &[(&str, Kind)],
         rows: &[Vec<Value<'_>>],
         suffix: &str,
-    ) -> Result<u64> {
-        let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let arrays = columns
-            .iter()
-            .enumerate()
-            .map(|(index, (_, kind))| format!("${}::{}[]", index + 1, type_word(*kind)))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let sql = format!("insert into {table} ({names}) select * from unnest({arrays}) {suffix}");
-        let arrays: Vec<Vec<Bound<'_>>> = (0..columns.len())
-            .map(|column| rows.iter().map(|row| Bound(row[column].clone())).collect())
-            .collect();
-        let params: Vec<&(dyn ToSql + Sync)> =
-            arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
-        Ok(self.handle.block_on(async {
+    ) -> Result<()> {
+        let sql = insert(table, columns, suffix);
+        let arrays = arrays(columns, rows);
+        self.handle.block_on(async {
             let statement = self.prepare(&sql).await?;
-            self.transaction.execute(&statement, &params).await
-        })?)
+            self.transaction.execute(&statement, &columns_of(&arrays)).await
+        })?;
+        Ok(())
+    }
+
+    pub(crate) fn insert_keyed(
+        &self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+        suffix: &str,
+    ) -> Result<Vec<i64>> {
+        let sql = insert(table, columns, &format!("{suffix} returning id"));
+        let arrays = arrays(columns, rows);
+        let rows = self.handle.block_on(async {
+            let statement = self.prepare(&sql).await?;
+            self.transaction.query(&statement, &columns_of(&arrays)).await
+        })?;
+        let mut keys = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+        // The rows get their keys in their order; what order they are answered in, nobody promises.
+        keys.sort_unstable();
+        Ok(keys)
     }
 
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
@@ -246,6 +255,26 @@ fn translate(sql: &str) -> Cow<'_, str> {
     }
     let sql = sql.replace(" in {", " = any {");
     Cow::Owned(expand_lists(&sql, |kind, param| format!("({param}::{}[])", type_word(kind))))
+}
+
+/// Rows as an array a column. The rows are inserted in their order.
+fn insert(table: &str, columns: &[(&str, Kind)], suffix: &str) -> String {
+    let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let arrays = columns
+        .iter()
+        .enumerate()
+        .map(|(index, (_, kind))| format!("${}::{}[]", index + 1, type_word(*kind)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    format!("insert into {table} ({names}) select * from unnest({arrays}) {suffix}")
+}
+
+fn arrays<'a>(columns: &[(&str, Kind)], rows: &'a [Vec<Value<'_>>]) -> Vec<Vec<Bound<'a>>> {
+    (0..columns.len()).map(|column| rows.iter().map(|row| Bound(row[column].clone())).collect()).collect()
+}
+
+fn columns_of<'a>(arrays: &'a [Vec<Bound<'_>>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect()
 }
 
 fn type_word(kind: Kind) -> &'static str {

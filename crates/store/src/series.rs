@@ -36,20 +36,21 @@ pub fn ensure(
         return Ok(Vec::new());
     }
     let mut known = known(tx, testbed, subjects)?;
-    let missing: Vec<Vec<Value<'_>>> = subjects
+    let missing: Vec<usize> = (0..subjects.len()).filter(|place| known[*place].is_none()).collect();
+    let rows: Vec<Vec<Value<'_>>> = missing
         .iter()
-        .zip(&known)
-        .filter(|(_, series)| series.is_none())
-        .map(|(subject, _)| {
+        .map(|place| {
+            let subject = &subjects[*place];
             let columns: [&dyn Param; 5] =
                 [&testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
             columns.into_iter().map(Param::value).collect()
         })
         .collect();
-    if !missing.is_empty() {
-        let columns = ["testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
-        tx.insert_many("series", &columns.map(|column| (column, Kind::Int)), &missing, "")?;
-        known = self::known(tx, testbed, subjects)?;
+    let columns = ["testbed_id", "benchmark_id", "variant_id", "measure_id", "since"];
+    let keys = tx.insert_keyed("series", &columns.map(|column| (column, Kind::Int)), &rows, "")?;
+    for (place, key) in missing.into_iter().zip(keys) {
+        let id = u32::try_from(key).map_err(|_| Error::engine("the numbers of series are used up"))?;
+        known[place] = Some(Series { id, since: report });
     }
     let mut found = known
         .into_iter()

@@ -167,16 +167,42 @@ impl<'c> Tx<'c> {
         columns: &[(&str, Kind)],
         rows: &[Vec<Value<'_>>],
         suffix: &str,
-    ) -> Result<u64> {
+    ) -> Result<()> {
         if rows.is_empty() {
-            return Ok(0);
+            return Ok(());
         }
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
             Connection::Sqlite(connection) => {
-                statement::insert_many(connection, table, columns, rows, suffix)
+                statement::insert_many(connection, table, columns, rows, suffix, |_| ())
             }
             Connection::Postgres(connection) => connection.insert_many(table, columns, rows, suffix),
+        }
+    }
+
+    /// As [`Tx::insert_many`] does, and answers the keys of the rows that were inserted, in the order of the rows.
+    pub fn insert_keyed(
+        &mut self,
+        table: &str,
+        columns: &[(&str, Kind)],
+        rows: &[Vec<Value<'_>>],
+        suffix: &str,
+    ) -> Result<Vec<i64>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        match &self.connection {
+            Connection::Sqlite(connection) => {
+                let mut keys = Vec::with_capacity(rows.len());
+                // There is one writer, and keys count up: those of one statement follow each other.
+                statement::insert_many(connection, table, columns, rows, suffix, |inserted| {
+                    let last = connection.last_insert_rowid();
+                    keys.extend((0..inserted as i64).rev().map(|back| last - back));
+                })?;
+                Ok(keys)
+            }
+            Connection::Postgres(connection) => connection.insert_keyed(table, columns, rows, suffix),
         }
     }
 

@@ -42,8 +42,9 @@ pub fn ensure(
             ("parameters", Kind::Text),
             ("created", Kind::Int),
         ];
-        tx.insert_many("variant", &columns, &rows, "")?;
-        known = self::known(tx, wanted)?;
+        let keys = tx.insert_keyed("variant", &columns, &rows, "")?;
+        let new = missing.into_iter().map(|(benchmark, text)| (benchmark, text.to_owned()));
+        known.extend(new.zip(keys.into_iter().map(VariantId::from)));
     }
     wanted
         .iter()

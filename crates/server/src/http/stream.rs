@@ -128,11 +128,15 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= CHUNK {
-            self.flush()?;
-        }
+        self.write_all(bytes)?;
         Ok(bytes.len())
+    }
+
+    // JSON is written in very small pieces.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

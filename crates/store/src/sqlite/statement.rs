@@ -61,15 +61,17 @@ fn sizes(table: &str) -> &'static [usize] {
     if SEARCHED.contains(&table) { &[512, 64, 8, 1] } else { &[1] }
 }
 
+/// `each` is told after every statement how many rows it wrote.
 pub(crate) fn insert_many(
     connection: &Connection,
     table: &str,
     columns: &[(&str, Kind)],
     rows: &[Vec<Value<'_>>],
     suffix: &str,
-) -> Result<u64> {
+    mut each: impl FnMut(usize),
+) -> Result<()> {
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let (mut rest, mut inserted) = (rows, 0);
+    let mut rest = rows;
     for &size in sizes(table) {
         let mut statement = None;
         while let Some((some, others)) = rest.split_at_checked(size) {
@@ -82,11 +84,11 @@ pub(crate) fn insert_many(
                     unprepared.insert(connection.prepare_cached(&sql)?)
                 }
             };
-            inserted += statement.execute(rusqlite::params_from_iter(some.iter().flatten().map(Borrowed)))?;
+            each(statement.execute(rusqlite::params_from_iter(some.iter().flatten().map(Borrowed)))?);
             rest = others;
         }
     }
-    Ok(inserted as u64)
+    Ok(())
 }
 
 pub(crate) fn value<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<Value<'r>> {
