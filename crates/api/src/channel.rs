@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Architecture, JobConfig, JobIteration, JobUuid, Jwt, OperatingSystem, Spec, Timestamp, scalar::integer,
+    Architecture, JobConfig, JobIteration, JobUuid, Jwt, LeaseUuid, OperatingSystem, Spec, Timestamp,
+    scalar::integer,
 };
 
 /// The largest message in bytes, either way. What is larger is uploaded.
@@ -42,23 +43,36 @@ pub enum FromRunner {
         /// What it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<RunnerMetadata>,
+        /// What it asks under. It keeps that until it has a job, so that one whose order was lost on the way is handed to it
+        /// again; afterwards that is what it holds the job by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseUuid>,
     },
     /// It has a job from an earlier connection and goes on with it. The answer is `ack`, or `cancel` if it is to stop.
     Resume {
         /// The job.
         job: JobUuid,
+        /// What it holds it by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseUuid>,
     },
     /// All is prepared, and the benchmarks begin. The answer is `ack`, or `cancel`.
     Running {
         /// The job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
+        /// What it holds it by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseUuid>,
     },
     /// It still works on its job. The answer is `ack`, or `cancel`.
     Heartbeat {
         /// The job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
+        /// What it holds it by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<LeaseUuid>,
         /// The end of what the job has printed, if that is something new.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         printed: Option<String>,
@@ -177,13 +191,15 @@ mod tests {
     fn messages_of_other_runners_are_read() {
         let ready = read(json!({ "event": "ready", "poll_timeout": 55, "runner": {
             "os": "linux", "arch": "x86_64", "version": "0.6.12", "channel": "canary", "checksum": "ab" } }));
-        let FromRunner::Ready { poll_timeout, runner } = ready.unwrap().message else { panic!("not ready") };
+        let FromRunner::Ready { poll_timeout, runner, lease: None } = ready.unwrap().message else {
+            panic!("not ready")
+        };
         assert_eq!(poll_timeout.map(PollTimeout::get), Some(55));
         assert_eq!(runner.unwrap().arch, Architecture::X8664);
         let heartbeat = read(json!({ "event": "heartbeat" })).unwrap();
         assert_eq!(
             heartbeat,
-            Envelope { id: None, message: FromRunner::Heartbeat { job: None, printed: None } }
+            Envelope { id: None, message: FromRunner::Heartbeat { job: None, lease: None, printed: None } }
         );
         let job = "3f0c0000-0000-4000-8000-000000000000";
         let completed = read(
@@ -211,7 +227,8 @@ mod tests {
         assert_eq!(write(None, ToRunner::Cancel { job: None }), json!({ "event": "cancel" }));
         let ack = write(Some(7), ToRunner::Ack { job: None, refused: None });
         assert_eq!(ack, json!({ "event": "ack", "id": 7 }));
-        let sent: Envelope<FromRunner> = Envelope { id: Some(7), message: FromRunner::Running { job: None } };
+        let sent: Envelope<FromRunner> =
+            Envelope { id: Some(7), message: FromRunner::Running { job: None, lease: None } };
         assert_eq!(read(serde_json::to_value(&sent).unwrap()).unwrap(), sent);
     }
 }

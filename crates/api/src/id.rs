@@ -94,6 +94,8 @@ uuids! {
     InvitationUuid,
     /// Identifies a job.
     JobUuid,
+    /// Identifies a runner's request for a job, and what it got for it.
+    LeaseUuid,
     /// Identifies a measure.
     MeasureUuid,
     /// Identifies a metric.

@@ -6,6 +6,7 @@ mod socket;
 mod work;
 
 use std::{
+    mem,
     path::PathBuf,
     sync::{
         Arc,
@@ -16,7 +17,7 @@ use std::{
 };
 
 use tidemark_api::{
-    Architecture, JobOutput, JobUuid, OperatingSystem, ResourceId, Url,
+    Architecture, JobOutput, JobUuid, LeaseUuid, OperatingSystem, ResourceId, Url,
     channel::{Envelope, FromRunner, JobOrder, PollTimeout, RunnerMetadata, ToRunner},
 };
 use tokio::{
@@ -81,6 +82,8 @@ enum Event {
 /// The job that is being done.
 struct Current {
     job: JobUuid,
+    /// What it is held by.
+    lease: LeaseUuid,
     watch: Watch,
     /// Whether the server wants it to be stopped.
     is_canceled: bool,
@@ -128,6 +131,8 @@ struct Daemon {
     tell: mpsc::Sender<Event>,
     stopping: watch::Receiver<bool>,
     next_id: u64,
+    /// What the next job is asked for under, on however many connections, until it is there.
+    lease: LeaseUuid,
     /// When the next sign of life is due.
     heartbeat: Instant,
 }
@@ -162,9 +167,14 @@ pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>
         tell,
         stopping,
         next_id: 1,
+        lease: new_lease(),
         heartbeat: Instant::now(),
     };
     daemon.run().await
+}
+
+fn new_lease() -> LeaseUuid {
+    LeaseUuid::from(Uuid::new_v4())
 }
 
 fn failed(job: JobUuid, error: &str) -> FromRunner {
@@ -311,17 +321,19 @@ impl Daemon {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             };
             let poll = self.settings.poll;
-            let ready = FromRunner::Ready { poll_timeout: Some(poll), runner: Some(metadata) };
+            let lease = Some(self.lease);
+            let ready = FromRunner::Ready { poll_timeout: Some(poll), runner: Some(metadata), lease };
             return Next::Say(ready, Asked::Ready, Duration::from_secs(poll.get().into()) + ANSWER);
         };
-        let job = current.job;
+        let (job, lease) = (current.job, Some(current.lease));
         let (message, asked) = if *resumes {
             *resumes = false;
-            (FromRunner::Resume { job }, Asked::Other)
+            (FromRunner::Resume { job, lease }, Asked::Other)
         } else if current.is_prepared && current.go.is_some() {
-            (FromRunner::Running { job: Some(job) }, Asked::Begin)
+            (FromRunner::Running { job: Some(job), lease }, Asked::Begin)
         } else if self.heartbeat <= Instant::now() {
-            (FromRunner::Heartbeat { job: Some(job), printed: current.watch.printed() }, Asked::Other)
+            let printed = current.watch.printed();
+            (FromRunner::Heartbeat { job: Some(job), lease, printed }, Asked::Other)
         } else {
             return Next::Nothing;
         };
@@ -377,6 +389,7 @@ impl Daemon {
     /// Begins a job in a thread of its own.
     fn begin(&mut self, order: JobOrder) -> Result<()> {
         let (job, watch) = (order.uuid, Watch::default());
+        let lease = mem::replace(&mut self.lease, new_lease());
         tracing::info!(%job, image = order.config.image, "begins a job");
         self.journal.begin(job)?;
         self.heartbeat = Instant::now() + HEARTBEAT;
@@ -394,7 +407,8 @@ impl Daemon {
             // Nobody listens if the runner has ended.
             drop(tell.blocking_send(Event::Ended(Box::new(measured))));
         });
-        self.current = Some(Current { job, watch, is_canceled: false, is_prepared: false, go: Some(go) });
+        self.current =
+            Some(Current { job, lease, watch, is_canceled: false, is_prepared: false, go: Some(go) });
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
+pub use self::worker::end_overdue;
 use crate::{App, http::error::Result};
 
 /// What the servers on one database tell each other by.
@@ -29,7 +30,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Something that connections of runners, here or at another server, want to know at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
+pub enum Signal {
     /// There is a new job, or room for a waiting one.
     Queued,
     /// There are results to be read.
@@ -43,7 +44,14 @@ pub(crate) enum Signal {
 impl Signal {
     /// Tells the other servers, once the transaction has ended well.
     pub(crate) fn announce(self, tx: &mut Tx<'_>) -> tidemark_store::Result<()> {
-        tx.notify(TOPIC, &self.to_string())
+        Self::announce_all(tx, &[self])
+    }
+
+    /// Tells the other servers several things, once the transaction has ended well.
+    pub(crate) fn announce_all(tx: &mut Tx<'_>, signals: &[Self]) -> tidemark_store::Result<()> {
+        let texts: Vec<String> = signals.iter().map(Self::to_string).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        tx.notify(TOPIC, &texts)
     }
 }
 

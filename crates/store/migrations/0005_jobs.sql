@@ -35,6 +35,8 @@ create table job (
     report_id {int} not null references report on delete cascade,
     spec_id {int} not null references spec,
     runner_id {int} references runner,
+    -- What its runner holds it by, so that of two that have the same key only one can begin it.
+    lease {uuid},
     status {text} not null,
     -- The higher, the sooner.
     rank {int} not null,
@@ -59,7 +61,9 @@ create table job (
     completed {int},
     heartbeat {int},
     -- When it is given up, in the state that it is in.
-    deadline {int}
+    deadline {int},
+    -- When it is given up if no runner takes it.
+    expires {int} not null
 ) {strict};
 create unique index job_uuid on job (uuid);
 create unique index job_report_id on job (report_id);

@@ -1,8 +1,10 @@
 //! Jobs: runs that runners make, from the queue to the report. Every change of a status goes through [`advance`], which
 //! lets nothing happen that the table of the API does not have.
 
+mod due;
+
 use tidemark_api::{
-    id::JobUuid,
+    id::{JobUuid, LeaseUuid},
     job::{Job, JobCallback, JobConfig, JobFilter, JobStatus},
     job_event::JobEvent,
     page::{Direction, Page},
@@ -10,6 +12,7 @@ use tidemark_api::{
 };
 use uuid::Uuid;
 
+pub use self::due::{Due, Overdue, due};
 use crate::{
     Cells, Error, Fresh, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId, SpecId,
     Tx, outbox, spec, sql::direction,
@@ -43,8 +46,8 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> 
     let uuid = JobUuid::from(fresh.uuid());
     tx.execute(
         "insert into job (uuid, project_id, report_id, spec_id, status, rank, address, concurrency, config, callback,
-                          timeout, created, modified, deadline)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)",
+                          timeout, created, modified, deadline, expires)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $13)",
         &[
             &uuid,
             &new.project,
@@ -75,10 +78,12 @@ pub struct Change<'a> {
     pub error: Option<&'a str>,
     /// The object that holds the output.
     pub output: Option<Uuid>,
-    /// When it is given up in the new status.
+    /// When it is given up in the new status; one that waits again is given up when it was to be.
     pub deadline: Option<Timestamp>,
     /// The runner that takes it.
     pub runner: Option<RunnerId>,
+    /// What the runner that takes it holds it by; of one that was taken, what it must be held by for anything to happen.
+    pub lease: Option<LeaseUuid>,
 }
 
 /// Lets something happen to a job, if it can happen in the status that the job has at this moment; answers whether it
@@ -90,26 +95,41 @@ pub fn advance(
     change: Change<'_>,
     now: Timestamp,
 ) -> Result<bool> {
+    Ok(!advance_all(tx, &[job], event, change, now)?.is_empty())
+}
+
+/// Lets the same happen to several jobs; answers those that it happened to.
+pub fn advance_all(
+    tx: &mut Tx<'_>,
+    jobs: &[JobId],
+    event: JobEvent,
+    change: Change<'_>,
+    now: Timestamp,
+) -> Result<Vec<JobUuid>> {
+    let jobs: Vec<i64> = jobs.iter().map(|job| job.get()).collect();
     let sources: Vec<&str> = event.sources().map(JobStatus::as_str).collect();
-    let changed = tx.execute(
+    let changed: Vec<(JobUuid, bool)> = tx.all(
         "update job set
              status = $2,
              modified = $3,
              error = case when $2 in ('running', 'completed') then null else coalesce($4, error) end,
              printed = case when $2 = 'running' then printed end,
              output = coalesce($5, output),
-             deadline = $6,
+             deadline = case when $2 = 'pending' then expires else $6 end,
              runner_id = case when $2 = 'pending' then null else coalesce($7, runner_id) end,
+             lease = case when $2 = 'pending' then null when $2 = 'claimed' then $9 else lease end,
              claimed = case when $2 = 'pending' then null when $2 = 'claimed' then $3 else claimed end,
-             heartbeat = case when $2 = 'pending' then null when $2 in ('claimed', 'running') then $3
+             heartbeat = case when $2 in ('pending', 'claimed') then null when $2 = 'running' then $3
                          else heartbeat end,
              started = case when $2 = 'running' then coalesce(started, $3)
                             when $2 = 'completed' then coalesce(started, claimed) else started end,
              completed = case when $2 in ('completed', 'failed', 'canceled') then coalesce(completed, $3)
                          else completed end
-         where id = $1 and status in {texts $8}",
+         where id in {ints $1} and status in {texts $8}
+           and ($2 = 'claimed' or coalesce($9, lease) is not distinct from lease)
+         returning uuid, callback is not null",
         &[
-            &job,
+            &jobs,
             &event.target(),
             &now,
             &change.error,
@@ -117,12 +137,16 @@ pub fn advance(
             &change.deadline,
             &change.runner,
             &&sources[..],
+            &change.lease,
         ],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    if changed == 1 && ENDS.contains(&event.target()) {
-        promise(tx, job, now)?;
+    if ENDS.contains(&event.target()) {
+        let wanted = changed.iter().filter(|(_, is_wanted)| *is_wanted);
+        let wanted: Vec<String> = wanted.map(|(uuid, _)| uuid.to_string()).collect();
+        outbox::add_many(tx, CALLBACK, &wanted, now)?;
     }
-    Ok(changed == 1)
+    Ok(changed.into_iter().map(|(uuid, _)| uuid).collect())
 }
 
 /// The kind of the work in the outbox that tells of the end of a job; its payload is the UUID of the job.
@@ -131,18 +155,6 @@ pub const CALLBACK: &str = "job_callback";
 /// The statuses that the one who asked for a job wants to be told of.
 pub const ENDS: [JobStatus; 4] =
     [JobStatus::Processed, JobStatus::Failed, JobStatus::Canceled, JobStatus::Unknown];
-
-/// Promises to tell of the end of a job, if somebody wants to know.
-fn promise(tx: &mut Tx<'_>, job: JobId, now: Timestamp) -> Result<()> {
-    let uuid: Option<JobUuid> =
-        tx.optional("select uuid from job where id = $1 and callback is not null", &[&job], |row| {
-            row.get(0)
-        })?;
-    match uuid {
-        Some(uuid) => outbox::add(tx, CALLBACK, &uuid.to_string(), now),
-        None => Ok(()),
-    }
-}
 
 /// Whom to tell of the end of a job, if somebody wants to know and has not been told.
 pub fn callback(tx: &mut Tx<'_>, job: JobId) -> Result<Option<JobCallback>> {
@@ -179,11 +191,13 @@ pub struct Found {
     pub report: ReportId,
     /// The runner that has it.
     pub runner: Option<RunnerId>,
+    /// What that runner holds it by.
+    pub lease: Option<LeaseUuid>,
     /// What the runner is told.
     pub config: JobConfig,
     /// The object that holds the output.
     pub output: Option<Uuid>,
-    /// When its runner was last heard of.
+    /// When its runner last spoke of it, if it has.
     pub heartbeat: Option<Timestamp>,
     /// What the wire shows.
     pub job: Job,
@@ -191,8 +205,8 @@ pub struct Found {
 
 fn columns() -> String {
     format!(
-        "job.id, job.project_id, project.organization_id, job.report_id, job.runner_id, job.config, job.output,
-         job.heartbeat, job.uuid, job.status, report.uuid, runner.uuid, job.timeout, job.error, job.created, job.modified,
+        "job.id, job.project_id, project.organization_id, job.report_id, job.runner_id, job.lease, job.config,
+         job.output, job.heartbeat, job.uuid, job.status, report.uuid, runner.uuid, job.timeout, job.error, job.created, job.modified,
          job.claimed, job.started, job.completed, {}",
         spec::COLUMNS
     )
@@ -203,8 +217,8 @@ const TABLES: &str =
      join spec on spec.id = job.spec_id left join runner on runner.id = job.runner_id";
 
 fn read(cells: &mut Cells<'_>) -> Result<Found> {
-    let (id, project, organization, report, runner) =
-        (cells.take()?, cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let (id, project, organization, report) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
+    let (runner, lease) = (cells.take()?, cells.take()?);
     let config: JobConfig = serde_json::from_str(&cells.take::<String>()?).map_err(unreadable)?;
     let (output, heartbeat) = (cells.take()?, cells.take()?);
     let job = Job {
@@ -225,7 +239,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
         printed: None,
         output: None,
     };
-    Ok(Found { id, project, organization, report, runner, config, output, heartbeat, job })
+    Ok(Found { id, project, organization, report, runner, lease, config, output, heartbeat, job })
 }
 
 /// The job of a project with this id; when it waits, with its place in the queue, and when it runs, with what it prints.
@@ -313,14 +327,29 @@ pub fn next(tx: &mut Tx<'_>, able: Able<'_>) -> Result<Option<JobId>> {
     )
 }
 
+/// The job that a runner was given for its request but has not begun, if there is one: it may not have heard of it.
+pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Option<Found>> {
+    let sql = format!(
+        "select {} from {TABLES} where job.runner_id = $1 and job.status = 'claimed' and job.lease = $2",
+        columns()
+    );
+    tx.optional(&sql, &[&runner, &lease], |row| read(&mut row.cells()))
+}
+
 /// Gives a runner its next job, if there is one. Those who ask at the same time are served one after the other, because
 /// what one gets counts against what another may get.
-pub fn claim(tx: &mut Tx<'_>, able: Able<'_>, now: Timestamp, patience: i64) -> Result<Option<Found>> {
+pub fn claim(
+    tx: &mut Tx<'_>,
+    able: Able<'_>,
+    lease: LeaseUuid,
+    now: Timestamp,
+    patience: i64,
+) -> Result<Option<Found>> {
     tx.lock(Lock::Queue)?;
     let Some(job) = next(tx, able)? else { return Ok(None) };
     let timeout: i64 = tx.value("select timeout from job where id = $1", &[&job])?;
     let deadline = Some(now.plus_seconds(timeout.saturating_add(patience)));
-    let change = Change { runner: Some(able.runner), deadline, ..Change::default() };
+    let change = Change { runner: Some(able.runner), lease: Some(lease), deadline, ..Change::default() };
     if !advance(tx, job, JobEvent::Claim, change, now)? {
         return Ok(None);
     }
@@ -357,43 +386,11 @@ pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     Ok(kept == 1)
 }
 
-/// A job that time has come for.
-#[derive(Clone, Copy, Debug)]
-pub struct Due {
-    /// The key.
-    pub id: JobId,
-    /// The id.
-    pub uuid: JobUuid,
-    /// What is to happen to it.
-    pub event: JobEvent,
-    /// The status that it had.
-    pub status: JobStatus,
-}
-
 /// Whether there is a job that has not ended.
 pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
     tx.value(
         "select exists (select 1 from job where status in ('pending', 'claimed', 'running', 'completed'))",
         &[],
-    )
-}
-
-/// The jobs whose time is up, or whose runners were last heard of before `alive`.
-pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>> {
-    tx.all(
-        "select id, uuid, status, deadline from job
-         where status in ('pending', 'claimed', 'running')
-           and (deadline <= $1 or (status <> 'pending' and heartbeat < $2)) order by id limit 256",
-        &[&now, &alive],
-        |row| {
-            let deadline: Option<Timestamp> = row.get(3)?;
-            let event = if deadline.is_some_and(|deadline| deadline <= now) {
-                JobEvent::Cancel
-            } else {
-                JobEvent::Lose
-            };
-            Ok(Due { id: row.get(0)?, uuid: row.get(1)?, event, status: row.get(2)? })
-        },
     )
 }
 

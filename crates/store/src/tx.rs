@@ -145,10 +145,14 @@ impl<'c> Tx<'c> {
     }
 
     /// Tells the other servers on this database something, once the transaction has ended well. On SQLite there are none.
-    pub fn notify(&mut self, topic: &str, message: &str) -> Result<()> {
+    pub fn notify(&mut self, topic: &str, messages: &[&str]) -> Result<()> {
         match &self.connection {
             Connection::Sqlite(_) => Ok(()),
-            Connection::Postgres(_) => self.each("select pg_notify($1, $2)", &[&topic, &message], |_| Ok(())),
+            Connection::Postgres(_) => self.each(
+                "select pg_notify($1, message) from unnest {texts $2} as message",
+                &[&topic, &messages],
+                |_| Ok(()),
+            ),
         }
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
     Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Email, GitHash, HeadUuid, InvitationUuid,
-    JobStatus, JobUuid, Jwt, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem,
+    JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem,
     OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
     ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid,
     ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility,
@@ -372,7 +372,7 @@ impl Column for Slug {
 }
 
 uuids! {
-    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, JobUuid, MeasureUuid, ModelUuid, OrganizationUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, OrganizationUuid,
     PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }

@@ -1,7 +1,7 @@
 //! What a runner says and what it is answered: the channel without its socket.
 
 use tidemark_api::{
-    JobEvent, JobOutput, JobStatus, JobUuid, Jwt, Timestamp,
+    JobEvent, JobOutput, JobStatus, JobUuid, Jwt, LeaseUuid, Timestamp,
     channel::{Envelope, FromRunner, JobOrder, PRINTED_MAX, PollTimeout, RunnerMetadata, ToRunner},
 };
 use tidemark_store::{JobId, Tx, job, runner};
@@ -44,11 +44,20 @@ pub(super) struct Conversation {
     app: App,
     runner: Runner,
     metadata: Option<RunnerMetadata>,
+    /// What the runner holds jobs by that it got here: what it asks under, or else one of this connection.
+    lease: LeaseUuid,
     /// The job that was handed out here and has not ended.
     current: Option<(JobId, JobUuid)>,
     waiting: Option<Wait>,
     /// When its last heartbeat was written down.
     recorded: Option<Timestamp>,
+}
+
+/// Which job a runner speaks of, and what it holds it by; each only if it says so.
+#[derive(Clone, Copy)]
+struct Named {
+    job: Option<JobUuid>,
+    lease: Option<LeaseUuid>,
 }
 
 /// What a runner says of the job that it works on.
@@ -71,7 +80,8 @@ struct End {
 
 impl Conversation {
     pub(super) fn new(app: App, runner: Runner) -> Self {
-        Self { app, runner, metadata: None, current: None, waiting: None, recorded: None }
+        let lease = LeaseUuid::from(app.fresh().uuid());
+        Self { app, runner, metadata: None, lease, current: None, waiting: None, recorded: None }
     }
 
     /// Whether the runner waits for a job.
@@ -91,7 +101,8 @@ impl Conversation {
         }
         let id = message.id;
         match message.message {
-            FromRunner::Ready { poll_timeout, runner } => {
+            FromRunner::Ready { poll_timeout, runner, lease } => {
+                self.lease = lease.unwrap_or(self.lease);
                 self.metadata = runner.or(self.metadata.take());
                 self.record(true, None).await?;
                 let seconds = poll_timeout.map_or(POLL, PollTimeout::get);
@@ -99,11 +110,12 @@ impl Conversation {
                 self.waiting = Some(Wait { id, ends });
                 self.look().await
             }
-            FromRunner::Resume { job } => self.go_on(id, Some(job), Sign::Life).await,
-            FromRunner::Running { job } => self.go_on(id, job, Sign::Start).await,
-            FromRunner::Heartbeat { job, printed: None } => self.go_on(id, job, Sign::Life).await,
-            FromRunner::Heartbeat { job, printed: Some(text) } => {
-                self.go_on(id, job, Sign::Print(text)).await
+            FromRunner::Resume { job, lease } => {
+                self.go_on(id, Named { job: Some(job), lease }, Sign::Life).await
+            }
+            FromRunner::Running { job, lease } => self.go_on(id, Named { job, lease }, Sign::Start).await,
+            FromRunner::Heartbeat { job, lease, printed } => {
+                self.go_on(id, Named { job, lease }, printed.map_or(Sign::Life, Sign::Print)).await
             }
             FromRunner::Completed { job, results, uploaded } => {
                 let output = JobOutput { error: None, results };
@@ -154,10 +166,9 @@ impl Conversation {
     /// Puts the job back that could not be handed out.
     pub(super) async fn give_back(&mut self) -> Result<()> {
         let Some((job, _)) = self.current.take() else { return Ok(()) };
-        let now = self.app.clock.now();
-        let deadline = Some(now.plus_seconds(self.app.config.plus.runners.queue_timeout.into()));
+        let (lease, now) = (self.lease, self.app.clock.now());
         let write = move |tx: &mut Tx<'_>| {
-            let change = job::Change { deadline, ..job::Change::default() };
+            let change = job::Change { lease: Some(lease), ..job::Change::default() };
             job::advance(tx, job, JobEvent::Return, change, now)?;
             Signal::Queued.announce(tx)
         };
@@ -193,18 +204,24 @@ impl Conversation {
         Ok(())
     }
 
-    /// Takes the next job for the runner, if there is one.
+    /// Takes the next job for the runner, if there is one. One that it was given for this request, by a server that then
+    /// died or on a connection that was lost, comes before all others.
     async fn claim(&mut self) -> Result<Option<JobOrder>> {
-        let id = self.runner.id;
+        let (id, lease) = (self.runner.id, self.lease);
         let platform = self.metadata.as_ref().map(|metadata| (metadata.os.as_str(), metadata.arch.as_str()));
         let able = job::Able { runner: id, platform };
         // Looking first keeps an idle runner from writing.
-        if self.app.db.read(move |tx| job::next(tx, able)).await?.is_none() {
-            return Ok(None);
-        }
+        let look = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
         let now = self.app.clock.now();
-        let patience = PREPARATION + i64::from(self.app.config.plus.runners.job_timeout_grace_period);
-        let claimed = self.app.db.write(move |tx| job::claim(tx, able, now, patience)).await?;
+        let claimed = match self.app.db.read(look).await? {
+            (Some(found), _) => Some(found),
+            (None, None) => None,
+            (None, Some(_)) => {
+                let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
+                let claim = move |tx: &mut Tx<'_>| job::claim(tx, able, lease, now, PREPARATION + grace);
+                self.app.db.write(claim).await?
+            }
+        };
         Ok(claimed.map(|found| {
             self.current = Some((found.id, found.job.uuid));
             let oci_token = self.pull_token(&found, now);
@@ -226,12 +243,13 @@ impl Conversation {
         oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)
     }
 
-    /// The runner works on a job: on the one it names, or else on its only one.
-    async fn go_on(&mut self, id: Option<u64>, named: Option<JobUuid>, sign: Sign) -> Result<Reply> {
+    /// The runner works on a job: on the one it names, or else on its only one. Several processes may have the key of one
+    /// runner; the one that holds the job by its lease begins it, and the others are told to stop.
+    async fn go_on(&mut self, id: Option<u64>, named: Named, sign: Sign) -> Result<Reply> {
         let (runner, current, now) = (self.runner.id, self.current, self.app.clock.now());
         let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
         let look = move |tx: &mut Tx<'_>| {
-            let uuid = match (named, current) {
+            let uuid = match (named.job, current) {
                 (Some(uuid), _) | (None, Some((_, uuid))) => Some(uuid),
                 (None, None) => job::of_runner(tx, runner)?,
             };
@@ -243,14 +261,19 @@ impl Conversation {
         };
         let found = self.app.db.read(look).await?;
         let stop = |job| Ok(Reply::Say(Envelope { id, message: ToRunner::Cancel { job } }));
-        let Some(found) = found else { return stop(named) };
+        let Some(found) = found else { return stop(named.job) };
         let uuid = found.job.uuid;
+        let lease = named.lease.unwrap_or(self.lease);
+        let holds = found.lease == Some(lease);
+        // A runner that knows nothing of leases was allowed to begin before it lost another connection.
+        let goes_on = holds || (named.lease.is_none() && !matches!(sign, Sign::Start));
         let event = match found.job.status {
-            JobStatus::Claimed if matches!(sign, Sign::Start) => Some(JobEvent::Start),
-            JobStatus::Unknown => Some(JobEvent::Resume),
-            JobStatus::Claimed | JobStatus::Running => None,
+            JobStatus::Claimed if holds && matches!(sign, Sign::Start) => Some(JobEvent::Start),
+            JobStatus::Claimed if holds => None,
+            JobStatus::Running if goes_on => None,
+            JobStatus::Unknown if goes_on => Some(JobEvent::Resume),
             _ => {
-                self.current = None;
+                self.current = self.current.filter(|(_, current)| *current != uuid);
                 return stop(Some(uuid));
             }
         };
@@ -258,7 +281,7 @@ impl Conversation {
             let started = found.job.started.unwrap_or(now);
             let deadline = Some(started.plus_seconds(i64::from(found.job.timeout).saturating_add(grace)));
             let write = move |tx: &mut Tx<'_>| {
-                let change = job::Change { deadline, ..job::Change::default() };
+                let change = job::Change { deadline, lease: found.lease, ..job::Change::default() };
                 job::advance(tx, found.id, event, change, now)
             };
             match self.app.db.write(write).await {
@@ -278,7 +301,7 @@ impl Conversation {
             Sign::Print(text) => Some(end_of(&text)),
             Sign::Start | Sign::Life => None,
         };
-        self.record(false, printed).await?;
+        self.record(found.heartbeat.is_none(), printed).await?;
         Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
     }
 

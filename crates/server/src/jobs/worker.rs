@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tidemark_api::{JobEvent, JobStatus, Timestamp};
-use tidemark_store::{Tx, job};
+use tidemark_api::{JobEvent, Timestamp};
+use tidemark_store::{JobId, Tx, job};
 use tokio::time::sleep;
 
 use super::{Signal, process, told};
@@ -67,28 +67,40 @@ async fn round(app: &App) -> Result<bool> {
 
 /// Ends the jobs whose time is up.
 async fn end(app: &App, now: Timestamp, alive: Timestamp) -> Result<()> {
-    let write = move |tx: &mut Tx<'_>| {
-        let mut canceled = Vec::new();
-        // Once more: a runner may have been heard of since.
-        for one in job::due(tx, now, alive)? {
-            let error = match (one.event, one.status) {
-                (JobEvent::Cancel, JobStatus::Pending) => "No runner has taken it in time.",
-                (JobEvent::Cancel, _) => "It took longer than its timeout.",
-                _ => "Nothing was heard of its runner for too long.",
-            };
-            let change = job::Change { error: Some(error), ..job::Change::default() };
-            if job::advance(tx, one.id, one.event, change, now)? && one.event == JobEvent::Cancel {
-                Signal::Canceled(one.uuid).announce(tx)?;
-                canceled.push(one.uuid);
-            }
-        }
-        Signal::Queued.announce(tx)?;
-        Ok::<_, Error>(canceled)
-    };
-    for uuid in app.db.write(write).await? {
-        app.jobs.signal(Signal::Canceled(uuid));
+    for signal in app.db.write(move |tx| end_overdue(tx, now, alive)).await? {
+        app.jobs.signal(signal);
     }
-    app.jobs.signal(Signal::Queued);
     app.background.poke();
     Ok(())
+}
+
+/// Ends the jobs whose time is up, or whose runners were not heard of since `alive`; or puts them back. Answers what is to
+/// be told here, once that is written.
+pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemark_store::Result<Vec<Signal>> {
+    let due = job::due(tx, now, alive)?;
+    let mut signals = vec![Signal::Queued];
+    for overdue in job::Overdue::ALL {
+        let due = due.iter().filter(|one| one.overdue == overdue);
+        let jobs: Vec<JobId> = due.map(|one| one.id).collect();
+        if jobs.is_empty() {
+            continue;
+        }
+        let change = job::Change { error: reason(overdue), ..job::Change::default() };
+        let changed = job::advance_all(tx, &jobs, overdue.event(), change, now)?;
+        if overdue.event() == JobEvent::Cancel {
+            signals.extend(changed.into_iter().map(Signal::Canceled));
+        }
+    }
+    Signal::announce_all(tx, &signals)?;
+    Ok(signals)
+}
+
+/// What is said of a job whose time is up.
+fn reason(overdue: job::Overdue) -> Option<&'static str> {
+    match overdue {
+        job::Overdue::Untaken => Some("No runner has taken it in time."),
+        job::Overdue::Late => Some("It took longer than its timeout."),
+        job::Overdue::Silent => Some("Nothing was heard of its runner for too long."),
+        job::Overdue::Unheard => None,
+    }
 }

@@ -8,7 +8,9 @@ use std::{
 use futures_util::{SinkExt, StreamExt};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::{App, http};
+use tidemark_api::LeaseUuid;
+use tidemark_server::{App, auth::key::hash, http, jobs::end_overdue};
+use tidemark_store::{job, runner};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
@@ -19,7 +21,7 @@ use crate::{
     Person, TestServer, both,
     job::{ask, image, run_body, set_up},
     registry::client::Client,
-    report::{bench, report_body},
+    report::{bench, report_body, with},
 };
 
 /// Listens on a port, for clients that need one.
@@ -82,6 +84,30 @@ impl Runner {
         assert_eq!((&answer["event"], answer["job"].as_str()), (&json!("ack"), Some(uuid.as_str())));
         uuid
     }
+}
+
+/// Takes the next job for a runner and says nothing: what a server leaves that dies before it hands the job over.
+async fn take_and_die(server: &TestServer, hash: Vec<u8>, lease: &str) {
+    let (now, lease): (_, LeaseUuid) = (server.app.clock.now(), lease.parse().unwrap());
+    let take = move |tx: &mut tidemark_store::Tx<'_>| {
+        let (runner, ..) = runner::authenticate(tx, &hash)?.unwrap();
+        job::claim(tx, job::Able { runner, platform: None }, lease, now, 600)
+    };
+    assert!(server.app.db.write::<_, tidemark_store::Error, _>(take).await.unwrap().is_some());
+}
+
+/// How many statements it costs when all jobs expire at once; they do not, in the end.
+async fn cost_of_the_end(server: &TestServer) -> u64 {
+    let (app, late) = (server.app.clone(), server.app.clock.now().plus_seconds(1_000_000));
+    let (tell, told) = std::sync::mpsc::channel();
+    let end = move |tx: &mut tidemark_store::Tx<'_>| {
+        let before = app.db.statements();
+        end_overdue(tx, late, late)?;
+        tell.send(app.db.statements() - before).unwrap();
+        Err(tidemark_store::Error::NotFound("an end"))
+    };
+    server.app.db.write::<(), tidemark_store::Error, _>(end).await.unwrap_err();
+    told.recv().unwrap()
 }
 
 /// A runner for all jobs, and its key.
@@ -209,6 +235,84 @@ both! {
         assert_eq!(late["event"], "ack");
         let job = server.until(&path, &ada.token, "processed").await;
         assert_eq!(job.body.get("error"), None, "what was feared has not come true");
+    }
+
+    async fn a_job_that_was_lost_on_the_way_is_handed_over_again(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let [lost, other] = ["0190a000-0000-7000-8000-0000000000a1", "0190a000-0000-7000-8000-0000000000a2"];
+        let wait = json!({ "event": "ready", "poll_timeout": 1 });
+        let under = |message: &Value, lease: &str| with(message.clone(), json!({ "lease": lease }));
+        let uuid = ask(&server, &ada, json!({})).await;
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        take_and_die(&server, hash(&key), lost).await;
+        assert_eq!(server.get(&path, &ada.token).await.text("/status"), "claimed");
+        // Another process with the same key does not get it, and may not begin it either.
+        let mut stranger = Runner::connect(address, "box", &key).await.unwrap();
+        assert_eq!(stranger.say(under(&wait, other)).await["event"], "no_job");
+        for claim in [json!({}), json!({ "job": uuid }), json!({ "job": uuid, "lease": other })] {
+            let mut running = claim;
+            running["event"] = json!("running");
+            assert_eq!(stranger.say(running).await["event"], "cancel");
+        }
+        // The one that asked for it does, at once, on whichever connection.
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let order = runner.say(under(&wait, lost)).await;
+        assert_eq!((&order["event"], &order["uuid"]), (&json!("job"), &json!(uuid)));
+        drop(runner);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let resume = json!({ "event": "resume", "job": uuid, "lease": lost });
+        assert_eq!(runner.say(resume).await["event"], "ack");
+        let running = json!({ "event": "running", "job": uuid, "lease": lost });
+        assert_eq!(runner.say(running.clone()).await["event"], "ack");
+        assert_eq!(stranger.say(under(&running, other)).await["event"], "cancel");
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        server.until(&path, &ada.token, "processed").await;
+        assert_eq!(runner.say(wait).await["event"], "no_job", "it is done once");
+    }
+
+    async fn a_job_that_its_runner_never_spoke_of_waits_again(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let uuid = ask(&server, &ada, json!({})).await;
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        let lost = "0190a000-0000-7000-8000-0000000000a1";
+        take_and_die(&server, hash(&key), lost).await;
+        server.pass(91);
+        server.until(&path, &ada.token, "pending").await;
+        // A runner that knows nothing of leases holds it by its connection.
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        assert_eq!(runner.say(json!({ "event": "ready" })).await["uuid"], json!(uuid));
+        // The one that had it before comes too late, whatever it says.
+        let mut late = Runner::connect(address, "box", &key).await.unwrap();
+        for event in ["resume", "heartbeat", "running"] {
+            let claim = json!({ "event": event, "job": uuid, "lease": lost });
+            assert_eq!(late.say(claim).await["event"], "cancel", "{event}");
+        }
+        assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
+        let claim = json!({ "event": "running", "job": uuid, "lease": lost });
+        assert_eq!(late.say(claim).await["event"], "cancel");
+        // One that has spoken of its job and then falls silent may still have begun it.
+        server.pass(91);
+        server.until(&path, &ada.token, "unknown").await;
+    }
+
+    async fn many_jobs_whose_time_is_up_cost_as_much_as_one(server: TestServer) {
+        let ada = set_up(&server).await;
+        let callback = json!({ "kind": "webhook", "url": "https://example.org", "token": "x" });
+        let mut costs = Vec::new();
+        for count in [1, 20] {
+            for _ in 0..count {
+                ask(&server, &ada, json!({ "callback": callback })).await;
+            }
+            // The least of a few, since work in the background is counted, too.
+            let mut least = u64::MAX;
+            for _ in 0..3 {
+                least = least.min(cost_of_the_end(&server).await);
+            }
+            costs.push(least);
+        }
+        assert_eq!(costs[0], costs[1], "{costs:?}");
     }
 
     async fn large_outputs_are_uploaded(server: TestServer) {
