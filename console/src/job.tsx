@@ -1,7 +1,8 @@
 // What several pages say of jobs: how far one is, and what that means.
 
 import { Show, type JSX } from "solid-js";
-import type { JobStatus, JsonJob } from "./api";
+import type { JobStatus, JsonJob, JsonJobNoise } from "./api";
+import { ratio } from "./format";
 import { Badge, Notice, type Tone } from "./ui/parts";
 
 interface Words {
@@ -31,6 +32,12 @@ export function hasEnded({ status }: Pick<JsonJob, "status">): boolean {
 
 export function Status(props: { of: JobStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.of].tone}>{STATUSES[props.of].word}</Badge>;
+}
+
+/** How restless the machine was around a run, or around the worst of several. */
+export function Noise(props: { of: JsonJobNoise }): JSX.Element {
+  const percent = (part: number) => ratio(part).replace(/^[+±]/, "");
+  return <span title="The spread of a fixed piece of work that the runner timed again and again, before and after.">{percent(props.of.before)} before, {percent(props.of.after)} after</span>;
 }
 
 /** How far a job is in a sentence, and why it did not end well. Nothing for one that did. */

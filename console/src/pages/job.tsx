@@ -3,8 +3,8 @@
 import { A, useParams } from "@solidjs/router";
 import { createEffect, createSignal, For, onCleanup, Show, type JSX } from "solid-js";
 import { call, list, type JobStatus, type JsonIterationOutput, type JsonJob } from "../api";
-import { elapsed, moment, ratio, value } from "../format";
-import { hasEnded, Standing, Status, STATUSES } from "../job";
+import { elapsed, moment, value } from "../format";
+import { hasEnded, Noise, Standing, Status, STATUSES } from "../job";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { user } from "../session";
@@ -177,9 +177,9 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
       <div class="row">
         <Show when={props.number}>{(number) => <h3>Iteration {number()}</h3>}</Show>
         <Badge tone={props.of.exit_code === 0 ? "good" : "alert"}>exit code {props.of.exit_code}</Badge>
-        <Show when={props.of.noise}>
-          {(noise) => <span class="small muted" title="The spread of a fixed piece of work that the runner timed again and again, before and after.">noise of the machine: {percent(noise().before)} before, {percent(noise().after)} after</span>}
-        </Show>
+        <Show when={props.of.noise}>{(noise) => <span class="small muted">noise of the machine: <Noise of={noise()} /></span>}</Show>
+        <Show when={props.of.cpu_time}>{(seconds) => <span class="small muted" title="The time that all cores together worked on it.">{value(seconds(), "seconds")} of processor time</span>}</Show>
+        <Show when={props.of.peak_memory}>{(bytes) => <span class="small muted">at most {value(bytes(), "bytes")} of memory</span>}</Show>
       </div>
       <Show when={isSilent()}><p class="muted">It printed nothing.</p></Show>
       <Show when={props.of.stdout}>{(text) => <Printed label="Standard output" of={props.number} text={text()} />}</Show>
@@ -187,11 +187,6 @@ function Iteration(props: { of: JsonIterationOutput; number: number | undefined 
       <For each={files()}>{({ path, text }) => <Printed label={path} of={props.number} text={text} />}</For>
     </div>
   );
-}
-
-/** A share without a sign. */
-function percent(part: number): string {
-  return ratio(part).replace(/^[+±]/, "");
 }
 
 /** So many characters from the end are drawn before one asks for the others. */

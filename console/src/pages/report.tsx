@@ -5,7 +5,7 @@ import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type JsonAlert, type JsonJob, type JsonReport, type JsonReportMeasure, type JsonReportResult } from "../api";
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
-import { hasEnded, Standing, Status } from "../job";
+import { hasEnded, Noise, Standing, Status } from "../job";
 import { perfPath } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
@@ -181,6 +181,7 @@ function Summary(props: { report: JsonReport; job: JsonJob | undefined }): JSX.E
       <div><dt>Took</dt><dd>{elapsed(Math.max(seconds(), 0))}</dd></div>
       <div><dt>Read by</dt><dd><code>{props.report.adapter}</code></dd></div>
       <Show when={props.job}>{(job) => <div><dt>Job</dt><dd><A class="plain" href={project.path("jobs", job().uuid)}><Status of={job().status} /></A></dd></div>}</Show>
+      <Show when={props.report.noise}>{(noise) => <div><dt>Noise</dt><dd><Noise of={noise()} /></dd></div>}</Show>
       <Show when={props.report.user}>{(user) => <div><dt>Sent by</dt><dd>{user().name}</dd></div>}</Show>
       <div><dt>UUID</dt><dd><code class="muted">{props.report.uuid.slice(0, 8)}</code><Copy text={props.report.uuid} label="Copy the UUID" /></dd></div>
     </dl>

@@ -305,6 +305,12 @@ pub struct JobIteration {
     /// How restless the machine was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<JobNoise>,
+    /// How many seconds all cores together worked on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<f64>,
+    /// How many bytes of memory it had at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<u64>,
 }
 
 /// How restless a machine was around a run: the spread of a fixed piece of work that was timed again and again, as a
@@ -316,4 +322,14 @@ pub struct JobNoise {
     pub before: f64,
     /// After it.
     pub after: f64,
+}
+
+impl JobNoise {
+    /// The most restless moments of several runs.
+    pub fn worst(runs: impl Iterator<Item = Self>) -> Option<Self> {
+        runs.reduce(|one, other| Self {
+            before: one.before.max(other.before),
+            after: one.after.max(other.after),
+        })
+    }
 }

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, JobUuid, Measure, Metric,
+    Adapter, Alert, Average, Benchmark, Branch, Fold, GitHash, Iteration, JobNoise, JobUuid, Measure, Metric,
     MetricBoundary, NameId, NewModel, ProjReportsSort, Project, PubUser, ReportUuid, Shared, StartPointPatch,
     Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
 };
@@ -46,6 +46,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub job: Option<JobUuid>,
+    /// How restless the machine was at its worst before and after the runs of the job, if the runner measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub noise: Option<JobNoise>,
     /// When it was received.
     pub created: Timestamp,
 }

@@ -248,6 +248,8 @@ impl Work {
             stderr: text(&run.stderr),
             output,
             noise: Some(noise),
+            cpu_time: run.figures.cpu.map(|time| time.as_secs_f64()),
+            peak_memory: run.figures.memory,
         })
     }
 }

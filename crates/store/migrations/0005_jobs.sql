@@ -54,6 +54,12 @@ create table job (
     printed {text},
     -- The object that holds the output.
     output {uuid},
+    -- How restless the machine was at its worst before and after the runs.
+    noise_before {real},
+    noise_after {real},
+    -- How often its results could not be read for a fault of the server, and when that is tried again.
+    attempts {int} not null,
+    retry {int},
     created {int} not null,
     modified {int} not null,
     claimed {int},

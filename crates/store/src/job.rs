@@ -5,14 +5,14 @@ mod due;
 
 use tidemark_api::{
     id::{JobUuid, LeaseUuid},
-    job::{Job, JobCallback, JobConfig, JobFilter, JobStatus},
+    job::{Job, JobCallback, JobConfig, JobFilter, JobNoise, JobStatus},
     job_event::JobEvent,
     page::{Direction, Page},
     time::Timestamp,
 };
 use uuid::Uuid;
 
-pub use self::due::{Due, Overdue, due};
+pub use self::due::{Due, Overdue, attempts, completed, due, is_any_open, put_off};
 use crate::{
     Cells, Error, Fresh, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId, SpecId,
     Tx, outbox, spec, sql::direction,
@@ -46,8 +46,8 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> 
     let uuid = JobUuid::from(fresh.uuid());
     tx.execute(
         "insert into job (uuid, project_id, report_id, spec_id, status, rank, address, concurrency, config, callback,
-                          timeout, created, modified, deadline, expires)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $13)",
+                          timeout, created, modified, deadline, expires, attempts)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $13, 0)",
         &[
             &uuid,
             &new.project,
@@ -386,19 +386,13 @@ pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     Ok(kept == 1)
 }
 
-/// Whether there is a job that has not ended.
-pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
-    tx.value(
-        "select exists (select 1 from job where status in ('pending', 'claimed', 'running', 'completed'))",
-        &[],
-    )
-}
-
-/// The jobs whose results wait to become reports, the oldest first.
-pub fn completed(tx: &mut Tx<'_>) -> Result<Vec<JobUuid>> {
-    tx.all("select uuid from job where status = 'completed' order by completed, id limit 64", &[], |row| {
-        row.get(0)
-    })
+/// Writes down how restless the machine was around the runs of a job.
+pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
+    tx.execute(
+        "update job set noise_before = $2, noise_after = $3 where id = $1",
+        &[&job, &noise.before, &noise.after],
+    )?;
+    Ok(())
 }
 
 /// Moves the waiting jobs of an organization up, now that somebody owns it.

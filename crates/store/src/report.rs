@@ -6,8 +6,8 @@ use std::{
 };
 
 use tidemark_api::{
-    Adapter, Alert, AlertCounts, Iteration, IterationCounts, Metric, Page, Project, PubUser, Report,
-    ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
+    Adapter, Alert, AlertCounts, Iteration, IterationCounts, JobNoise, Metric, Page, Project, PubUser,
+    Report, ReportCounts, ReportMeasure, ReportResult, ReportUuid, Timestamp, Version, page::Direction,
 };
 use uuid::Uuid;
 
@@ -256,7 +256,7 @@ pub fn placed(
 fn columns() -> String {
     format!(
         "report.id, report.uuid, report.start_time, report.end_time, report.adapter, report.counts, report.metrics,
-         report.created, job.uuid, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
+         report.created, job.uuid, job.noise_before, job.noise_after, account.uuid, account.name, account.slug, {}, version.number, version.hash, {}",
         branch::columns(),
         testbed::columns()
     )
@@ -281,6 +281,8 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
     let counts: String = cells.take()?;
     let metrics = cells.take()?;
     let (created, job) = (cells.take()?, cells.take()?);
+    let (before, after): (Option<f64>, Option<f64>) = (cells.take()?, cells.take()?);
+    let noise = before.zip(after).map(|(before, after)| JobNoise { before, after });
     let (user, name, slug) = (cells.take()?, cells.take()?, cells.take()?);
     let user = match (user, name, slug) {
         (Some(uuid), Some(name), Some(slug)) => Some(PubUser { uuid, name, slug }),
@@ -302,6 +304,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         alerts: None,
         counts: ReportCounts { results, alerts: AlertCounts::default() },
         job,
+        noise,
         created,
     };
     Ok(Found { id, metrics, report })

@@ -1,7 +1,7 @@
 //! The verdict on a report as a table for a terminal. What the verdict is, is decided where servers find it, too.
 
-use tidemark_api::Report;
 pub(crate) use tidemark_api::telling::verdict::*;
+use tidemark_api::{JobNoise, Report};
 
 use crate::{
     history::History,
@@ -48,5 +48,8 @@ pub(crate) fn show(report: &Report, rows: &[Row<'_>], history: &History, colors:
     if let Some(width) = output::terminal_width() {
         table.fit(width);
     }
-    format!("{table}\n{}.\n", summary(rows))
+    let noise = report.noise.map(|JobNoise { before, after }| {
+        format!("Noise of the machine: {:.2} % before, {:.2} % after.\n", before * 100.0, after * 100.0)
+    });
+    format!("{table}\n{}.\n{}", summary(rows), noise.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! From the output of a job to its report, by the way that every report goes.
 
 use tidemark_adapters::Results;
-use tidemark_api::{Adapter, JobConfig, JobEvent, JobIteration, JobOutput, JobUuid, Timestamp};
+use tidemark_api::{Adapter, JobConfig, JobEvent, JobIteration, JobNoise, JobOutput, JobUuid, Timestamp};
 use tidemark_store::{Tx, job, project, report};
 use tokio::task::spawn_blocking;
 
@@ -16,6 +16,11 @@ use crate::{
 /// What a runner writes into the name of a result that it made itself, such as the size of a file.
 const SYNTHETIC: char = '\0';
 
+/// How often the results of a job are tried to be read before that is given up, and how many seconds lie between the first
+/// two times; then it is twice as many each time.
+const ATTEMPTS: u32 = 10;
+const FIRST_WAIT: i64 = 10;
+
 /// Reads the results of a completed job into its report. Whoever comes second finds nothing to do.
 pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     let found = app.db.read(move |tx| job::find(tx, uuid)).await?;
@@ -23,16 +28,22 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         Ok(output) => {
             let (config, id) = (found.config.clone(), found.report);
             let adapter = app.db.read(move |tx| report::adapter(tx, id)).await?;
-            let read = spawn_blocking(move || results(&config, adapter, &output));
+            let read = spawn_blocking(move || {
+                let noise = JobNoise::worst(output.results.iter().filter_map(|run| run.noise));
+                Ok((results(&config, adapter, &output)?, noise))
+            });
             read.await.map_err(|error| Error::Internal(error.into()))?
         }
         Err(error) => Err(error),
     };
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        let results = read?;
+        let (results, noise) = read?;
         if !job::advance(tx, found.id, JobEvent::Process, job::Change::default(), fresh.now)? {
             return Ok(());
+        }
+        if let Some(noise) = noise {
+            job::note_noise(tx, found.id, noise)?;
         }
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
@@ -51,6 +62,38 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     }
     app.jobs.signal(Signal::Queued);
     app.background.poke();
+    Ok(())
+}
+
+/// Lets the results of a job wait that could not be read for a fault of the server, or ends the job if that has happened too
+/// often.
+pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<()> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let Some((id, failed)) = job::attempts(tx, uuid)? else { return Ok(None) };
+        let attempts = failed + 1;
+        if attempts < ATTEMPTS {
+            job::put_off(tx, id, attempts, now.plus_seconds(FIRST_WAIT << failed))?;
+        } else {
+            let reason =
+                "The server could not read the results because of a fault of its own; ask for the job again.";
+            let change = job::Change { error: Some(reason), ..job::Change::default() };
+            job::advance(tx, id, JobEvent::Reject, change, now)?;
+        }
+        Ok::<_, Error>(Some(attempts))
+    };
+    let attempts = app.db.write(write).await?;
+    let cause = error.cause();
+    match attempts {
+        Some(attempts) if attempts < ATTEMPTS => {
+            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read; will try again");
+        }
+        Some(attempts) => {
+            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read, and the job has failed");
+            app.background.poke();
+        }
+        None => {}
+    }
     Ok(())
 }
 

@@ -49,7 +49,7 @@ async fn round(app: &App) -> Result<bool> {
         if !job::is_any_open(tx)? {
             return Ok::<_, Error>(None);
         }
-        Ok(Some((job::due(tx, now, alive)?, job::completed(tx)?)))
+        Ok(Some((job::due(tx, now, alive)?, job::completed(tx, now)?)))
     };
     let Some((due, completed)) = app.db.read(look).await? else { return Ok(false) };
     if !due.is_empty() {
@@ -58,8 +58,7 @@ async fn round(app: &App) -> Result<bool> {
     for uuid in completed {
         // One that fails for a fault of ours must not hold up the others.
         if let Err(error) = process::process(app, uuid).await {
-            let cause = error.cause();
-            tracing::error!(%uuid, cause, "the results of a job could not be read; will try again");
+            process::put_off(app, uuid, &error).await?;
         }
     }
     Ok(true)

@@ -99,7 +99,7 @@ async fn take_and_die(server: &TestServer, hash: Vec<u8>, lease: &str) {
 /// How many statements it costs when all jobs expire at once; they do not, in the end.
 async fn cost_of_the_end(server: &TestServer) -> u64 {
     let (app, late) = (server.app.clone(), server.app.clock.now().plus_seconds(1_000_000));
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
     let end = move |tx: &mut tidemark_store::Tx<'_>| {
         let before = app.db.statements();
         end_overdue(tx, late, late)?;
@@ -313,6 +313,61 @@ both! {
             costs.push(least);
         }
         assert_eq!(costs[0], costs[1], "{costs:?}");
+    }
+
+    async fn how_restless_the_machine_was_is_in_the_report(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({ "iter": 2 })).await;
+        runner.begin().await;
+        let run = |before: f64, after: f64| {
+            json!({ "exit_code": 0, "stdout": bench(1.0), "noise": { "before": before, "after": after },
+                "cpu_time": 1.5, "peak_memory": 4096 })
+        };
+        runner.say(completed(&uuid, json!([run(0.01, 0.25), run(0.25, 0.02)]))).await;
+        let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
+        let first = &job.body["output"]["results"][0];
+        assert_eq!((&first["cpu_time"], &first["peak_memory"]), (&json!(1.5), &json!(4096)));
+        let path = format!("/v0/projects/lab/reports/{}", job.text("/report"));
+        let report = server.get(&path, "").await.expect(200);
+        assert_eq!(report.body["noise"], json!({ "before": 0.25, "after": 0.25 }));
+        let list = server.get("/v0/projects/lab/reports", "").await.expect(200);
+        assert_eq!(list.body[0]["noise"], report.body["noise"]);
+    }
+
+    async fn results_that_cannot_be_read_for_a_fault_of_the_server_fail_in_the_end(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        runner.begin().await;
+        let write = async |sql: &'static str| {
+            let write = move |tx: &mut tidemark_store::Tx<'_>| tx.execute(sql, &[]);
+            server.app.db.write::<_, tidemark_store::Error, _>(write).await.unwrap()
+        };
+        let attempts = async || {
+            let read = |tx: &mut tidemark_store::Tx<'_>| tx.value::<i64>("select attempts from job", &[]);
+            server.app.db.read::<_, tidemark_store::Error, _>(read).await.unwrap()
+        };
+        write("update report set adapter = 'broken'").await;
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let path = format!("/v0/projects/lab/jobs/{uuid}");
+        while attempts().await == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Longer than the worker sleeps: it waits for the time of the second attempt.
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        assert_eq!(attempts().await, 1);
+        assert_eq!(server.get(&path, &ada.token).await.text("/status"), "completed");
+        server.pass(11);
+        while attempts().await == 1 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        write("update job set attempts = 9, retry = null").await;
+        let job = server.until(&path, &ada.token, "failed").await;
+        let reason = "The server could not read the results because of a fault of its own; ask for the job again.";
+        assert_eq!(job.text("/error"), reason);
     }
 
     async fn large_outputs_are_uploaded(server: TestServer) {

@@ -1,6 +1,7 @@
-//! Which jobs wait for nothing any more but that somebody looks at the clock. What happens to them is `advance_all`.
+//! Which jobs the server itself has to look after: those whose time is up, and those whose results are to be read. What
+//! happens to them is `advance_all`.
 
-use tidemark_api::{job::JobStatus, job_event::JobEvent, time::Timestamp};
+use tidemark_api::{id::JobUuid, job::JobStatus, job_event::JobEvent, time::Timestamp};
 
 use crate::{JobId, Result, Tx};
 
@@ -59,4 +60,39 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>
             Ok(Due { id: row.get(0)?, overdue })
         },
     )
+}
+
+/// Whether there is a job that has not ended.
+pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
+    tx.value(
+        "select exists (select 1 from job where status in ('pending', 'claimed', 'running', 'completed'))",
+        &[],
+    )
+}
+
+/// The jobs whose results wait to become reports, the oldest first.
+pub fn completed(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<JobUuid>> {
+    tx.all(
+        "select uuid from job where status = 'completed' and (retry is null or retry <= $1)
+         order by completed, id limit 64",
+        &[&now],
+        |row| row.get(0),
+    )
+}
+
+/// A job whose results wait to become a report, and how often that has failed; nothing if it does not wait any more.
+pub fn attempts(tx: &mut Tx<'_>, job: JobUuid) -> Result<Option<(JobId, u32)>> {
+    tx.optional("select id, attempts from job where uuid = $1 and status = 'completed'", &[&job], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
+}
+
+/// Lets the results of a job wait until `retry`, as they could not be read for the `attempts`th time.
+pub fn put_off(tx: &mut Tx<'_>, job: JobId, attempts: u32, retry: Timestamp) -> Result<()> {
+    // Of several servers that fail at the same time one counts.
+    tx.execute(
+        "update job set attempts = $2, retry = $3 where id = $1 and status = 'completed' and attempts < $2",
+        &[&job, &attempts, &retry],
+    )?;
+    Ok(())
 }
