@@ -375,7 +375,10 @@ impl Daemon {
                 Ok(())
             }
             (ToRunner::Ack { .. }, Some(Asked::Begin)) => {
-                if let Some(go) = self.current.as_mut().and_then(|current| current.go.take()) {
+                if let Some(current) = &mut self.current
+                    && let Some(go) = current.go.take()
+                {
+                    tracing::info!(job = %current.job, "the benchmarks begin");
                     // The thread of the job waits for it, unless it was stopped.
                     let _ = go.send(());
                 }

@@ -26,6 +26,7 @@ mod mock;
 mod noise;
 mod parse;
 mod process;
+mod proxy;
 mod push;
 mod registry;
 mod report;

@@ -2,7 +2,8 @@
 //! report. What this machine cannot do is said by name and left out.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::{Read, Write},
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -17,7 +18,8 @@ use tempfile::TempDir;
 
 use crate::{
     client::Client,
-    process::{Server, isolated, tidemark},
+    process::{Server, create_database, isolated, tidemark},
+    proxy::Proxy,
 };
 
 /// Prints a result, with the value that the job is given.
@@ -35,6 +37,11 @@ pub(crate) struct Site {
 impl Site {
     /// Makes a site; nothing if jobs cannot be run on this machine, which is said.
     pub(crate) fn open(settings: &str, database: Option<String>) -> Option<(Self, Server)> {
+        Self::open_at(free_address(), settings, database)
+    }
+
+    /// Makes a site whose server is found at this address.
+    fn open_at(address: String, settings: &str, database: Option<String>) -> Option<(Self, Server)> {
         let folder = tempfile::tempdir().unwrap();
         let mut check = tidemark(&["runner", "check", "--json", "--data-dir"]);
         let check = check.arg(folder.path().join("check")).output().unwrap();
@@ -43,7 +50,6 @@ impl Site {
             eprintln!("SKIPPED: this machine cannot run containers");
             return None;
         }
-        let address = free_address();
         let settings = format!("[console]\nurl = \"http://{address}\"\n{settings}");
         fs::write(folder.path().join("server.toml"), &settings).unwrap();
         let mut site = Self { folder, token: String::new(), key: String::new(), address, database };
@@ -209,6 +215,7 @@ fn a_job_becomes_a_report_and_an_alert() {
     let runs = job["output"]["results"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[0]["exit_code"]), (2, &json!(0)));
     assert!(runs[0]["noise"]["before"].as_f64().unwrap() > 0.0, "{job}");
+    assert!(report["noise"]["before"].as_f64().unwrap() > 0.0, "{report}");
 
     let output = site.run(&[&["--env", "VALUE=5000", "--error-on-alert"], &threshold[..]].concat());
     assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -278,6 +285,101 @@ fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
     let server = site.serve(&site.address);
     let mut ada = Client::connect_as(&server, &site.token);
     await_status(&mut ada, &slow, "processed");
+}
+
+#[test]
+fn a_job_that_is_lost_on_its_way_is_done_once() {
+    for database in [None, Some(create_database())] {
+        let address = free_address();
+        let Some((site, server)) = Site::open("", database) else { return };
+        let proxy = Proxy::breaking(&address, &site.address, r#""event":"job""#);
+        let mut ada = Client::connect_as(&server, &site.token);
+        let key = site.runner(&mut ada, "one");
+        let log = site.folder.path().join("log");
+        let stderr = File::create(&log).unwrap();
+        let _runner = Up(site.up("one", &key, &address).stderr(stderr).spawn().unwrap());
+        let began = Instant::now();
+        let output = site.run(&["--env", "VALUE=1000", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        // Much sooner than anybody gives the runner up.
+        assert!(proxy.has_broken() && began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
+        let log = fs::read_to_string(log).unwrap();
+        assert_eq!(log.matches("the benchmarks begin").count(), 1, "{log}");
+    }
+}
+
+#[test]
+fn a_runner_speaks_tls_with_whom_the_machine_trusts() {
+    let (address, behind) = (free_address(), free_address());
+    let host = format!("https://localhost:{}", address.rsplit(':').next().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = folder.path().join("certificate.pem");
+    let _proxy = Proxy::tls(&address, &behind, &certificate);
+    let settings = format!("[plus.registry]\nurl = \"{host}\"\n");
+    let Some((site, server)) = Site::open_at(behind, &settings, None) else { return };
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let up = || {
+        let mut command = site.up("one", &key, &address);
+        command.env("TIDEMARK_HOST", &host);
+        command
+    };
+    // It says what is wrong, and tries again.
+    let log = folder.path().join("log");
+    let stranger = Up(up().stderr(File::create(&log).unwrap()).spawn().unwrap());
+    let began = Instant::now();
+    while !fs::read_to_string(&log).unwrap().contains("certificate") {
+        assert!(began.elapsed() < Duration::from_secs(30), "{}", fs::read_to_string(&log).unwrap());
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(stranger);
+
+    let _runner = Up(up().env("SSL_CERT_FILE", &certificate).stderr(Stdio::null()).spawn().unwrap());
+    // The channel, the image, and results that are too large for the channel.
+    let large = r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); printf '%0100000d\n' 0 >&2; done;
+        echo '{"a":{"latency":{"value":1}}}'"#;
+    let output = site.run(&["--json", "--", "/bin/sh", "-c", large]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["noise"]["after"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+#[test]
+fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
+    let Some((site, server)) = Site::open("", None) else { return };
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let machine = if cfg!(target_arch = "aarch64") { "aarch64" } else { "x86_64" };
+    let spec = json!({ "name": "Net", "os": "linux", "architecture": machine, "cpu": 1, "memory": 64 << 20,
+        "disk": 16 << 20, "network": true });
+    assert_eq!(ada.post("/v0/specs", &spec).unwrap().0, 201);
+    assert_eq!(ada.post("/v0/runners/one/specs", &json!({ "spec": "net" })).unwrap().0, 201);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let body = r#"{"net":{"latency":{"value":1}}}"#;
+            let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    let script =
+        format!("[ ! -e /etc/resolv.conf ] || cat /etc/resolv.conf >&2; wget -q -O - http://{address}");
+    let run = |spec: &str| {
+        let output = site.run(&["--spec", spec, "--json", "--", "/bin/sh", "-c", &script]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let up = || site.up("one", &key, &site.address);
+    let careful = Up(up().stderr(Stdio::null()).spawn().unwrap());
+    let (code, told) = run("net");
+    assert!(code == Some(4) && told.contains("--allow-network"), "{code:?} {told}");
+    drop(careful);
+
+    let _generous = Up(up().arg("--allow-network").stderr(Stdio::null()).spawn().unwrap());
+    let (code, told) = run("net");
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = run("metal");
+    assert!(code == Some(4) && told.contains("ended with 1"), "{code:?} {told}");
 }
 
 /// Waits until a job is this far, and answers it.
