@@ -4,7 +4,7 @@
 // auth/cookie.rs has the reasons).
 
 import { createSignal } from "solid-js";
-import type { paths } from "./api.gen";
+import type { JsonOAuthUrl, paths } from "./api.gen";
 
 export type * from "./api.gen";
 
@@ -73,6 +73,11 @@ type RowOf<P extends Path> = Answer<P, "get"> extends (infer Row)[] ? Row : neve
 export async function list<P extends PathOf<"get">>(path: P, request: Request<P, "get">): Promise<Page<RowOf<P>>> {
   const { body, total } = await send("get", path, request);
   return { rows: body as RowOf<P>[], total };
+}
+
+/** Begins a sign-in at an identity provider; answers the page where it goes on. */
+export async function begin(path: string, query: { invite: string | undefined; claim: string | undefined }): Promise<string> {
+  return ((await send("get", path, { query })).body as JsonOAuthUrl).url;
 }
 
 /** The address of a request, for links and pictures. */

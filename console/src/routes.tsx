@@ -70,6 +70,7 @@ export const routes: RouteDefinition[] = [
       { path: "/login", component: page(auth, "LogIn") },
       { path: "/confirm", component: page(auth, "Confirm") },
       { path: "/logout", component: page(auth, "LogOut") },
+      { path: ["/github", "/google", "/oidc/:provider"], component: page(auth, "Returned") },
     ],
   },
   {

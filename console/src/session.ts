@@ -1,7 +1,7 @@
 // Who is signed in. The session itself is in a cookie that only the server reads.
 
 import { createSignal } from "solid-js";
-import { call, type JsonUser } from "./api";
+import { call, type JsonSessionProof, type JsonUser } from "./api";
 
 const [user, setUser] = createSignal<JsonUser | null>();
 /** How often somebody signed in or out on this page. */
@@ -17,9 +17,9 @@ export async function loadSession(): Promise<void> {
   if (changes === before) setUser(session.user ?? null);
 }
 
-/** Exchanges the token of a mailed link for a session. */
-export async function openSession(token: string): Promise<JsonUser | null> {
-  const session = await call("post", "/v0/auth/session", { body: { token } });
+/** Exchanges the token of a mailed link, or the answer of an identity provider, for a session. */
+export async function openSession(proof: JsonSessionProof): Promise<JsonUser | null> {
+  const session = await call("post", "/v0/auth/session", { body: proof });
   changes += 1;
   return setUser(session.user ?? null);
 }

@@ -93,6 +93,7 @@ fn on_demo(what: &str, script: &str) -> Result {
         npm(&["run", "--silent", script])?
             .env("TIDEMARK_CONSOLE_URL", format!("http://{address}"))
             .env("TIDEMARK_CONSOLE_DATA", &data)
+            .env("TIDEMARK_TEST_BINARY", tools::target()?.join("debug/tidemark"))
             .env(CHROMIUM, chromium),
     )
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))

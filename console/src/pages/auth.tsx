@@ -1,8 +1,8 @@
 // Signing up, in and out. There are no passwords: a mailed link proves who one is, once.
 
 import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
-import { createSignal, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { ApiError, call, sentence, type JsonSetup } from "../api";
+import { createSignal, For, onCleanup, onMount, Show, type JSX } from "solid-js";
+import { ApiError, begin, call, sentence, type JsonProvider, type JsonSetup } from "../api";
 import { load } from "../load";
 import { backPath, endSession, openSession, user } from "../session";
 import { CheckField, Form, TextField } from "../ui/Form";
@@ -50,7 +50,8 @@ export function SignUp(): JSX.Element {
         <Form
           action={isNew() ? "Create the first account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {
-            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null } });
+            const recaptcha_token = await proof(setup(), "signup");
+            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null, recaptcha_token } });
             navigate(sentPath(email, backPath(params.back)));
           }}
         >
@@ -58,6 +59,7 @@ export function SignUp(): JSX.Element {
           <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" hint="A link to confirm it will be sent there. There is no password." />
           <CheckField name="i_agree" required label="I agree to the terms of whoever runs this server." />
         </Form>
+        <Providers of={setup()?.providers} agreed />
         <Show when={!isNew()}>
           <p class="muted">You have an account? <A href={`/auth/login${query()}`}>Sign in</A></p>
         </Show>
@@ -70,6 +72,7 @@ export function LogIn(): JSX.Element {
   const { invite, query } = useInvitation();
   const [params] = useSearchParams();
   const navigate = useNavigate();
+  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
   return (
     <Show when={!user() || invite()} fallback={<Navigate href={backPath(params.back)} />}>
       <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
@@ -80,16 +83,108 @@ export function LogIn(): JSX.Element {
           <Form
             action="Send me a link"
             onSubmit={async ({ email = "" }) => {
-              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null } });
+              const recaptcha_token = await proof(setup(), "login");
+              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null, recaptcha_token } });
               navigate(sentPath(email, backPath(params.back)));
             }}
           >
             <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" autofocus value={typeof params.email === "string" ? params.email : ""} hint="A link that signs you in will be sent there. There is no password." />
           </Form>
+          <Providers of={setup()?.providers} />
           <p class="muted">No account yet? <A href={`/auth/signup${query()}`}>Sign up</A></p>
         </Page>
       </Show>
     </Show>
+  );
+}
+
+/** What a script for proofs of being human brings along. */
+interface Prover {
+  ready: (then: () => void) => void;
+  execute: (site: string, options: { action: string }) => Promise<string>;
+}
+
+/** A proof of being human, where the server asks for one. Its script is loaded only then. */
+async function proof(setup: JsonSetup | undefined, action: "signup" | "login"): Promise<string | null> {
+  const site = setup?.captcha;
+  if (!site) return null;
+  const found = () => (window as { grecaptcha?: Prover }).grecaptcha;
+  if (!found()) {
+    await new Promise((loaded, failed) => {
+      const script = document.createElement("script");
+      script.src = `${site.script}?render=${encodeURIComponent(site.site_key)}`;
+      script.onload = loaded;
+      script.onerror = () => failed(new Error("The check that you are human could not be loaded; is something blocking it?"));
+      document.head.append(script);
+    });
+  }
+  const prover = found();
+  if (!prover) return null;
+  await new Promise<void>((ready) => prover.ready(ready));
+  return prover.execute(site.site_key, { action });
+}
+
+/** Where to go back to from an identity provider. */
+const BACK = "tidemark.back";
+
+/** The identity providers of this server. */
+function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: boolean }): JSX.Element {
+  const { invite, claim } = useInvitation();
+  const [params] = useSearchParams();
+  const [failure, setFailure] = createSignal<unknown>();
+  const leave = async (provider: JsonProvider) => {
+    setFailure(undefined);
+    try {
+      sessionStorage.setItem(BACK, backPath(params.back));
+      location.assign(await begin(provider.path, { invite: invite(), claim: claim() }));
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  return (
+    <Show when={props.of?.length}>
+      <section class="stack tight" aria-label="Other ways">
+        <For each={props.of}>{(provider) => <Button onClick={() => leave(provider)}>Continue with {provider.name}</Button>}</For>
+        <Show when={props.agreed}><p class="small muted">Whoever continues agrees to the terms of whoever runs this server.</p></Show>
+        <Show when={failure()}>{(error) => <Failure error={error()} />}</Show>
+      </section>
+    </Show>
+  );
+}
+
+/** Where identity providers send people back to. */
+export function Returned(): JSX.Element {
+  const [params] = useSearchParams();
+  const navigate = useNavigate();
+  const [failure, setFailure] = createSignal<unknown>();
+  onMount(async () => {
+    const { code, state, error } = params;
+    // They must not stay in the history, although they work only once.
+    window.history.replaceState(null, "", location.pathname);
+    const back = backPath(sessionStorage.getItem(BACK) ?? undefined);
+    sessionStorage.removeItem(BACK);
+    if (typeof code !== "string" || typeof state !== "string") {
+      setFailure(new Error(error === "access_denied" ? "You did not let us know who you are." : "The answer of the identity provider is incomplete; begin again."));
+      return;
+    }
+    try {
+      await openSession({ code, state });
+      navigate(back, { replace: true });
+    } catch (error) {
+      setFailure(error);
+    }
+  });
+  return (
+    <Page title={failure() ? "That did not work" : "Signing you in"} narrow>
+      <Show when={failure()} fallback={<Skeleton lines={2} />}>
+        {(error) => (
+          <>
+            <Failure error={error()} />
+            <div class="row"><LinkButton href="/auth/login" primary>Sign in</LinkButton></div>
+          </>
+        )}
+      </Show>
+    </Page>
   );
 }
 
@@ -129,7 +224,7 @@ export function Confirm(): JSX.Element {
     setOpening(true);
     setFailure(undefined);
     try {
-      await openSession(token);
+      await openSession({ token });
       navigate(backPath(params.back), { replace: true });
     } catch (error) {
       setFailure(error);
@@ -167,7 +262,7 @@ export function Confirm(): JSX.Element {
   async function openToken(token: string): Promise<void> {
     // Whoever copies the whole link means its token.
     const found = /[?&]token=([\w.-]+)/.exec(token)?.[1] ?? token;
-    await openSession(found);
+    await openSession({ token: found });
     navigate(backPath(params.back), { replace: true });
   }
 }
@@ -186,7 +281,8 @@ function Sent(props: { email: string }): JSX.Element {
   const resend = async () => {
     setFailure(undefined);
     try {
-      await call("post", "/v0/auth/login", { body: { email: props.email } });
+      const recaptcha_token = await proof(setup(), "login");
+      await call("post", "/v0/auth/login", { body: { email: props.email, recaptcha_token } });
       setResends((count) => count + 1);
       setLeft(PAUSE_SECONDS);
       toast("Another link is on its way.");

@@ -2,8 +2,8 @@
 // project.tsx, its members in member.tsx.
 
 import { useNavigate, useParams } from "@solidjs/router";
-import { createSignal, Show, type JSX } from "solid-js";
-import { call, list, type JsonOrganization, type JsonUsage } from "../api";
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { call, list, type JsonOrganization, type JsonSso, type JsonUsage } from "../api";
 import { count, day } from "../format";
 import { useOrganization } from "../frames";
 import { load } from "../load";
@@ -16,7 +16,7 @@ import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
 import { Badge, Button, Empty, Failure, LinkButton, Notice, Skeleton, Time } from "../ui/parts";
 import { EditableFact, Fact, Record } from "../ui/Record";
-import { toast } from "../ui/Toast";
+import { toast, toastFailure } from "../ui/Toast";
 import "./admin.css";
 
 const BASE = "/console/organizations";
@@ -99,6 +99,7 @@ export function Settings(): JSX.Element {
               <Fact label="Changed"><Time at={shown().modified} /></Fact>
               <Fact label="Claimed"><Show when={shown().claimed} fallback="by nobody yet">{(at) => <Time at={at()} />}</Show></Fact>
             </Record>
+            <Domains of={shown()} changed={organization.refresh} />
             <Show when={may("delete") || user()?.admin}>
               <section class="card danger-zone" aria-labelledby="danger">
                 <h2 id="danger">Delete the organization</h2>
@@ -116,6 +117,50 @@ export function Settings(): JSX.Element {
         )}
       </Show>
     </Page>
+  );
+}
+
+/** The domains whose people join by themselves; an administrator of the server chooses them. */
+function Domains(props: { of: JsonOrganization; changed: () => unknown }): JSX.Element {
+  const path = () => ({ organization: props.of.slug });
+  const remove = async (sso: JsonSso) => {
+    try {
+      await call("delete", "/v0/organizations/{organization}/sso/{sso}", { path: { ...path(), sso: sso.uuid } });
+      toast(`People of ${sso.domain} no longer join by themselves.`);
+      await props.changed();
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  return (
+    <Show when={user()?.admin || props.of.sso?.length}>
+      <section class="card stack tight" aria-labelledby="domains">
+        <h2 id="domains">Domains</h2>
+        <p class="muted">Whoever proves an address of one of these domains becomes a member of this organization.</p>
+        <ul class="invited">
+          <For each={props.of.sso}>
+            {(sso) => (
+              <li>
+                <span class="grow"><span class="strong break">{sso.domain}</span> <span class="small muted">since <Time at={sso.created} /></span></span>
+                <Show when={user()?.admin}><Button onClick={() => remove(sso)}>Remove</Button></Show>
+              </li>
+            )}
+          </For>
+        </ul>
+        <Show when={user()?.admin}>
+          <Form
+            action="Add the domain"
+            onSubmit={async ({ domain = "" }) => {
+              const added = await call("post", "/v0/organizations/{organization}/sso", { path: path(), body: { domain } });
+              toast(`People of ${added.domain} join by themselves now.`);
+              await props.changed();
+            }}
+          >
+            <TextField name="domain" label="Domain" required placeholder="example.org" hint="The part of their addresses after the @." />
+          </Form>
+        </Show>
+      </section>
+    </Show>
   );
 }
 

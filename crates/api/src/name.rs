@@ -31,14 +31,20 @@ text! {
     /// The name of a person: 1 to 64 letters of any script, marks, digits, spaces and `, . - '`, with no
     /// space at either end.
     UserName, shown, |text| {
-        let allowed = |character| character == ' ' || is_name_character(character);
-        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && text.chars().all(allowed) {
+        if is_trimmed(&text) && text.chars().count() <= NAME_MAX && text.chars().all(UserName::allows) {
             return Ok(text);
         }
         Err(Invalid::new(
             "a user name is 1 to 64 letters, digits, spaces and any of , . - ' without spaces at either end",
         ))
     }, |object| object.min_length(Some(1)).max_length(Some(NAME_MAX)).pattern(Some(user_name_pattern()))
+}
+
+impl UserName {
+    /// Whether a name may have this character inside it.
+    pub fn allows(character: char) -> bool {
+        character == ' ' || is_name_character(character)
+    }
 }
 
 /// The characters of a person's name besides the space, as inclusive ranges.
@@ -141,6 +147,11 @@ fn is_domain_byte(byte: u8) -> bool {
 }
 
 impl Email {
+    /// The part after the `@`.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
     /// The address with all but its outline hidden, for messages and logs: `a***@e***.org`.
     pub fn masked(&self) -> String {
         let (local, domain) = self.0.rsplit_once('@').unwrap_or_default();

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    Jwt, NonEmpty, OrganizationUuid, OrganizationsSort, ResourceName, Search, Slug, SsoUuid, Timestamp,
-    patch::present,
+    Jwt, OrganizationUuid, OrganizationsSort, ResourceName, Search, Slug, Sso, Timestamp, patch::present,
 };
 
 /// An organization.
@@ -30,18 +29,6 @@ pub struct Organization {
     pub modified: Timestamp,
     /// When its first member joined; null while nobody has claimed it.
     pub claimed: Option<Timestamp>,
-}
-
-/// A domain whose users join an organization by themselves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = JsonSso)]
-pub struct Sso {
-    /// Its identifier.
-    pub uuid: SsoUuid,
-    /// The part of their addresses after the `@`.
-    pub domain: NonEmpty,
-    /// When it was added.
-    pub created: Timestamp,
 }
 
 /// An organization to create.

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Organization, ProjectUuid, ResourceName, ServerUuid, Timestamp, Url, User, scalar::word};
+use crate::{
+    Organization, ProjectUuid, Provider, ResourceName, ServerUuid, Timestamp, Url, User, scalar::word,
+};
 
 /// The version of the contract that the server speaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -33,6 +35,20 @@ pub struct Setup {
     pub mail: bool,
     /// The folder those files are in, told only to a visitor on the same machine while the server is new.
     pub outbox: Option<String>,
+    /// The identity providers that people can sign in at.
+    pub providers: Vec<Provider>,
+    /// How people prove to be human when they sign up or in, where the server asks for it.
+    pub captcha: Option<CaptchaSite>,
+}
+
+/// How people prove to be human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonCaptchaSite)]
+pub struct CaptchaSite {
+    /// The script that shows the question, or asks none.
+    pub script: String,
+    /// What tells the service which site asks.
+    pub site_key: String,
 }
 
 word! {

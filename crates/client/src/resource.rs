@@ -11,13 +11,14 @@ use tidemark_api::{
     Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter,
     MemberPatch, MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember,
     NewOrganization, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
-    NewRunnerSpec, NewSpec, NewTestbed, NewThreshold, NewToken, NewUserKey, OneMetric, Organization,
+    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, OneMetric, Organization,
     OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter,
     PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
     ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
-    ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Testbed,
-    TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Token, TokenFilter,
-    TokenPatch, Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch, UserPatch,
+    ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso,
+    SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid,
+    Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch,
+    UserPatch,
 };
 
 use crate::Request;
@@ -115,6 +116,9 @@ resources! {
     /// The invitations into an organization.
     invitations(organization) at ["organizations", organization, "invitations"]
         is Invitation { (), Never, Never, Never }
+    /// The domains whose people join an organization by themselves.
+    ssos(organization) at ["organizations", organization, "sso"]
+        is Sso { SsoFilter, NewSso, Sso, Never }
     /// The projects that the caller sees; [`projects_of`] makes new ones.
     projects() at ["projects"]
         is Project { ProjectFilter, NewProject, Project, ProjectPatch }

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tidemark_api::Timestamp;
-use tidemark_store::{self as store, Db, Fresh, job, outbox, rate_window, session, sign_in};
+use tidemark_store::{self as store, Db, Fresh, job, oauth, outbox, rate_window, session, sign_in};
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
     task::{JoinHandle, JoinSet},
@@ -165,6 +165,7 @@ impl Worker {
         self.db
             .write(move |tx| {
                 sign_in::purge(tx, now)?;
+                oauth::purge(tx, now)?;
                 session::purge(tx, now)?;
                 rate_window::purge(tx, now)?;
                 job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;

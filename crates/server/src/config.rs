@@ -1,6 +1,7 @@
 //! The configuration: what can be set, what it means, and what is in force. How the layers are read and merged is
 //! in `load.rs`; what each setting does is told to the operator by `tidemark.toml`.
 
+mod identity;
 mod limits;
 mod load;
 mod registry;
@@ -8,6 +9,7 @@ mod runners;
 mod secret;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::{IpAddr, SocketAddr},
     num::NonZeroU32,
@@ -18,9 +20,10 @@ use std::{
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
-use tidemark_api::{Email, MASK, Secret, Url};
+use tidemark_api::{Email, MASK, Secret, Slug, Url};
 use tidemark_store::Location;
 
+pub use identity::{Captcha, GitHub, Google, OpenId};
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
 pub use registry::{AccessPoint, DataStore, Registry, Service};
@@ -379,6 +382,15 @@ pub struct Plus {
     /// Runners and their jobs.
     #[serde(default)]
     pub runners: Runners,
+    /// Signing in at GitHub.
+    pub github: Option<GitHub>,
+    /// Signing in at Google.
+    pub google: Option<Google>,
+    /// Signing in at other providers, by a word that stands in their addresses here.
+    #[serde(default)]
+    pub oidc: BTreeMap<Slug, OpenId>,
+    /// Whether those who sign up or in must prove to be human.
+    pub captcha: Option<Captcha>,
 }
 
 fn yes() -> bool {

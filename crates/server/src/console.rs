@@ -6,12 +6,16 @@ use std::io::Read;
 
 use axum::{
     body::Body,
+    extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use sha2::{Digest, Sha256};
 
-use crate::http::error::{Error, Result};
+use crate::{
+    App,
+    http::error::{Error, Result},
+};
 
 /// One file of the console.
 #[derive(Debug)]
@@ -35,11 +39,31 @@ const NOT_BUILT: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"ut
      <p>The API is described at <a href=\"/v0/server/spec\">/v0/server/spec</a>.\n";
 
 /// Answers whatever is no path of the API.
-pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Result<Response> {
+pub(crate) async fn serve(
+    State(app): State<App>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response> {
     if !matches!(method, Method::GET | Method::HEAD) {
         return Err(nowhere());
     }
-    answer(FILES, uri.path(), &headers)
+    let mut response = answer(FILES, uri.path(), &headers)?;
+    if let Some(captcha) = &app.config.plus.captcha {
+        allow(&mut response, &captcha.sources())?;
+    }
+    Ok(response)
+}
+
+/// Lets the page load scripts and frames from these places, too.
+fn allow(response: &mut Response, sources: &str) -> Result<()> {
+    let Some(policy) = response.headers().get(header::CONTENT_SECURITY_POLICY) else { return Ok(()) };
+    let wider = String::from_utf8_lossy(policy.as_bytes())
+        .replace("script-src 'self';", &format!("script-src 'self' {sources}; frame-src {sources};"))
+        .replace("connect-src 'self';", &format!("connect-src 'self' {sources};"));
+    let wider = HeaderValue::try_from(wider).map_err(|error| Error::Internal(error.into()))?;
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, wider);
+    Ok(())
 }
 
 /// Whether a person asks, by a browser, and not a client of the API.

@@ -19,6 +19,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (3, "reports", include_str!("../migrations/0003_reports.sql")),
     (4, "registry", include_str!("../migrations/0004_registry.sql")),
     (5, "jobs", include_str!("../migrations/0005_jobs.sql")),
+    (6, "identity", include_str!("../migrations/0006_identity.sql")),
 ];
 
 /// The tables with a search index.

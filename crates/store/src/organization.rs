@@ -180,6 +180,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
     if deleted == 0 {
         return Err(Error::NotFound("organization"));
     }
+    tx.execute("delete from sso where organization_id = $1", &[&organization])?;
     tx.execute(
         "update project set deleted = $2, name = 'Deleted ' || cast(uuid as text),
                 slug = 'deleted-' || cast(uuid as text), modified = $2

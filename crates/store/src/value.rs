@@ -8,9 +8,9 @@ use tidemark_api::{
     Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Email, GitHash, HeadUuid, InvitationUuid,
     JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem,
     OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
-    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, TestbedUuid,
-    ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility,
-    Window, XAxis, YAxis,
+    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid,
+    TestbedUuid, ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid,
+    Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -373,7 +373,7 @@ impl Column for Slug {
 
 uuids! {
     AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, OrganizationUuid,
-    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
+    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
 

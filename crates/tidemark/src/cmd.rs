@@ -34,6 +34,7 @@ pub(crate) mod runner;
 pub(crate) mod serve;
 pub(crate) mod server;
 pub(crate) mod spec;
+pub(crate) mod sso;
 pub(crate) mod testbed;
 pub(crate) mod threshold;
 pub(crate) mod user;

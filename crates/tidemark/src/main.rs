@@ -61,6 +61,7 @@ use self::{
         serve,
         server::ServerVerb,
         spec::SpecVerb,
+        sso::SsoVerb,
         testbed::TestbedVerb,
         threshold::ThresholdVerb,
         user::UserVerb,
@@ -110,6 +111,8 @@ enum Cmd {
     Member(Later<Noun<MemberVerb>>),
     /// Invitations into organizations
     Invitation(Later<Noun<InvitationVerb>>),
+    /// Domains whose people join an organization by themselves
+    Sso(Later<Noun<SsoVerb>>),
     /// Projects, their keys and members
     Project(Later<Noun<ProjectVerb>>),
     /// Reports: the results of runs
@@ -199,6 +202,7 @@ impl Cmd {
             Self::Organization(noun) => noun.0.run(),
             Self::Member(noun) => noun.0.run(),
             Self::Invitation(noun) => noun.0.run(),
+            Self::Sso(noun) => noun.0.run(),
             Self::Project(noun) => noun.0.run(),
             Self::Report(noun) => noun.0.run(),
             Self::Perf(query) => query.0.run(),

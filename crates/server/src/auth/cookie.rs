@@ -15,20 +15,30 @@ pub const X_TIDEMARK_CONSOLE: HeaderName = HeaderName::from_static("x-tidemark-c
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 const NAME: &str = "tidemark";
+/// The cookie of a sign-in at an identity provider that has begun.
+const SIGN_IN: &str = "tidemark-sign-in";
 /// With this before its name, a browser takes the cookie over HTTPS only, and from no other host of the domain.
 const SECURE_PREFIX: &str = "__Host-";
 
 /// The token in the cookie, unless the request changes something and may come from elsewhere.
 pub fn read<'a>(parts: &'a Parts, config: &Config) -> Option<&'a str> {
-    let name = name(config);
-    let token = parts
+    let token = find(parts, &name(NAME, config))?;
+    (parts.method.is_safe() || is_from_console(parts, config)).then_some(token)
+}
+
+/// What this browser keeps while somebody signs in at an identity provider.
+pub fn read_sign_in<'a>(parts: &'a Parts, config: &Config) -> Option<&'a str> {
+    find(parts, &name(SIGN_IN, config))
+}
+
+fn find<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
+    parts
         .headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
-        .find_map(|pair| pair.trim().strip_prefix(name.as_str())?.strip_prefix('='))?;
-    (parts.method.is_safe() || is_from_console(parts, config)).then_some(token)
+        .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
 /// Whether our own page sent the request, as far as a browser can be made to lie.
@@ -59,26 +69,31 @@ fn host(headers: &HeaderMap) -> Option<&str> {
 
 /// The header that keeps a session for so many seconds.
 pub fn keep(token: &Jwt, seconds: i64, config: &Config) -> HeaderValue {
-    set(token.as_ref(), seconds, config)
+    set(NAME, token.as_ref(), seconds, config)
 }
 
 /// The header that makes a browser forget its session.
 pub fn forget(config: &Config) -> HeaderValue {
-    set("", 0, config)
+    set(NAME, "", 0, config)
 }
 
-fn set(value: &str, seconds: i64, config: &Config) -> HeaderValue {
-    let (name, secure) = (name(config), if is_secure(config) { "; Secure" } else { "" });
+/// The header that keeps the secret of a sign-in that has begun for so many seconds.
+pub fn keep_sign_in(secret: &str, seconds: i64, config: &Config) -> HeaderValue {
+    set(SIGN_IN, secret, seconds, config)
+}
+
+fn set(name: &str, value: &str, seconds: i64, config: &Config) -> HeaderValue {
+    let (name, secure) = (self::name(name, config), if is_secure(config) { "; Secure" } else { "" });
     let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     HeaderValue::from_str(&cookie).expect("a token is plain ASCII")
 }
 
 /// The name of the cookie, with the port if it is not the usual one: cookies know no ports, and two servers on one host
 /// would sign each other's people out.
-fn name(config: &Config) -> String {
+fn name(name: &str, config: &Config) -> String {
     let prefix = if is_secure(config) { SECURE_PREFIX } else { "" };
     let port = url::Url::parse(config.console.url.as_str()).ok().and_then(|url| url.port());
-    port.map_or_else(|| format!("{prefix}{NAME}"), |port| format!("{prefix}{NAME}-{port}"))
+    port.map_or_else(|| format!("{prefix}{name}"), |port| format!("{prefix}{name}-{port}"))
 }
 
 /// Whether people reach this server by HTTPS, be it through a proxy.

@@ -200,6 +200,10 @@ fn local_url(bind: SocketAddr, tls: bool) -> Result<Url, ConfigError> {
     })
 }
 
+/// The section whose sections are named by the operator, and what the one in the example is called.
+const CHOSEN: &str = "plus.oidc.";
+const EXAMPLE: &str = "example";
+
 /// The layers as they were given, so that a message can name the place that a value came from.
 struct Layers {
     known: Table,
@@ -230,7 +234,9 @@ impl Layers {
         for (name, value) in table {
             path.push(name.clone());
             let dotted = path.join(".");
-            match (known.get(name), value) {
+            // What these are called is up to the operator.
+            let chosen = dotted.strip_prefix(CHOSEN).is_some_and(|name| !name.contains('.'));
+            match (known.get(if chosen { EXAMPLE } else { name }), value) {
                 (None, _) => return Err(self.unknown(&dotted, known, origin)),
                 (Some(Value::Table(known)), Value::Table(table)) => self.check(table, known, path, origin)?,
                 (Some(known), value) if known.same_type(value) => {}

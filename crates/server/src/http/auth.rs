@@ -4,25 +4,23 @@
 
 use axum::{Json, extract::State};
 use tidemark_api::{
-    Accept, AuthAck, AuthUser, Caller, Confirm, Email, InvitationUuid, Jwt, Login, OrganizationRole,
-    ResourceId, Signup, Timestamp,
+    Accept, AuthAck, AuthUser, Caller, Confirm, Email, InvitationUuid, Jwt, Login, ResourceId, Signup,
+    Timestamp,
 };
-use tidemark_store::{Fresh, Lock, Tx, invitation, member, organization, project, session, sign_in, user};
+use tidemark_store::{Fresh, Lock, Tx, organization, project, sign_in, user};
 
 use super::{
-    access::{Known, Signed, found_or_none},
+    access::{Known, Signed},
     answer::Accepted,
     body::Body,
+    entry::{self, invited, join, pending},
     error::{Error, Result},
-    organization::personal,
     origin::Origin,
 };
 use crate::{
     App,
-    auth::{
-        caller::{SignedIn, Via},
-        jwt::Audience,
-    },
+    auth::jwt::Audience,
+    captcha,
     limits::Rule,
     mail::{self, Link, Message},
 };
@@ -47,6 +45,7 @@ pub(super) async fn signup(
     }
     let fresh = app.fresh();
     count_attempt(&app, &origin, &new.email, fresh.now).await?;
+    captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, &origin).await?;
     let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
     let ack = AuthAck { email: new.email.clone() };
     app.db.write(move |tx| sign_up(tx, &fresh, &origin, &new, invited)).await?;
@@ -83,23 +82,11 @@ fn sign_up(
         }
         return Ok(());
     }
-    let found = user::create(tx, fresh, &new.name, new.slug.as_ref(), &new.email)?;
-    origin.audit(tx, fresh, "user.create", found.user.slug.as_str(), None, &[])?;
-    if invited.is_none() {
-        personal(tx, fresh, origin, &found)?;
-    }
+    let found =
+        entry::register(tx, fresh, origin, &new.name, new.slug.as_ref(), &new.email, invited.is_some())?;
     let link = sign_in::create(tx, fresh, found.id, &new.email, invited, new.claim, expires)?;
     let message = Message::SignUp { name: found.user.name.clone(), link: Link::new(&link, new.plan) };
     mail::enqueue(tx, fresh.now, &new.email, &message)?;
-    if !found.user.admin {
-        let notice = Message::NewUser {
-            name: found.user.name.clone(),
-            email: found.user.email.clone(),
-            invited: invited.is_some(),
-        };
-        let admins = user::admins(tx)?;
-        mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
-    }
     Ok(())
 }
 
@@ -113,6 +100,7 @@ pub(super) async fn login(
 ) -> Result<Accepted<AuthAck>> {
     let fresh = app.fresh();
     count_attempt(&app, &origin, &login.email, fresh.now).await?;
+    captcha::check(&app.config, login.recaptcha_token.as_ref(), captcha::Action::LogIn, &origin).await?;
     let invited = invited(&app, login.invite.as_ref(), &login.email, fresh.now)?;
     let ack = AuthAck { email: login.email.clone() };
     let write = move |tx: &mut Tx<'_>| {
@@ -175,67 +163,14 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let now = fresh.now;
     let write = move |tx: &mut Tx<'_>| {
         let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
-        let session = confirm_link(tx, &fresh, &origin, &link, expires)?;
+        let wishes = entry::Wishes { invitation: link.invitation, claim: link.claim };
+        let session = entry::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
     };
     let (user, session) = app.db.write(write).await?;
     app.background.poke();
     let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
     Ok(AuthUser { user, token, creation: now, expiration: expires })
-}
-
-/// Everything that waited for the proof of the address happens now.
-fn confirm_link(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    origin: &Origin,
-    link: &sign_in::SignIn,
-    expires: Timestamp,
-) -> Result<uuid::Uuid> {
-    tx.lock(Lock::User(link.user.get()))?;
-    let found = user::by_id(tx, link.user)?;
-    if found.user.locked {
-        return Err(Error::Forbidden(
-            "This account is locked; an administrator of the server can unlock it.".into(),
-        ));
-    }
-    // The link proves who is calling.
-    let by = SignedIn { found: found.clone(), via: Via::Session };
-    let origin = &Origin { actor: by.actor(), address: origin.address };
-    let slug = found.user.slug.as_str();
-    if link.email != found.user.email {
-        // Whoever signs up with that address right now waits, and then finds the account.
-        tx.lock(Lock::Server)?;
-        user::set_email(tx, found.id, &link.email, fresh.now)?;
-        let notice = Message::EmailChanged { name: found.user.name.clone(), email: link.email.clone() };
-        mail::enqueue(tx, fresh.now, &found.user.email, &notice)?;
-        let (from, to) = (found.user.email.masked(), link.email.masked());
-        origin.audit(tx, fresh, "user.email", slug, None, &[("from", &from), ("to", &to)])?;
-    }
-    user::confirm(tx, found.id, fresh.now)?;
-    if let Some(invited) = link.invitation {
-        // Somebody who was invited twice, or whose invitation was revoked meanwhile, still signs in.
-        match join(tx, fresh, origin, &found, invited) {
-            Ok(()) | Err(Error::Unauthorized(_) | Error::Conflict(_) | Error::NotFound(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    if let Some(claim) = link.claim
-        && let Some(claimed) = found_or_none(organization::find(tx, &ResourceId::Uuid(claim.uuid())))?
-        && member::role(tx, claimed.id, found.id)?.is_none()
-        // Somebody else may have been faster; that does not stand in the way of signing in.
-        && organization::claim(tx, claimed.id, fresh.now)?
-    {
-        member::add(tx, claimed.id, found.id, OrganizationRole::Leader, fresh.now)?;
-        let target = claimed.organization.slug.as_str();
-        origin.audit(tx, fresh, "organization.claim", target, Some(claimed.id), &[])?;
-    }
-    if !member::has_any(tx, found.id)? {
-        personal(tx, fresh, origin, &found)?;
-    }
-    let session = session::open(tx, fresh, found.id, expires)?;
-    origin.audit(tx, fresh, "session.open", slug, None, &[])?;
-    Ok(session)
 }
 
 /// Accept an invitation.
@@ -273,59 +208,6 @@ pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<
         }
     };
     Ok(Json(caller))
-}
-
-/// Takes up an invitation: once, while it is good, for a user who is not a member yet.
-fn join(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    origin: &Origin,
-    found: &user::Found,
-    invited: InvitationUuid,
-) -> Result<()> {
-    let offered = pending(tx, invited, fresh.now)?;
-    tx.lock(Lock::Organization(offered.organization.get()))?;
-    if member::role(tx, offered.organization, found.id)?.is_some() {
-        return Err(Error::Conflict("You are a member of the organization already.".into()));
-    }
-    if !invitation::accept(tx, invited, fresh.now)? {
-        return Err(bad_invitation());
-    }
-    let role = offered.invitation.role;
-    if role == OrganizationRole::Leader {
-        // An organization that nobody owns is owned from its first leader on.
-        organization::claim(tx, offered.organization, fresh.now)?;
-    }
-    member::add(tx, offered.organization, found.id, role, fresh.now)?;
-    let slug = found.user.slug.as_str();
-    origin.audit(tx, fresh, "member.add", slug, Some(offered.organization), &[("role", role.as_str())])
-}
-
-fn bad_invitation() -> Error {
-    Error::Unauthorized(
-        "The invitation is not valid: it was used, revoked, has run out or is for another address; ask for another."
-            .into(),
-    )
-}
-
-/// The invitation in a token, if it is for this address.
-fn invited(app: &App, invite: Option<&Jwt>, email: &Email, now: Timestamp) -> Result<Option<InvitationUuid>> {
-    let Some(invite) = invite else { return Ok(None) };
-    app.signer
-        .verify(invite.as_ref(), &[Audience::Invite], now)
-        .filter(|claims| claims.sub == *email)
-        .and_then(|claims| claims.jti)
-        .map(|jti| Some(jti.into()))
-        .ok_or_else(bad_invitation)
-}
-
-/// The invitation, if it can still be taken up.
-fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) -> Result<invitation::Found> {
-    match invitation::find(tx, invited, now) {
-        Ok(found) if found.invitation.status == tidemark_api::InvitationStatus::Pending => Ok(found),
-        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Counts an attempt by the address it comes from, and by that and the account it is for: a stranger cannot shut

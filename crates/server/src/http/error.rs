@@ -36,6 +36,8 @@ pub enum Error {
     Limited(String, u64),
     /// Not now; try again.
     Busy(Option<Box<dyn error::Error + Send + Sync>>),
+    /// Another service that this needs does not answer; try again.
+    Elsewhere(String),
     /// There is no room left to store anything; try again when there is.
     Full(Box<dyn error::Error + Send + Sync>),
     /// This server is not set up for it.
@@ -77,6 +79,7 @@ impl Error {
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            Self::Elsewhere(_) => (StatusCode::BAD_GATEWAY, "elsewhere"),
             Self::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
             Self::Unavailable(_) => (StatusCode::NOT_IMPLEMENTED, "unavailable"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
@@ -87,6 +90,7 @@ impl Error {
         match self {
             Self::Invalid(message)
             | Self::Unauthorized(message)
+            | Self::Elsewhere(message)
             | Self::Forbidden(message)
             | Self::NotFound(message)
             | Self::Conflict(message)
@@ -170,6 +174,7 @@ fn conflict(index: &str) -> &'static str {
         "project_member_project_id_account_id" => {
             "This user has a role in the project already; change that one."
         }
+        "sso_domain" => "The people of this domain join an organization already; remove it there first.",
         "spec_slug" => "Another spec has this slug; choose another.",
         "runner_slug" => "Another runner has this slug; choose another.",
         "runner_spec_runner_id_spec_id" => "The runner does jobs for this spec already.",
@@ -207,6 +212,9 @@ impl IntoResponse for Error {
             }
             Self::Busy(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            Self::Elsewhere(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
             // Room is made by people, who take longer.
             Self::Full(_) => {

@@ -8,6 +8,7 @@ mod auth;
 mod benchmark;
 pub(crate) mod body;
 pub(crate) mod branch;
+mod entry;
 pub mod error;
 mod export;
 pub(crate) mod founding;
@@ -20,6 +21,7 @@ mod key;
 mod measure;
 mod member;
 mod metric;
+mod oauth;
 mod openapi;
 mod organization;
 pub mod origin;
@@ -34,6 +36,7 @@ mod runner;
 mod server;
 mod session;
 mod spec;
+mod sso;
 pub(crate) mod stream;
 mod testbed;
 mod threshold;
@@ -117,6 +120,9 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(auth::confirm))
         .routes(routes!(auth::accept))
         .routes(routes!(auth::caller))
+        .routes(routes!(oauth::start_github, oauth::end_github))
+        .routes(routes!(oauth::start_google, oauth::end_google))
+        .routes(routes!(oauth::start_openid, oauth::end_openid))
         .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(session::view, session::open, session::end))
         .routes(routes!(organization::list, organization::create))
@@ -127,6 +133,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(usage::view))
         .routes(routes!(member::list, member::invite))
         .routes(routes!(member::view, member::update, member::remove))
+        .routes(routes!(sso::list, sso::create))
+        .routes(routes!(sso::view, sso::delete))
         .routes(routes!(invitation::list))
         .routes(routes!(invitation::view, invitation::revoke))
         .routes(routes!(project::list_of_organization, project::create))

@@ -11,7 +11,7 @@ use tidemark_api::{
     OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
 use tidemark_store::{
-    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, user,
+    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, sso, user,
 };
 use utoipa::IntoParams;
 
@@ -121,8 +121,10 @@ pub(super) fn personal(
 #[utoipa::path(get, path = "/v0/organizations/{organization}", operation_id = "organization_get",
     tag = "organizations", params(OrganizationPath), responses((status = 200, body = Wire)),
     extensions(("x-right" = json!("organization:view"))))]
-pub(super) async fn view(organization: Organization<View>) -> Json<Wire> {
-    Json(organization.organization)
+pub(super) async fn view(State(app): State<App>, organization: Organization<View>) -> Result<Json<Wire>> {
+    let mut shown = organization.organization;
+    shown.sso = app.db.read(move |tx| sso::all(tx, organization.id)).await?;
+    Ok(Json(shown))
 }
 
 /// Change the name, the slug or the license of an organization.
@@ -173,6 +175,7 @@ pub(super) async fn update(
         if !manages {
             after.license = None;
         }
+        after.sso = sso::all(tx, organization.id)?;
         Ok::<_, Error>(after)
     };
     Ok(Json(app.db.write(write).await?))

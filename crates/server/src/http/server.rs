@@ -24,7 +24,7 @@ use super::{
     error::{Error, Result},
     origin::Origin,
 };
-use crate::{App, backup, console, limits::Rule};
+use crate::{App, backup, captcha, console, identity::Provider, limits::Rule};
 
 /// The version of the contract that this server speaks; clients compare theirs with it.
 const CONTRACT_VERSION: &str = "0.6.13";
@@ -33,9 +33,14 @@ const X_SERVER_VERSION: HeaderName = HeaderName::from_static("x-server-version")
 /// See that the server is there; a browser gets the web console.
 #[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
     responses((status = 200, body = ())), extensions(("x-right" = json!("public"))))]
-pub(super) async fn root(method: Method, uri: Uri, headers: HeaderMap) -> Result<Response> {
+pub(super) async fn root(
+    state: State<App>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response> {
     if console::is_browser(&headers) {
-        return console::serve(method, uri, headers).await;
+        return console::serve(state, method, uri, headers).await;
     }
     Ok(Json(()).into_response())
 }
@@ -121,7 +126,8 @@ pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json
     let is_near = origin.address.is_some_and(|address| address.is_loopback());
     let outbox = (!mail && is_near && accounts != Accounts::Confirmed)
         .then(|| app.config.data_dir.join("outbox").display().to_string());
-    Ok(Json(Setup { accounts, mail, outbox }))
+    let providers = Provider::all(&app.config).iter().map(Provider::wire).collect();
+    Ok(Json(Setup { accounts, mail, outbox, providers, captcha: captcha::site(&app.config) }))
 }
 
 /// View the statistics of this server.

@@ -6,7 +6,7 @@ use axum::{
     http::{header, request::Parts},
     response::{IntoResponse, Response},
 };
-use tidemark_api::{Confirm, Session};
+use tidemark_api::{Session, SessionProof};
 use tidemark_store::{Tx, session};
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     auth::{SESSION_SECONDS, confirmed},
     body::Body,
     error::{Error, Result},
+    oauth,
     origin::Origin,
 };
 use crate::{
@@ -36,15 +37,16 @@ pub(super) async fn view(anyone: Anyone) -> Json<Session> {
     Json(Session { user })
 }
 
-/// Exchange the token of a mailed link, once, for a session in a cookie. Only the web console may.
+/// Exchange the token of a mailed link or the answer of an identity provider, once, for a session in a cookie. Only the
+/// web console may.
 #[utoipa::path(post, path = "/v0/auth/session", operation_id = "auth_session_post", tag = "auth",
     params(("x-tidemark-console" = String, Header, description = "Says that the web console asks.", pattern = "^1$")),
-    request_body = Confirm, responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
+    request_body = SessionProof, responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn open(
     State(app): State<App>,
     parts: Parts,
     origin: Origin,
-    Body(confirm): Body<Confirm>,
+    Body(proof): Body<SessionProof>,
 ) -> Result<Response> {
     // Or another site could sign its visitors in as somebody else.
     if !cookie::is_from_console(&parts, &app.config) {
@@ -53,7 +55,10 @@ pub(super) async fn open(
                 .into(),
         ));
     }
-    let opened = confirmed(&app, origin, &confirm.token).await?;
+    let opened = match proof {
+        SessionProof::Mailed(confirm) => confirmed(&app, origin, &confirm.token).await?,
+        SessionProof::Provider(answer) => oauth::end(&app, &parts, origin, None, answer).await?.user,
+    };
     let kept = cookie::keep(&opened.token, SESSION_SECONDS, &app.config);
     let session = Session { user: Some(opened.user) };
     Ok(([(header::SET_COOKIE, kept)], Json(session)).into_response())

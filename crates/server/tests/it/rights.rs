@@ -105,6 +105,8 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     }
     match (right, caller) {
         ("public", _) => Verdict::Done,
+        // None is configured here; oauth.rs has one.
+        ("provider", _) => Verdict::Hidden,
         // Nobody here has a runner's key.
         ("runner", _) => Verdict::NeedsCredential,
         (_, Nobody | Invalid) => Verdict::NeedsCredential,

@@ -10,7 +10,7 @@ use tidemark_server::auth::{
 };
 use tidemark_store::{
     Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch, head, invitation, job, key, measure, member,
-    organization, plot, project, project_key, project_member, report, runner, sign_in, spec, testbed,
+    organization, plot, project, project_key, project_member, report, runner, sign_in, spec, sso, testbed,
     threshold, token, user,
 };
 use uuid::Uuid;
@@ -87,6 +87,7 @@ pub(super) struct Stage {
     pub(super) organization: Uuid,
     unclaimed: Uuid,
     invitation: Uuid,
+    sso: Uuid,
     key: Uuid,
     token: Uuid,
     /// A spec that nothing uses, a runner, and a spec that the runner does jobs for.
@@ -150,6 +151,8 @@ impl Stage {
             let (invitation, _) = invite(tx, &claimed, &"guest@example.org".parse().unwrap());
             let (_, invite) = invite(tx, &unclaimed, &cast.person(caller).email.parse().unwrap());
 
+            let domain = format!("{}.example.org", fresh.uuid().simple()).parse().unwrap();
+            let domain = sso::create(tx, &fresh, claimed.id, &domain)?;
             let name = "key".parse().unwrap();
             let prefix = &app.config.security.key_prefix;
             let [leader_key, stranger_key, project_key] = [Kind::User, Kind::User, Kind::Project]
@@ -182,6 +185,7 @@ impl Stage {
                 organization: claimed.organization.uuid.uuid(),
                 unclaimed: unclaimed.organization.uuid.uuid(),
                 invitation,
+                sso: domain.uuid.uuid(),
                 key: own.uuid.uuid(),
                 token: tx.value("select uuid from user_token where hash = $1", &[&digest])?,
                 leader_key,
@@ -203,6 +207,8 @@ impl Stage {
             "user" if in_project || operation.path.contains("{organization}") => cast.bystander.uuid.clone(),
             "user" => cast.leader.uuid.clone(),
             "invitation" => self.invitation.to_string(),
+            "sso" => self.sso.to_string(),
+            "provider" => "example".into(),
             "key" if in_project => self.project.key_uuid.to_string(),
             "key" => self.key.to_string(),
             "token" => self.token.to_string(),
@@ -250,6 +256,10 @@ impl Stage {
             "proj_threshold_post" => {
                 let free = "free";
                 Some(json!({ "branch": free, "testbed": free, "measure": free, "test": "t_test" }))
+            }
+            "org_sso_post" => Some(json!({ "domain": format!("{}.example.net", self.sso.simple()) })),
+            "auth_github_post" | "auth_google_post" | "auth_oidc_post" => {
+                Some(json!({ "state": self.link, "code": "x" }))
             }
             "runner_spec_post" => Some(json!({ "spec": self.spec })),
             "proj_threshold_put" => Some(json!({ "test": null })),

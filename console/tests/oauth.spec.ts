@@ -1,0 +1,145 @@
+// Signing in at identity providers: at a real one that speaks OpenID Connect, and at a stand-in of a code host. They and a
+// server that knows them are started here.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSocket, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "@playwright/test";
+import Provider from "oidc-provider";
+import { accessible, expect, fits, test } from "./support";
+
+test.describe.configure({ mode: "serial" });
+
+let base = "";
+let folder = "";
+let server: ChildProcess | undefined;
+const others: Server[] = [];
+/** Who is signed in at the code host, and with which address. */
+const host = { id: 7, email: "grace@example.org", verified: true };
+
+async function freePort(): Promise<number> {
+  const socket = createSocket();
+  await new Promise<void>((ready) => socket.listen(0, "127.0.0.1", ready));
+  const { port } = socket.address() as AddressInfo;
+  await new Promise((closed) => socket.close(closed));
+  return port;
+}
+
+/** What the code host answers; whoever comes to its page is sent back at once. */
+function codeHost(request: IncomingMessage, response: ServerResponse): void {
+  const url = new URL(request.url ?? "/", "http://localhost");
+  const json = (body: unknown) => response.setHeader("content-type", "application/json").end(JSON.stringify(body));
+  if (url.pathname === "/login/oauth/authorize") {
+    const back = new URL(url.searchParams.get("redirect_uri") ?? "");
+    back.searchParams.set("code", "c0de");
+    back.searchParams.set("state", url.searchParams.get("state") ?? "");
+    response.writeHead(302, { location: back.href }).end();
+  } else if (url.pathname === "/login/oauth/access_token") json({ access_token: "t0ken" });
+  else if (url.pathname === "/user") json({ id: host.id, login: "grace", name: "Grace Hopper" });
+  else json([{ email: host.email, primary: true, verified: host.verified }]);
+}
+
+test.beforeAll(async () => {
+  const [port, codePort, openPort] = [await freePort(), await freePort(), await freePort()];
+  base = `http://localhost:${port}`;
+  const issuer = `http://127.0.0.1:${openPort}`;
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: "tidemark", client_secret: "s3cret", redirect_uris: [`${base}/auth/oidc/local`] }],
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    cookies: { keys: ["for a test"] },
+    pkce: { required: () => true },
+    // Whatever is typed as the name is the account.
+    findAccount: (_, id) => ({
+      accountId: id,
+      claims: () => ({ sub: id, email: `${id.replace(/-.*/, "")}@example.org`, email_verified: !id.endsWith("-unproven"), name: id }),
+    }),
+  });
+  others.push(provider.listen(openPort, "127.0.0.1"), createServer(codeHost).listen(codePort, "127.0.0.1"));
+  folder = mkdtempSync(join(tmpdir(), "tidemark-oauth-"));
+  const config = join(folder, "tidemark.toml");
+  const code = `http://127.0.0.1:${codePort}`;
+  writeFileSync(
+    config,
+    `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:${port}"\n` +
+      `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${code}"\napi_url = "${code}"\n` +
+      `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n` +
+      "[plus.rate_limiting.public]\nattempts = {}\n",
+  );
+  server = spawn(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", ["serve", "--config", config, "--data-dir", join(folder, "data")], { stdio: "ignore" });
+  await expect.poll(async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.status, { timeout: 60_000 }).toBe(200);
+});
+
+test.afterAll(() => {
+  server?.kill("SIGKILL");
+  others.forEach((other) => other.close());
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Goes to the provider and signs in there as somebody. */
+async function signInAt(page: Page, who: string): Promise<void> {
+  await page.goto(`${base}/auth/login`);
+  await page.getByRole("button", { name: "Continue with Example" }).click();
+  await page.locator('input[name="login"]').fill(who);
+  await page.locator('input[name="password"]').fill("any");
+  await page.getByRole("button", { name: /sign-in/i }).click();
+  await page.getByRole("button", { name: /continue/i }).click();
+}
+
+test("somebody new signs in at a provider, and lands where they wanted to go", async ({ page }) => {
+  await page.goto(`${base}/console/organizations`);
+  await expect(page.getByRole("button", { name: "Continue with Example" })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Continue with Example" }).click();
+  await page.locator('input[name="login"]').fill("ada");
+  await page.locator('input[name="password"]').fill("any");
+  await page.getByRole("button", { name: /sign-in/i }).click();
+  await page.getByRole("button", { name: /continue/i }).click();
+  await expect(page).toHaveURL(`${base}/console/organizations`);
+  await expect(page.getByRole("link", { name: "ada" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Account of ada" })).toBeVisible();
+});
+
+test("an answer works once, and only in the browser that asked", async ({ page, browser }) => {
+  let answer = "";
+  page.on("request", (request) => {
+    if (request.url().includes("/auth/oidc/local?")) answer = request.url();
+  });
+  await signInAt(page, "bea");
+  await expect(page.getByRole("button", { name: "Account of bea" })).toBeVisible();
+  expect(answer).toContain("code=");
+  await page.goto(answer);
+  await expect(page.getByRole("alert")).toContainText("The sign-in is not valid");
+  await accessible(page);
+  // Somebody whom it was sent to.
+  const other = await browser.newPage();
+  await other.goto(answer);
+  await expect(other.getByRole("alert")).toContainText("The sign-in is not valid");
+  await other.close();
+});
+
+test("an address that nobody has verified is refused", async ({ page }) => {
+  await signInAt(page, "cid-unproven");
+  await expect(page.getByRole("alert")).toContainText("Example has no verified e-mail address of yours");
+  await page.getByRole("link", { name: "Sign in" }).last().click();
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+});
+
+test("somebody else with the same address is refused", async ({ page }) => {
+  await signInAt(page, "ada-other");
+  await expect(page.getByRole("alert")).toContainText("belongs to somebody else at Example");
+});
+
+test("a code host signs in, and a changed address is refused", async ({ page }) => {
+  await page.goto(`${base}/auth/signup`);
+  await page.getByRole("button", { name: "Continue with GitHub" }).click();
+  await expect(page.getByRole("button", { name: "Account of Grace Hopper" })).toBeVisible();
+  await page.context().clearCookies();
+  host.email = "hopper@example.org";
+  await page.goto(`${base}/auth/login`);
+  await page.getByRole("button", { name: "Continue with GitHub" }).click();
+  await expect(page.getByRole("alert")).toContainText("Your address at GitHub is not the one of your account here any more");
+});

@@ -1,0 +1,100 @@
+//! GitHub: OAuth without OpenID. The address comes from its API.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use tidemark_api::Secret;
+use ureq::{Agent, http::Response};
+
+use super::{ANSWER_MAX, Person, Refused, Secrets, call, challenge};
+use crate::config::GitHub;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Exchanged {
+    Token { access_token: String },
+    Refused { error: String },
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: u64,
+    login: String,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Address {
+    email: String,
+    primary: bool,
+    verified: bool,
+}
+
+pub(super) fn start(github: &GitHub, redirect: &str, secrets: &Secrets) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("response_type", "code")
+        .append_pair("client_id", &github.client_id)
+        .append_pair("redirect_uri", redirect)
+        .append_pair("scope", "user:email")
+        .append_pair("state", &secrets.state)
+        .append_pair("code_challenge", &challenge(&secrets.verifier))
+        .append_pair("code_challenge_method", "S256")
+        .finish();
+    format!("{}/login/oauth/authorize?{query}", trimmed(github.url.as_str()))
+}
+
+pub(super) fn end(
+    github: &GitHub,
+    redirect: &str,
+    agent: &Agent,
+    code: &Secret,
+    secrets: &Secrets,
+) -> Result<Person, Refused> {
+    let form = [
+        ("client_id", github.client_id.as_str()),
+        ("client_secret", github.client_secret.expose()),
+        ("code", code.expose()),
+        ("redirect_uri", redirect),
+        ("code_verifier", secrets.verifier.as_str()),
+    ];
+    let url = format!("{}/login/oauth/access_token", trimmed(github.url.as_str()));
+    let answer = agent.post(&url).header("accept", "application/json").send_form(form);
+    let token = match read(answer)? {
+        Exchanged::Token { access_token } => access_token,
+        Exchanged::Refused { error } => return Err(Refused::Code(error)),
+    };
+    let api = trimmed(github.api_url.as_str());
+    let user: User = get(agent, &format!("{api}/user"), &token)?;
+    let addresses: Vec<Address> = get(agent, &format!("{api}/user/emails"), &token)?;
+    let email = addresses
+        .into_iter()
+        .find(|address| address.primary && address.verified)
+        .and_then(|address| address.email.parse().ok())
+        .ok_or(Refused::Unverified)?;
+    let name = call([user.name.as_deref().unwrap_or_default(), &user.login]);
+    Ok(Person { subject: user.id.to_string(), email, name })
+}
+
+fn get<T: DeserializeOwned>(agent: &Agent, url: &str, token: &str) -> Result<T, Refused> {
+    let asked = agent
+        .get(url)
+        .header("accept", "application/vnd.github+json")
+        .header("authorization", format!("Bearer {token}"))
+        .call();
+    read(asked)
+}
+
+fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<T, Refused> {
+    let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
+    let status = answer.status();
+    if status.is_client_error() {
+        return Err(Refused::Code(format!("it answered {status}")));
+    }
+    let silent =
+        |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
+    let text =
+        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(|error| silent(&error))?;
+    serde_json::from_slice(&text).map_err(|error| silent(&error))
+}
+
+fn trimmed(url: &str) -> &str {
+    url.trim_end_matches('/')
+}

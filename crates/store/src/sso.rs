@@ -1,0 +1,71 @@
+//! Domains whose people join an organization by themselves.
+
+use tidemark_api::{
+    NonEmpty, Sso, SsoUuid,
+    page::{Direction, Page},
+};
+
+use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
+
+const COLUMNS: &str = "sso.uuid, sso.domain, sso.created";
+
+fn read(row: &Row<'_>) -> Result<Sso> {
+    Ok(Sso { uuid: row.get(0)?, domain: row.get(1)?, created: row.get(2)? })
+}
+
+/// Adds a domain; one that any organization has is a conflict.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    organization: OrganizationId,
+    domain: &NonEmpty,
+) -> Result<Sso> {
+    let sql = format!(
+        "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4) returning {COLUMNS}"
+    );
+    tx.one("domain", &sql, &[&fresh.uuid(), &organization, domain, &fresh.now], read)
+}
+
+/// The domains of an organization, by name.
+pub fn list(tx: &mut Tx<'_>, organization: OrganizationId, page: &Page) -> Result<(Vec<Sso>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    tx.page(
+        &List {
+            columns: COLUMNS,
+            from: "sso where organization_id = $1",
+            order: &format!("domain {direction}"),
+        },
+        &[&organization],
+        page,
+        read,
+    )
+}
+
+/// All domains of an organization, by name.
+pub fn all(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Vec<Sso>> {
+    let sql = format!("select {COLUMNS} from sso where organization_id = $1 order by domain");
+    tx.all(&sql, &[&organization], read)
+}
+
+/// One domain of an organization.
+pub fn view(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Result<Sso> {
+    let sql = format!("select {COLUMNS} from sso where organization_id = $1 and uuid = $2");
+    tx.one("domain", &sql, &[&organization, &sso], read)
+}
+
+/// Removes a domain. Who joined by it stays.
+pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Result<()> {
+    let deleted =
+        tx.execute("delete from sso where organization_id = $1 and uuid = $2", &[&organization, &sso])?;
+    if deleted == 0 { Err(Error::NotFound("domain")) } else { Ok(()) }
+}
+
+/// The organization that people of this domain join.
+pub fn organization(tx: &mut Tx<'_>, domain: &str) -> Result<Option<OrganizationId>> {
+    tx.optional(
+        "select organization.id from sso join organization on organization.id = sso.organization_id
+         where sso.domain = $1 and organization.deleted is null",
+        &[&domain],
+        |row| row.get(0),
+    )
+}

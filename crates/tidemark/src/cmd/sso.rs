@@ -1,0 +1,75 @@
+//! `tidemark sso`: domains whose people join an organization by themselves.
+
+use tidemark_api::{NewSso, NonEmpty, OrgSsoSort, ResourceId, Sso, SsoFilter, SsoUuid};
+use tidemark_client::ssos;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, Order, Paging, Session, Shown, Verb},
+};
+
+/// What can be done with domains.
+#[derive(clap::Subcommand)]
+pub(crate) enum SsoVerb {
+    /// List the domains of an organization
+    #[command(visible_alias = "ls")]
+    List {
+        /// The organization, by UUID or slug
+        organization: ResourceId,
+        #[command(flatten)]
+        order: Order<OrgSsoSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Let the people of a domain join; for administrators of the server
+    #[command(visible_alias = "add")]
+    Create {
+        /// The organization, by UUID or slug
+        organization: ResourceId,
+        /// The part of their addresses after the @
+        #[arg(long)]
+        domain: NonEmpty,
+    },
+    /// Show a domain
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Stop letting the people of a domain join; for administrators of the server
+    #[command(visible_alias = "rm")]
+    Delete(One),
+}
+
+/// A domain of an organization.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    /// The organization, by UUID or slug
+    organization: ResourceId,
+    /// The UUID of the domain
+    sso: SsoUuid,
+}
+
+impl Verb for SsoVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { organization, order, paging } => {
+                session.list(ssos(organization).list(&SsoFilter { sort: order.sort }), paging)
+            }
+            Self::Create { organization, domain } => {
+                session.show(&ssos(organization).create(&NewSso { domain: domain.clone() }))
+            }
+            Self::View(One { organization, sso }) => session.show(&ssos(organization).view(sso)),
+            Self::Delete(One { organization, sso }) => {
+                session.done(&ssos(organization).delete(sso), "The domain is removed.")
+            }
+        }
+    }
+}
+
+impl Shown for Sso {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Domain", &self.domain)
+            .column("Since", output::time(self.created))
+            .column("UUID", self.uuid)
+    }
+}
