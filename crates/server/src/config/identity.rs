@@ -28,8 +28,8 @@ pub struct Google {
     /// Its secret.
     pub client_secret: Secret,
     /// Who signs the tokens.
-    #[serde(default = "google_issuer")]
-    pub issuer: Url,
+    #[serde(default = "google_issuer", deserialize_with = "as_written")]
+    pub issuer: String,
 }
 
 /// Any provider that speaks OpenID Connect.
@@ -39,7 +39,8 @@ pub struct OpenId {
     /// What the button says.
     pub name: String,
     /// Who signs the tokens; its configuration is found under it.
-    pub issuer: Url,
+    #[serde(deserialize_with = "as_written")]
+    pub issuer: String,
     /// The id of the client there.
     pub client_id: String,
     /// Its secret.
@@ -83,8 +84,15 @@ fn github_api() -> Url {
     fixed("https://api.github.com")
 }
 
-fn google_issuer() -> Url {
-    fixed("https://accounts.google.com")
+fn google_issuer() -> String {
+    "https://accounts.google.com".to_owned()
+}
+
+/// An address, letter by letter as it was given: a provider names itself so in what it signs.
+fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<Url>().map_err(de::Error::custom)?;
+    Ok(text)
 }
 
 fn fixed(url: &str) -> Url {

@@ -98,7 +98,7 @@ pub(super) fn end(
 /// What speaks to the provider. What it says of itself is read every time: its keys change.
 fn client(openid: &OpenId, redirect: &str, agent: &Agent) -> Result<Client, Refused> {
     let silent = |reason: &dyn ToString| Refused::Silent(reason.to_string());
-    let issuer = IssuerUrl::new(openid.issuer.as_str().to_owned()).map_err(|error| silent(&error))?;
+    let issuer = IssuerUrl::new(openid.issuer.clone()).map_err(|error| silent(&error))?;
     let metadata = CoreProviderMetadata::discover(&issuer, &|request| send(agent, request))
         .map_err(|error| silent(&error))?;
     let redirect = RedirectUrl::new(redirect.to_owned()).map_err(|error| silent(&error))?;
