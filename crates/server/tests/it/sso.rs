@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::{TestServer, both};
+use crate::both;
 
 const PATH: &str = "/v0/organizations/ada/sso";
 
