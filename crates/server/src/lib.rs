@@ -20,6 +20,7 @@ pub mod ingest;
 pub mod jobs;
 pub mod limits;
 pub mod mail;
+pub mod mcp;
 mod metrics;
 mod oci;
 mod outgoing;

@@ -9,6 +9,7 @@ mod compare;
 mod delta_iqr;
 mod holm;
 mod iqr;
+mod level;
 mod limits;
 mod log_normal;
 mod model;
@@ -28,6 +29,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use compare::{Comparison, Criteria, Samples, Verdict, compare, verdicts};
+pub use level::{Level, levels, median, median_deviation, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 

@@ -27,7 +27,7 @@ use super::{
     error::{Error, Problem},
     origin::ClientAddress,
 };
-use crate::{App, oci};
+use crate::{App, mcp, oci};
 
 const ALL_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -145,12 +145,15 @@ enum Form {
     Registry,
     /// Both, and those of OAuth 2: its clients speak any of them.
     Token,
+    /// Ours, unless JSON-RPC has told it already.
+    Tools,
 }
 
 impl Form {
     fn of(path: &str) -> Self {
         match path {
             oci::TOKEN_PATH => Self::Token,
+            mcp::PATH => Self::Tools,
             path if oci::is_registry(path) => Self::Registry,
             _ => Self::Own,
         }
@@ -175,10 +178,24 @@ impl Form {
         document
     }
 
+    /// The headers that a page of another origin may send.
+    fn allowed(self) -> &'static str {
+        match self {
+            Self::Own | Self::Token | Self::Registry => "Content-Type, Authorization",
+            Self::Tools => "Content-Type, Authorization, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+        }
+    }
+
+    /// Whether the body of a failure is as it should be.
+    fn is_told(self, response: &Response) -> bool {
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        self == Self::Tools && kind.is_some_and(|kind| kind == "application/json")
+    }
+
     /// The headers that a page of another origin may read.
     fn exposed(self) -> &'static str {
         match self {
-            Self::Own | Self::Token => {
+            Self::Own | Self::Token | Self::Tools => {
                 "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After"
             }
             Self::Registry => {
@@ -193,7 +210,7 @@ impl Form {
 fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
-    if failed {
+    if failed && !form.is_told(&response) {
         let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
         let body = serde_json::to_vec_pretty(&form.document(id, &problem)).expect("an error serializes");
         *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };
@@ -206,10 +223,7 @@ fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Respon
         headers.insert(X_TOTAL_COUNT, total);
     }
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(
-        header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("Content-Type, Authorization"),
-    );
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(form.allowed()));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(form.exposed()));
     if form == Form::Registry {
         headers.insert(oci::API_VERSION, HeaderValue::from_static("registry/2.0"));

@@ -59,7 +59,7 @@ use tower_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{App, channel, console, export::PARQUET, oci};
+use crate::{App, channel, console, export::PARQUET, mcp, oci};
 
 /// The whole API.
 pub fn router(app: App) -> Router {
@@ -69,7 +69,9 @@ pub fn router(app: App) -> Router {
     } else {
         routes
     };
-    framed(app, routes.merge(health::routes()).merge(oci::routes()).fallback(console::serve))
+    let tools = mcp::routes(&app, framed(app.clone(), routes.clone()));
+    let routes = routes.merge(health::routes()).merge(oci::routes()).merge(tools);
+    framed(app, routes.fallback(console::serve))
 }
 
 /// Puts the frame around routes.

@@ -29,6 +29,7 @@ mod lab;
 mod limits;
 mod log;
 mod mail;
+mod mcp;
 mod measure;
 mod member;
 mod message;

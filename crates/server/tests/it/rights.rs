@@ -5,6 +5,7 @@
 //! test fails and says what to add.
 
 mod stage;
+mod tool;
 
 use axum::{
     body::Body,

@@ -1,0 +1,270 @@
+//! What an agent gets of what an operation answered: short enough to reason about, and where something was left out or
+//! went wrong, with what to do next.
+
+use axum::http::{HeaderMap, StatusCode, header};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+use super::{
+    call::{Reply, Unusable},
+    tools::Tool,
+};
+
+/// The longest text of an answer, in bytes: some fifteen thousand words of a model.
+pub(super) const LONGEST: usize = 60_000;
+/// How many places where something was left out are named.
+const NAMED: usize = 20;
+
+/// What an operation answered, if it was no failure.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    /// A JSON object, with what is to be known about it.
+    Object(Value, Vec<String>),
+    /// A picture and its media type.
+    Picture(Vec<u8>, String),
+}
+
+/// A failure, as the agent is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failed {
+    pub(super) status: StatusCode,
+    /// What happened and what to do.
+    pub(super) message: String,
+}
+
+impl Failed {
+    /// Something the agent has to ask otherwise.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, message: message.into() }
+    }
+
+    /// A failure of ours.
+    pub(super) fn internal() -> Self {
+        let message = "The answer cannot be read; try again, and tell the operator of the server.".into();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
+    }
+}
+
+impl From<Unusable> for Failed {
+    fn from(Unusable(message): Unusable) -> Self {
+        Self::invalid(message)
+    }
+}
+
+/// Reads what an operation answered to a tool.
+pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
+    if !reply.status.is_success() {
+        return Err(failure(tool, reply));
+    }
+    let kind = header_text(&reply.headers, "content-type");
+    if kind.starts_with("image/") {
+        return Ok(Content::Picture(reply.body.to_vec(), kind.to_owned()));
+    }
+    let mut notes = Vec::new();
+    let asked = header_text(&reply.headers, "x-perf-truncated");
+    if !asked.is_empty() {
+        notes.push(format!(
+            "{asked} series were asked for and only the first are answered; ask for fewer branches, testbeds, benchmarks \
+             or measures at once."
+        ));
+    }
+    match serde_json::from_slice(&reply.body).map_err(|_| Failed::internal())? {
+        Value::Array(rows) => {
+            let total = header_text(&reply.headers, "x-total-count").parse().unwrap_or(rows.len());
+            Ok(Content::Object(json!({ "data": rows, "total_count": total }), notes))
+        }
+        value => Ok(Content::Object(value, notes)),
+    }
+}
+
+/// What the agent gets.
+pub(super) fn tell(outcome: Result<Content, Failed>, whole: Option<&str>) -> CallToolResult {
+    match outcome {
+        Ok(Content::Picture(bytes, kind)) => {
+            CallToolResult::success(vec![ContentBlock::image(BASE64_STANDARD.encode(bytes), kind)])
+        }
+        Ok(Content::Object(value, mut notes)) => {
+            let value = fit(value, whole, &mut notes);
+            let mut blocks: Vec<_> = notes.iter().map(ContentBlock::text).collect();
+            blocks.push(ContentBlock::text(value.to_string()));
+            let mut result = CallToolResult::success(blocks);
+            result.structured_content = Some(value);
+            result
+        }
+        Err(Failed { status, message }) => {
+            CallToolResult::error(vec![ContentBlock::text(format!("{}: {message}", status.as_u16()))])
+        }
+    }
+}
+
+/// Shortens what is too long, and notes it. `whole` is the path of an operation that answers all of it, if there is one.
+pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) -> Value {
+    if value.to_string().len() <= LONGEST {
+        return value;
+    }
+    if let Some((shown, kept)) = fewer_rows(&value) {
+        let rows = value["data"].as_array().map_or(0, Vec::len);
+        notes.push(format!(
+            "Only the first {kept} of the {rows} entries of this page are shown, as all of them would be too long: ask \
+             with `per_page` of at most {kept} and go through the pages."
+        ));
+        return shown;
+    }
+    let mut most = 256;
+    loop {
+        let mut cuts = Vec::new();
+        let shown = shorten(&value, most, "", &mut cuts);
+        if shown.to_string().len() <= LONGEST || most == 1 {
+            let more = cuts.len().saturating_sub(NAMED);
+            cuts.truncate(NAMED);
+            if more > 0 {
+                cuts.push(format!("{more} more places"));
+            }
+            let whole = whole.map_or_else(
+                || "Ask for less at once to see the rest.".to_owned(),
+                |path| format!("GET {path} answers all of it, and `perf_summary` the statistics of series."),
+            );
+            notes.push(format!(
+                "The answer would be too long, so that some of it is left out: {}. {whole}",
+                cuts.join("; ")
+            ));
+            return shown;
+        }
+        most /= 2;
+    }
+}
+
+/// The first rows of a page that fit, if any do.
+fn fewer_rows(value: &Value) -> Option<(Value, usize)> {
+    let rows = value["data"].as_array()?;
+    let mut length = 100;
+    let kept = rows
+        .iter()
+        .take_while(|row| {
+            length += row.to_string().len() + 1;
+            length <= LONGEST
+        })
+        .count();
+    (kept > 0).then(|| (json!({ "data": rows[..kept], "total_count": value["total_count"] }), kept))
+}
+
+/// A value with the beginning of long lists and texts only. The places are remembered.
+fn shorten(value: &Value, most: usize, place: &str, cuts: &mut Vec<String>) -> Value {
+    match value {
+        Value::Array(items) => {
+            if items.len() > most {
+                cuts.push(format!("{most} of {} entries of `{place}` are shown", items.len()));
+            }
+            let shown = items.iter().take(most).enumerate();
+            shown.map(|(number, item)| shorten(item, most, &format!("{place}[{number}]"), cuts)).collect()
+        }
+        Value::Object(members) => {
+            let dot = if place.is_empty() { "" } else { "." };
+            let shown = members.iter().map(|(name, member)| {
+                (name.clone(), shorten(member, most, &format!("{place}{dot}{name}"), cuts))
+            });
+            shown.collect()
+        }
+        Value::String(text) if text.chars().count() > most * 128 => {
+            let letters = text.chars().count();
+            cuts.push(format!("{} of {letters} characters of `{place}` are shown", most * 128));
+            Value::String(text.chars().take(most * 128).collect())
+        }
+        plain => plain.clone(),
+    }
+}
+
+fn failure(tool: &Tool, reply: &Reply) -> Failed {
+    let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let message = body["message"].as_str().unwrap_or("The operation failed.");
+    let next = next_step(tool, reply);
+    Failed { status: reply.status, message: format!("{message} {next}") }
+}
+
+/// What to do after a failure.
+fn next_step(tool: &Tool, reply: &Reply) -> String {
+    match reply.status {
+        StatusCode::BAD_REQUEST => {
+            "Compare the arguments with what the tool takes, and call it again.".into()
+        }
+        StatusCode::UNAUTHORIZED => {
+            "Connect again with the header Authorization: Bearer and a key of a user or of the project."
+                .into()
+        }
+        StatusCode::FORBIDDEN => {
+            "Do not try again with this credential: ask for one that may, or for a role in the project."
+                .into()
+        }
+        StatusCode::NOT_FOUND => {
+            let nouns = tool.name.split_once('_').map_or("", |(_, noun)| noun);
+            match nouns {
+                "metric" => {
+                    "`list_projects` names the projects you can see, and `query_perf` the metrics of one."
+                        .into()
+                }
+                "branch" | "testbed" | "benchmark" | "measure" | "threshold" | "alert" | "report"
+                | "plot" | "job" => {
+                    let plural = if nouns == "branch" { "branches".to_owned() } else { format!("{nouns}s") };
+                    format!(
+                        "`list_projects` names the projects you can see, and `list_{plural}` what is in one."
+                    )
+                }
+                _ => "`list_projects` names the projects you can see.".into(),
+            }
+        }
+        StatusCode::CONFLICT => "Look at what is there already, or choose another name.".into(),
+        StatusCode::PAYLOAD_TOO_LARGE => "Send less at once.".into(),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            match header_text(&reply.headers, header::RETRY_AFTER.as_str()) {
+                "" => "Try again in a moment.".into(),
+                seconds => format!("Try again in {seconds} s."),
+            }
+        }
+        StatusCode::NOT_IMPLEMENTED => "This server cannot do it; go on without.".into(),
+        _ => "Try again in a moment, and tell the operator of the server if it stays.".into(),
+    }
+}
+
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(value: Value) -> (Value, Vec<String>) {
+        let mut notes = Vec::new();
+        let shown = fit(value, Some("/v0/projects"), &mut notes);
+        assert!(shown.to_string().len() <= LONGEST);
+        (shown, notes)
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        let value = json!({ "name": "x" });
+        assert_eq!(fitted(value.clone()), (value, vec![]));
+    }
+
+    #[test]
+    fn a_long_page_loses_whole_entries_and_says_so() {
+        let row = json!({ "text": "x".repeat(1000) });
+        let (shown, notes) = fitted(json!({ "data": vec![row.clone(); 100], "total_count": 700 }));
+        let kept = shown["data"].as_array().unwrap().len();
+        assert!((50..60).contains(&kept), "{kept}");
+        assert_eq!((&shown["data"][0], &shown["total_count"]), (&row, &json!(700)));
+        assert!(notes[0].contains(&format!("first {kept} of the 100 entries")), "{notes:?}");
+        assert!(notes[0].contains(&format!("`per_page` of at most {kept}")), "{notes:?}");
+    }
+
+    #[test]
+    fn a_long_thing_loses_the_ends_of_its_lists_and_texts_and_says_where() {
+        let value = json!({ "results": [vec![json!({ "a": 1.5 }); 10_000]], "output": "é".repeat(50_000) });
+        let (shown, notes) = fitted(value);
+        assert!(!shown["results"][0].as_array().unwrap().is_empty());
+        assert!(notes[0].contains("of 10000 entries of `results[0]`"), "{notes:?}");
+        assert!(notes[0].contains("of 50000 characters of `output`"), "{notes:?}");
+        assert!(notes[0].contains("GET /v0/projects answers all of it"), "{notes:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! An alert in the light of its history: what was usual, since when it is otherwise, how sure that is, and where to look.
+//! It is a first look, for whoever looks closer; the alert itself stays what the threshold made of it.
+
+use serde_json::{Value, json};
+use tidemark_api::{Alert, BoundaryLimit, Perf, PerfMetric};
+use tidemark_stats::{Level, levels, median, noise};
+use url::form_urlencoded;
+
+use super::summary::{percent, point, share};
+
+/// How much of a history is looked at: the newest points, and those of the alert.
+const LOOKED_AT: usize = 512;
+/// How many points before and after the alert are shown.
+const SHOWN: usize = 12;
+/// How many standard deviations off a value is off.
+const OFF: f64 = 3.5;
+/// How many standard deviations a change must be to be seen four times out of five, with one alarm in twenty for
+/// nothing.
+const VISIBLE: f64 = 2.8;
+
+/// A history with an alert in it.
+struct History<'a> {
+    points: &'a [PerfMetric],
+    values: Vec<f64>,
+    levels: Vec<Level>,
+    noise: Option<f64>,
+    /// The place of the alert's metric.
+    place: usize,
+    /// Whether greater is worse.
+    rising: bool,
+}
+
+/// What is likely to have happened.
+struct Suspect {
+    /// The place of the first point that is off.
+    place: usize,
+    verdict: String,
+}
+
+/// Explains an alert by the series that its metric is in. `console` is the address of the console.
+pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
+    let is_its = |metric: &PerfMetric| metric.metric.uuid == alert.metric.uuid;
+    let series = perf.results.iter().find(|series| series.metrics.iter().any(is_its))?;
+    let all = series.metrics.as_slice();
+    let place = all.iter().position(is_its)?;
+    // The newest, but in any case the alert and what was before it.
+    let start = all.len().saturating_sub(LOOKED_AT).min(place.saturating_sub(LOOKED_AT / 2));
+    let points = &all[start..all.len().min(start + LOOKED_AT)];
+    let values: Vec<f64> = points.iter().map(|metric| metric.metric.value).collect();
+    let history = History {
+        levels: levels(&values),
+        noise: noise(&values),
+        points,
+        values,
+        place: place - start,
+        rising: alert.limit == BoundaryLimit::Upper,
+    };
+    let suspect = history.suspect();
+    let before = history.values.get(..suspect.place).unwrap_or_default();
+    let usual = history.usual_before(suspect.place);
+    let visible = history.noise.zip(usual).map(|(noise, usual)| {
+        VISIBLE * noise * (1.0 + 1.0 / before.len().max(1) as f64).sqrt() / usual.abs()
+    });
+    let limit = if history.rising { alert.boundary.upper_limit } else { alert.boundary.lower_limit };
+    let (threshold, measure) = (&alert.threshold, &alert.threshold.measure);
+    let after = history.values.get(history.place + 1..).unwrap_or_default();
+    let around = history.place.saturating_sub(SHOWN)..history.points.len().min(history.place + SHOWN + 1);
+    Some(json!({
+        "verdict": suspect.verdict,
+        "alert": { "uuid": alert.uuid, "status": alert.status, "limit": alert.limit, "created": alert.created },
+        "benchmark": alert.benchmark.name,
+        "parameters": alert.variant.as_ref().map(|variant| json!(variant.parameters)),
+        "measure": { "name": measure.name, "units": measure.units },
+        "branch": threshold.branch.name,
+        "testbed": threshold.testbed.name,
+        "value": alert.metric.value,
+        "expected": alert.boundary.baseline,
+        "limit": limit,
+        "change_percent": percent(share(alert.boundary.baseline.or(usual), Some(alert.metric.value))),
+        "likely_first_bad": history.points.get(suspect.place).map(point),
+        "last_good": suspect.place.checked_sub(1).and_then(|place| history.points.get(place)).map(point),
+        "history": {
+            "points": all.len(),
+            "looked_at": history.points.len(),
+            "noise_percent": percent(history.noise.zip(usual).map(|(noise, usual)| noise / usual.abs())),
+            "smallest_visible_change_percent": percent(visible),
+            "points_after_alert": after.len(),
+            "median_after_alert": median(after),
+        },
+        "levels": history.levels.iter().map(|level| history.show(level)).collect::<Vec<_>>(),
+        "around_alert": history.points[around].iter().map(point).collect::<Vec<_>>(),
+        "links": links(alert, perf, console),
+    }))
+}
+
+impl History<'_> {
+    /// Finds the first point that is off.
+    fn suspect(&self) -> Suspect {
+        let own = self.levels.iter().position(|level| (level.start..level.end).contains(&self.place));
+        if let Some([before, after]) = own.and_then(|own| self.levels.get(own.checked_sub(1)?..=own))
+            && self.is_worse(after.median, before.median)
+        {
+            let change = percent(share(Some(before.median), Some(after.median))).unwrap_or_default();
+            let (runs, since) = (after.end - after.start, self.name(after.start));
+            return Suspect {
+                place: after.start,
+                verdict: format!(
+                    "The level has changed by {change} % with {since} and {runs} runs since then agree: this looks like a \
+                     real change. Look at what came in between it and the version before."
+                ),
+            };
+        }
+        let usual = self.usual_before(self.place);
+        let is_off = |place: usize| {
+            let value = self.values.get(place).copied();
+            value.zip(usual).zip(self.noise).is_some_and(|((value, usual), noise)| {
+                self.is_worse(value, usual) && (value - usual).abs() > OFF * noise
+            })
+        };
+        let mut first = self.place;
+        while first > 0 && is_off(first) && is_off(first - 1) {
+            first -= 1;
+        }
+        let later = self.values.len() - self.place - 1;
+        let verdict = if self.noise.is_none() {
+            "There are too few runs to tell a change from noise; measure this version and the one before it again."
+                .to_owned()
+        } else if !is_off(self.place) {
+            "The value crosses the limit, but is within what this benchmark usually varies by: this may well be noise. \
+             Measure again, and consider a wider limit or a larger sample."
+                .to_owned()
+        } else if later > 0 && !is_off(self.place + 1) {
+            "The value is far off, and the next run was as usual again: this looks like a disturbance of that one run."
+                .to_owned()
+        } else if later == 0 {
+            let runs = self.place - first + 1;
+            format!(
+                "The value is far off, and it is the newest ({runs} in a row): that may be a change or a disturbance. \
+                 Measure this version again to tell."
+            )
+        } else {
+            "The value is far off, and later ones are as well, but there are too few for a new level; measure again."
+                .to_owned()
+        };
+        Suspect { place: first, verdict }
+    }
+
+    fn is_worse(&self, value: f64, usual: f64) -> bool {
+        if self.rising { value > usual } else { value < usual }
+    }
+
+    /// What was usual before a place: the median of the part of its level, or of the level before it.
+    fn usual_before(&self, place: usize) -> Option<f64> {
+        let level = self.levels.iter().rev().find(|level| level.start < place)?;
+        median(&self.values[level.start..level.end.min(place)])
+    }
+
+    fn name(&self, place: usize) -> String {
+        let version = &self.points[place].version;
+        match &version.hash {
+            Some(hash) => format!("version {} (commit {hash})", version.number),
+            None => format!("version {}", version.number),
+        }
+    }
+
+    fn show(&self, level: &Level) -> Value {
+        let end = |place: usize| {
+            let PerfMetric { version, start_time, .. } = &self.points[place];
+            json!({ "version": version.number, "hash": version.hash, "start_time": start_time })
+        };
+        let points = level.end - level.start;
+        json!({ "points": points, "median": level.median, "from": end(level.start), "to": end(level.end - 1) })
+    }
+}
+
+/// Where people look at it.
+fn links(alert: &Alert, perf: &Perf, console: &str) -> Value {
+    let project = format!("{console}/console/projects/{}", perf.project.slug);
+    let threshold = &alert.threshold;
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("branches", &threshold.branch.uuid.to_string())
+        .append_pair("heads", &threshold.branch.head.uuid.to_string())
+        .append_pair("testbeds", &threshold.testbed.uuid.to_string())
+        .append_pair("benchmarks", &alert.benchmark.uuid.to_string())
+        .append_pair("measures", &threshold.measure.uuid.to_string())
+        .finish();
+    json!({
+        "alert": format!("{project}/alerts/{}", alert.uuid),
+        "report": format!("{project}/reports/{}", alert.report),
+        "plot": format!("{project}/perf?{query}"),
+    })
+}

@@ -1,0 +1,133 @@
+//! What a client can attach to a conversation without a tool: `tidemark://project/…`. Each resource is an operation too.
+
+use axum::http::StatusCode;
+use percent_encoding::percent_decode_str;
+use rmcp::{
+    ErrorData,
+    model::{
+        JsonObject, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    answer::{self, Content, Failed},
+    call::Line,
+    tools::{self, Tool},
+};
+
+const SCHEME: &str = "tidemark://project/";
+const JSON: &str = "application/json";
+/// How many projects a page of the list has.
+const PER_PAGE: usize = 100;
+
+/// The addresses that resources can have.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    [
+        ("{project}", "project", "A project."),
+        ("{project}/alerts", "alerts", "The active alerts of a project, the newest first."),
+        ("{project}/alerts/{alert}", "alert", "An alert, with the metric and the limit that it crossed."),
+        ("{project}/reports", "reports", "The newest reports of a project."),
+        ("{project}/reports/{report}", "report", "A report with its results and alerts."),
+    ]
+    .map(|(path, name, description)| {
+        let template = ResourceTemplate::new(format!("{SCHEME}{path}"), name);
+        template.with_description(description).with_mime_type(JSON)
+    })
+    .to_vec()
+}
+
+/// The projects that the caller can see, one page of them. The cursor is the number of the page.
+pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+    let wrong = || ErrorData::invalid_params("The cursor is not one of ours.", None);
+    let page: usize = cursor.map_or(Ok(1), str::parse).map_err(|_| wrong())?;
+    let tool = tools::named("list_projects");
+    let sent = object(&[("page", json!(page)), ("per_page", json!(PER_PAGE))]);
+    let listed = ask(line, tool, sent).await.map_err(|failed| refusal(&failed))?;
+    let Content::Object(listed, _) = listed else { return Err(refusal(&Failed::internal())) };
+    let rows = listed["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let resources = rows.iter().map(|row| {
+        let resource = Resource::new(format!("{SCHEME}{}", text(row, "slug")), text(row, "slug"));
+        resource.with_title(text(row, "name")).with_mime_type(JSON)
+    });
+    let mut result = ListResourcesResult::with_all_items(resources.collect());
+    let total = listed["total_count"].as_u64().and_then(|total| usize::try_from(total).ok());
+    if total.is_some_and(|total| total > page.saturating_mul(PER_PAGE)) {
+        result.next_cursor = Some((page + 1).to_string());
+    }
+    Ok(result)
+}
+
+/// One resource.
+pub(super) async fn read(line: &Line, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let (tool, sent) = locate(uri).ok_or_else(|| {
+        let message =
+            format!("There is no resource `{uri}`; resources/templates/list shows what there can be.");
+        ErrorData::resource_not_found(message, None)
+    })?;
+    let reply = line.call(tool, sent).await.map_err(|unusable| refusal(&unusable.into()))?;
+    let content = answer::read(tool, &reply).map_err(|failed| refusal(&failed))?;
+    let Content::Object(value, mut notes) = content else { return Err(refusal(&Failed::internal())) };
+    let value = answer::fit(value, Some(&reply.path), &mut notes);
+    let mut contents = vec![ResourceContents::text(value.to_string(), uri).with_mime_type(JSON)];
+    contents.extend(notes.into_iter().map(|note| ResourceContents::text(note, uri)));
+    Ok(ReadResourceResult::new(contents))
+}
+
+/// The tool that shows a resource, and its arguments.
+fn locate(uri: &str) -> Option<(&'static Tool, JsonObject)> {
+    let decode = |segment: &str| percent_decode_str(segment).decode_utf8().ok().map(|text| json!(text));
+    let segments: Vec<_> = uri.strip_prefix(SCHEME)?.split('/').collect();
+    let (name, sent) = match segments.as_slice() {
+        [project] => ("view_project", object(&[("project", decode(project)?)])),
+        [project, "alerts"] => {
+            ("list_alerts", object(&[("project", decode(project)?), ("status", json!("active"))]))
+        }
+        [project, "reports"] => ("list_reports", object(&[("project", decode(project)?)])),
+        [project, "alerts", alert] => {
+            ("view_alert", object(&[("project", decode(project)?), ("alert", decode(alert)?)]))
+        }
+        [project, "reports", report] => {
+            ("view_report", object(&[("project", decode(project)?), ("report", decode(report)?)]))
+        }
+        _ => return None,
+    };
+    Some((tools::named(name), sent))
+}
+
+async fn ask(line: &Line, tool: &Tool, sent: JsonObject) -> Result<Content, Failed> {
+    answer::read(tool, &line.call(tool, sent).await?)
+}
+
+fn object(members: &[(&str, Value)]) -> JsonObject {
+    members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// A failure as the protocol has it for resources.
+fn refusal(failed: &Failed) -> ErrorData {
+    let message = format!("{}: {}", failed.status.as_u16(), failed.message);
+    match failed.status {
+        StatusCode::NOT_FOUND => ErrorData::resource_not_found(message, None),
+        status if status.is_client_error() => ErrorData::invalid_request(message, None),
+        _ => ErrorData::internal_error(message, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_shown_by_a_tool() {
+        let named = |uri| locate(uri).map(|(tool, sent)| (tool.name, Value::Object(sent)));
+        assert_eq!(
+            named("tidemark://project/a%20b/alerts/1"),
+            Some(("view_alert", json!({ "project": "a b", "alert": "1" })))
+        );
+        assert_eq!(named("tidemark://project/lab"), Some(("view_project", json!({ "project": "lab" }))));
+        for uri in ["tidemark://project/lab/keys", "tidemark://user/ann", "https://example.org/"] {
+            assert_eq!(named(uri), None);
+        }
+    }
+}

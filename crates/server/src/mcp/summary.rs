@@ -1,0 +1,82 @@
+//! Series as statistics: what an agent needs to know of a history of thousands of points. The mathematics is in
+//! `tidemark-stats`.
+
+use serde_json::{Value, json};
+use tidemark_api::{Perf, PerfMetric, PerfMetrics};
+use tidemark_stats::{levels, median, median_deviation, noise};
+
+/// How far back changes of level are looked for.
+const LOOKED_AT: usize = 256;
+
+/// The statistics of every series of an answer.
+pub(super) fn of(perf: &Perf) -> Value {
+    let series: Vec<_> = perf.results.iter().map(of_series).collect();
+    json!({ "project": perf.project.slug, "series": series })
+}
+
+fn of_series(series: &PerfMetrics) -> Value {
+    let values: Vec<f64> = series.metrics.iter().map(|metric| metric.metric.value).collect();
+    let center = median(&values);
+    let noise = noise(&values);
+    let (first_half, second_half) = values.split_at(values.len() / 2);
+    let trend = share(median(first_half), median(second_half));
+    json!({
+        "branch": { "name": series.branch.name, "uuid": series.branch.uuid, "head": series.branch.head.uuid },
+        "testbed": { "name": series.testbed.name, "uuid": series.testbed.uuid },
+        "benchmark": { "name": series.benchmark.name, "uuid": series.benchmark.uuid },
+        "parameters": series.variant.as_ref().map(|variant| json!(variant.parameters)),
+        "measure": {
+            "name": series.measure.name, "uuid": series.measure.uuid, "units": series.measure.units,
+        },
+        "count": values.len(),
+        "first": series.metrics.first().map(point),
+        "last": series.metrics.last().map(point),
+        "min": values.iter().copied().reduce(f64::min),
+        "max": values.iter().copied().reduce(f64::max),
+        "median": center,
+        "median_deviation": median_deviation(&values),
+        "noise_percent": percent(noise.zip(center).map(|(noise, center)| noise / center.abs())),
+        "second_half_against_first_percent": percent(trend),
+        "last_change": last_change(&series.metrics, &values),
+        "alerts": {
+            "total": series.metrics.iter().filter(|metric| metric.alert.is_some()).count(),
+            "newest": series.metrics.iter().rev().find_map(|metric| metric.alert).map(|alert| alert.uuid),
+        },
+    })
+}
+
+/// Where the level has changed last.
+fn last_change(metrics: &[PerfMetric], values: &[f64]) -> Option<Value> {
+    let skipped = values.len().saturating_sub(LOOKED_AT);
+    let levels = levels(&values[skipped..]);
+    let [.., before, after] = levels.as_slice() else { return None };
+    let since = metrics.get(skipped + after.start)?;
+    Some(json!({
+        "since": point(since),
+        "before": before.median,
+        "after": after.median,
+        "change_percent": percent(share(Some(before.median), Some(after.median))),
+    }))
+}
+
+/// A value with the place in history that it is from.
+pub(super) fn point(metric: &PerfMetric) -> Value {
+    json!({
+        "value": metric.metric.value,
+        "version": metric.version.number,
+        "hash": metric.version.hash,
+        "start_time": metric.start_time,
+        "report": metric.report,
+    })
+}
+
+/// By which share of the first the second differs.
+pub(super) fn share(from: Option<f64>, to: Option<f64>) -> Option<f64> {
+    let (from, to) = (from?, to?);
+    (from != 0.0).then(|| (to - from) / from.abs())
+}
+
+/// A share in percent, to three digits behind the point.
+pub(super) fn percent(share: Option<f64>) -> Option<f64> {
+    share.filter(|share| share.is_finite()).map(|share| (share * 100_000.0).round() / 1000.0)
+}

@@ -1,0 +1,193 @@
+//! A history of values, looked back upon: how much it varies from run to run, and where its level has changed. Nothing is
+//! judged here; limits for new values are the business of the models.
+
+use crate::quartile::Quartiles;
+
+/// The standard deviation of normal values in terms of the median of their distances from the center.
+const NORMAL: f64 = 1.482_602_218_505_602;
+/// The same in terms of the mean of those distances.
+const NORMAL_MEAN: f64 = 1.253_314_137_315_500_3;
+/// By how much the median of normal values varies more than their mean, as a variance.
+const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
+/// A level is at least so many values long, so that the median of the shortest ignores one that is off.
+const SHORTEST: usize = 3;
+
+/// Values that follow each other and vary around one number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The place of the first of them.
+    pub start: usize,
+    /// The place after the last.
+    pub end: usize,
+    /// The number.
+    pub median: f64,
+}
+
+/// The median of some values; none if there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| Quartiles::of(&mut values.to_vec()).median)
+}
+
+/// The median of the distances from the median.
+pub fn median_deviation(values: &[f64]) -> Option<f64> {
+    let center = median(values)?;
+    median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>())
+}
+
+/// How much values vary from one to the next, as a standard deviation; none with fewer than three.
+///
+/// It comes from the differences of neighbors, of which a change of level spoils one and a drift none.
+pub fn noise(values: &[f64]) -> Option<f64> {
+    if values.len() < 3 {
+        return None;
+    }
+    let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let usual = median(&steps)? * NORMAL;
+    // Where most values equal their neighbors, the others still tell something.
+    let deviation =
+        if usual > 0.0 { usual } else { steps.iter().sum::<f64>() / steps.len() as f64 * NORMAL_MEAN };
+    Some(deviation / std::f64::consts::SQRT_2)
+}
+
+/// Cuts a history into levels.
+///
+/// The cut after which the values are closest to the medians of both sides is made if those are too far apart for the
+/// noise of so many values, and both sides are cut in turn (binary segmentation; A. J. Scott and M. Knott, 1974). The
+/// penalty grows with the logarithm of the length, as there are so many places to try.
+pub fn levels(values: &[f64]) -> Vec<Level> {
+    let mut found = Vec::new();
+    let noise = noise(values).filter(|noise| noise.is_finite()).unwrap_or(0.0);
+    cut(values, 0, noise, &mut found);
+    found
+}
+
+fn cut(values: &[f64], offset: usize, noise: f64, found: &mut Vec<Level>) {
+    let Some(whole) = median(values) else { return };
+    match best_cut(values, noise) {
+        Some(place) => {
+            cut(&values[..place], offset, noise, found);
+            cut(&values[place..], offset + place, noise, found);
+        }
+        None => found.push(Level { start: offset, end: offset + values.len(), median: whole }),
+    }
+}
+
+/// The place of the best cut, if it is good enough.
+fn best_cut(values: &[f64], noise: f64) -> Option<usize> {
+    let count = values.len();
+    if count < 2 * SHORTEST || noise <= 0.0 {
+        return None;
+    }
+    let before = beginnings(values.iter().copied());
+    let after = beginnings(values.iter().rev().copied());
+    let sides = |place: usize| (before[place - 1], after[count - place - 1]);
+    let place = (SHORTEST..=count - SHORTEST).min_by(|left, right| {
+        let distance = |place: usize| sides(place).0.distance + sides(place).1.distance;
+        distance(*left).total_cmp(&distance(*right))
+    })?;
+    let (left, right) = sides(place);
+    let apart = (left.median - right.median) / noise;
+    let share = place as f64 * (count - place) as f64 / count as f64;
+    let best = share * apart * apart / MEDIAN_VARIANCE;
+    let penalty = 3.0 * (count as f64).ln().max(3.0);
+    (best > penalty).then_some(place)
+}
+
+/// The first few values: their median, and how far they are from it in all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Beginning {
+    median: f64,
+    distance: f64,
+}
+
+/// The first value, the first two, and so on.
+fn beginnings(values: impl Iterator<Item = f64>) -> Vec<Beginning> {
+    let mut sorted: Vec<f64> = Vec::new();
+    values
+        .map(|value| {
+            let place = sorted.partition_point(|earlier| earlier.total_cmp(&value).is_lt());
+            sorted.insert(place, value);
+            let middle = sorted.len() / 2;
+            let median = match sorted.len() % 2 {
+                1 => sorted[middle],
+                _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+            };
+            Beginning { median, distance: sorted.iter().map(|value| (value - median).abs()).sum() }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look normal, with a standard deviation of one: sums of twelve that are evenly distributed.
+    fn noisy(seed: u64, count: usize) -> Vec<f64> {
+        let mut state = seed;
+        let mut even = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (0..count).map(|_| (0..12).map(|_| even()).sum::<f64>() - 6.0).collect()
+    }
+
+    fn cuts(values: &[f64]) -> Vec<usize> {
+        levels(values).iter().skip(1).map(|level| level.start).collect()
+    }
+
+    #[test]
+    fn noise_is_a_standard_deviation_whatever_the_level_does() {
+        let mut values = noisy(1, 400);
+        let quiet = noise(&values).unwrap();
+        assert!((0.85..1.15).contains(&quiet), "{quiet}");
+        values[200..].iter_mut().for_each(|value| *value += 100.0);
+        assert!((noise(&values).unwrap() - quiet).abs() < 0.05);
+        assert_eq!(noise(&[1.0, 2.0]), None);
+        assert_eq!(noise(&[3.0; 9]), Some(0.0));
+    }
+
+    #[test]
+    fn what_only_varies_is_one_level() {
+        let cut = (0..200).filter(|seed| !cuts(&noisy(*seed, 64)).is_empty()).count();
+        assert!(cut <= 10, "{cut} of 200 quiet histories were cut");
+        assert_eq!(cuts(&[5.0; 30]), []);
+        assert_eq!(levels(&[]), []);
+        assert_eq!(levels(&[4.0]), [Level { start: 0, end: 1, median: 4.0 }]);
+    }
+
+    #[test]
+    fn a_change_of_level_is_found_where_it_is() {
+        let hit = (0..100)
+            .filter(|seed| {
+                let mut values = noisy(*seed, 60);
+                values[40..].iter_mut().for_each(|value| *value += 4.0);
+                cuts(&values).iter().any(|place| place.abs_diff(40) <= 1)
+            })
+            .count();
+        assert!(hit >= 97, "{hit} of 100");
+        // Counts that never vary change by one.
+        let mut counts = vec![1000.0; 30];
+        counts[20..].fill(1001.0);
+        assert_eq!(cuts(&counts), [20]);
+    }
+
+    #[test]
+    fn a_single_value_that_is_off_is_no_level() {
+        let mut values = noisy(3, 40);
+        values[20] += 50.0;
+        assert_eq!(cuts(&values), []);
+        let mut counts = vec![1000.0; 30];
+        counts[29] = 2000.0;
+        assert_eq!(cuts(&counts), []);
+    }
+
+    #[test]
+    fn beginnings_have_medians_and_distances() {
+        let values = [3.0, 1.0, 2.0, 5.0];
+        let medians: Vec<_> = beginnings(values.into_iter()).iter().map(|one| one.median).collect();
+        assert_eq!(medians, [3.0, 2.0, 2.0, 2.5]);
+        assert_eq!(beginnings(values.into_iter())[3].distance, 5.0);
+        assert_eq!(median(&values), Some(2.5));
+        assert_eq!(median_deviation(&values), Some(1.0));
+    }
+}
