@@ -140,6 +140,29 @@ impl Client {
         answer.map_err(|(failed, attempts)| failed.into_error(&self.base, attempts))
     }
 
+    /// Sends a body to a path outside of the API, once, and answers whatever comes back.
+    pub fn exchange(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Response<Vec<u8>>, Error> {
+        let mut request = Builder::new().method("POST").uri(format!("{}{path}", self.base));
+        if let Some(Credential(text)) = &self.settings.credential {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {text}"));
+        }
+        request = request.header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let timeout = self.settings.patience.timeout;
+        request
+            .body(Some(body))
+            .map_err(ureq::Error::from)
+            .and_then(|request| self.transport.send(request, timeout))
+            .map_err(|error| Attempt::failed(&error, timeout).into_error(&self.base, 1))
+    }
+
     /// Sends a request once and reads its answer.
     fn try_once<T>(&self, request: &Request<T>) -> Result<Answer<T>, Attempt> {
         let Request { method, path, body, .. } = request;

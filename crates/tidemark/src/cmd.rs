@@ -15,6 +15,7 @@ pub(crate) mod invitation;
 pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod login;
+pub(crate) mod mcp;
 pub(crate) mod measure;
 pub(crate) mod member;
 pub(crate) mod metric;

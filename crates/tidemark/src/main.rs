@@ -46,6 +46,7 @@ use self::{
         job::JobVerb,
         key::KeyVerb,
         login::{LogIn, LogOut, WhoAmI},
+        mcp,
         measure::MeasureVerb,
         member::MemberVerb,
         metric::MetricVerb,
@@ -162,6 +163,8 @@ enum Cmd {
     /// Sign up and in by mail
     #[command(hide = true)]
     Auth(Later<Noun<AuthVerb>>),
+    /// Let an agent use Tidemark: the MCP server on standard input and output
+    Mcp(Later<mcp::Mcp>),
     /// Print a script that completes commands in a shell
     Completions(Completions),
     /// Write the manual pages
@@ -227,6 +230,7 @@ impl Cmd {
             Self::Server(noun) => noun.0.run(),
             Self::Audit(noun) => noun.0.run(),
             Self::Auth(noun) => noun.0.run(),
+            Self::Mcp(mcp) => mcp.0.run(),
             Self::Completions(completions) => completions.run(Arguments::command()),
             Self::Man(man) => man.run(Arguments::command()),
             Self::Openapi => openapi::print(),

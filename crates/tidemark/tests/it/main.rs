@@ -22,6 +22,7 @@ mod job;
 mod local;
 mod login;
 mod manifest;
+mod mcp;
 mod mock;
 mod noise;
 mod parse;
