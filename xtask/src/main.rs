@@ -3,6 +3,7 @@
 //! It needs Rust, a C compiler and a Unix; whatever else a command wants, the command installs or names.
 //! Nothing here is part of the product.
 
+mod agents;
 mod bench;
 mod conformance;
 mod console;
@@ -44,6 +45,8 @@ enum Chore {
     },
     /// Run schemathesis against a live server: does it keep what its API description promises?
     Conformance,
+    /// Let the MCP clients of others use every tool of a live server.
+    Agents,
     /// Write `openapi.json` from the server's routes.
     Openapi {
         /// Only say whether the file is up to date.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Chore::Test { filters } => test::all(&filters),
         Chore::Console { part } => console::run(part),
         Chore::Conformance => conformance::check(),
+        Chore::Agents => agents::check(),
         Chore::Openapi { check: false } => openapi::write(),
         Chore::Openapi { check: true } => openapi::check(),
         Chore::Bench { part } => bench::run(part),

@@ -3,7 +3,7 @@
 use std::{env, ffi::OsString};
 
 use crate::{
-    Result, conformance, console, postgres, s3,
+    Result, agents, conformance, console, postgres, s3,
     tools::{self, say},
 };
 
@@ -25,6 +25,7 @@ pub(crate) fn all(filters: &[String]) -> Result {
     rust(filters)?;
     if filters.is_empty() {
         conformance::check()?;
+        agents::check()?;
         console::browse()?;
         say("Every test passed.");
     }

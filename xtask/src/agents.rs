@@ -1,0 +1,98 @@
+//! `cargo xtask agents`: the clients that agents are made of use every tool of a live server. What they do stands in
+//! `xtask/agents/`; both are installed into folders of their own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use crate::{
+    Result, server, service,
+    tools::{self, say},
+};
+
+/// The official Python SDK.
+const SDK: &str = "2.3.0";
+/// The MCP inspector, and a Node.js that is new enough for it.
+const INSPECTOR: &str = "2.12.0";
+const NODE: &str = "22.23.3";
+
+/// How long the conversations may take on a busy machine; starting the inspector for each tool takes most of it.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Let every client use every tool.
+pub(crate) fn check() -> Result {
+    let python = sdk()?;
+    let programs = inspector()?;
+    say("Building the server for the agents.");
+    tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
+
+    let source = tools::root()?.join("xtask/agents");
+    let log = tools::target()?.join("agents-server.log");
+    let data = service::folder("agents")?;
+    let address = format!("127.0.0.1:{}", tools::free_port()?);
+    let _server = server::start(&source.join("tidemark.toml"), &data, &address, &log)?;
+    say("Letting the Python SDK and the MCP inspector use every tool.");
+    tools::run_within(
+        LIMIT,
+        Command::new(python.join("python"))
+            .arg(source.join("converse.py"))
+            .arg(format!("http://{address}"))
+            .arg(&data)
+            .arg(tools::target()?.join("debug/tidemark"))
+            .args([programs.join("node"), programs.join("mcp-inspector")]),
+    )
+    .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
+}
+
+/// Install the SDK and return where its Python is.
+fn sdk() -> Result<PathBuf> {
+    let folder = tools::target()?.join(format!("mcp-sdk-{SDK}"));
+    let programs = folder.join("bin");
+    if tools::succeeds(Command::new(programs.join("python")).args(["-c", "import mcp"])) {
+        return Ok(programs);
+    }
+    if !tools::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
+        tools::install(&["python3", "python3-venv"])?;
+    }
+    say(&format!("Installing the MCP SDK {SDK} into {}.", folder.display()));
+    tools::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    tools::run(Command::new(programs.join("pip")).args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        &format!("mcp=={SDK}"),
+    ]))?;
+    Ok(programs)
+}
+
+/// Install the inspector and return where it and its Node.js are.
+fn inspector() -> Result<PathBuf> {
+    let folder = tools::target()?.join(format!("mcp-inspector-{INSPECTOR}"));
+    let programs = folder.join("node_modules/.bin");
+    let is_there = |programs: &Path| {
+        tools::succeeds(
+            Command::new(programs.join("node")).arg(programs.join("mcp-inspector")).args(["--cli", "--help"]),
+        )
+    };
+    if is_there(&programs) {
+        return Ok(programs);
+    }
+    if tools::find("npm").is_none() {
+        tools::install(&["nodejs", "npm"])?;
+    }
+    say(&format!("Installing the MCP inspector {INSPECTOR} into {}.", folder.display()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("{} could not be made: {error}", folder.display()))?;
+    tools::run(
+        Command::new("npm")
+            .args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"])
+            .arg(&folder)
+            .args([format!("node@{NODE}"), format!("@modelcontextprotocol/inspector@{INSPECTOR}")]),
+    )?;
+    if is_there(&programs) {
+        return Ok(programs);
+    }
+    Err(format!("the MCP inspector does not run from {}; remove that folder and try again", folder.display()))
+}
