@@ -1,5 +1,6 @@
+import { fresh } from "./runner";
 import { lab } from "./seed";
-import { accessible, expect, fits, test } from "./support";
+import { accessible, asAdmin, expect, fits, make, test } from "./support";
 
 test("an organization is made, renamed, looked at and deleted", async ({ page }, info) => {
   await lab(page, `Org-${info.project.name}`);
@@ -65,4 +66,22 @@ test("somebody is invited, and the invitation is revoked", async ({ page }, info
   await expect(page.getByLabel("Role")).toHaveValue("leader");
   await accessible(page);
   await fits(page);
+});
+
+test("a domain is given to an organization, and taken away", async ({ page }) => {
+  await asAdmin(page);
+  const { slug } = await make<{ slug: string }>(page.context().request, "/v0/organizations", { name: fresh("Domains") });
+  await page.goto(`/console/organizations/${slug}/settings`);
+  const domains = page.getByRole("region", { name: "Domains" });
+  await domains.getByLabel("Domain").fill("not a domain");
+  await domains.getByRole("button", { name: "Add the domain" }).click();
+  await expect(domains.getByText("`domain` is not one")).toBeVisible();
+  const domain = `${slug}.example.net`;
+  await domains.getByLabel("Domain").fill(domain.toUpperCase());
+  await domains.getByRole("button", { name: "Add the domain" }).click();
+  await expect(domains.getByText(domain)).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await domains.getByRole("button", { name: "Remove" }).click();
+  await expect(domains.getByText(domain)).toBeHidden();
 });

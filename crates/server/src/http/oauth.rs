@@ -247,33 +247,47 @@ fn account(
     person: &Person,
     wishes: Wishes,
 ) -> Result<UserId> {
-    // Of several who sign up with one address at once, all but the first must find the account there.
-    tx.lock(Lock::Server)?;
-    if let Some(known) = identity::find(tx, provider, &person.subject)? {
-        return if known.user.email == person.email {
-            Ok(known.id)
-        } else {
-            Err(Error::Unauthorized(format!(
-                "Your address at {name} is not the one of your account here any more; sign in by a mailed link and \
-                 change the address in your settings to sign in at {name} again."
-            )))
-        };
-    }
-    let found = match user::by_email(tx, &person.email)? {
-        Some(found) => found,
-        None => {
-            let invited = wishes.invitation.is_some();
-            entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?
-        }
+    let linked = identity::find(tx, provider, &person.subject)?;
+    let is_linked = linked.is_some();
+    let user = match linked.or(user::by_email(tx, &person.email)?) {
+        Some(found) => found.id,
+        None => register(tx, fresh, origin, person, wishes)?,
     };
-    if !identity::link(tx, fresh, found.id, provider, &person.subject)? {
+    // The account may be moving to another address right now.
+    tx.lock(Lock::User(user.get()))?;
+    let found = user::by_id(tx, user)?;
+    if found.user.email != person.email {
+        return Err(Error::Unauthorized(format!(
+            "Your address at {name} is not the one of your account here any more; sign in by a mailed link and change the \
+             address in your settings to sign in at {name} again."
+        )));
+    }
+    if is_linked {
+        return Ok(user);
+    }
+    if !identity::link(tx, fresh, user, provider, &person.subject)? {
         return Err(Error::Unauthorized(format!(
             "The account with this address belongs to somebody else at {name}; sign in by a mailed link instead."
         )));
     }
-    let detail = [("provider", provider)];
-    origin.audit(tx, fresh, "user.link", found.user.slug.as_str(), None, &detail)?;
-    Ok(found.id)
+    origin.audit(tx, fresh, "user.link", found.user.slug.as_str(), None, &[("provider", provider)])?;
+    Ok(user)
+}
+
+/// Makes an account. Of several who sign up with one address at once, all but the first find it there.
+fn register(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    person: &Person,
+    wishes: Wishes,
+) -> Result<UserId> {
+    tx.lock(Lock::Server)?;
+    if let Some(found) = user::by_email(tx, &person.email)? {
+        return Ok(found.id);
+    }
+    let invited = wishes.invitation.is_some();
+    Ok(entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
 }
 
 fn hash(secret: &str) -> Vec<u8> {
