@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{OrganizationUuid, Timestamp, scalar::word};
+use crate::{License, OrganizationUuid, Timestamp, scalar::word};
 
 word! {
     /// By which terms usage is counted.
@@ -21,7 +21,7 @@ word! {
     }
 }
 
-/// What there would be to say of a plan or a license, of which there are none: nothing here costs anything.
+/// What there would be to say of a plan, of which there are none: nothing here costs anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unbilled {}
 
@@ -36,9 +36,8 @@ pub struct Usage {
     /// The plan that is paid for: none.
     #[schema(value_type = Option<Object>)]
     pub plan: Option<Unbilled>,
-    /// The license of a server of one's own: none.
-    #[schema(value_type = Option<Object>)]
-    pub license: Option<Unbilled>,
+    /// The license of the organization, where the server checks them.
+    pub license: Option<License>,
     /// From when.
     pub start_time: Timestamp,
     /// Until when.

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tidemark_api::{Email, MASK, Secret, Slug, Url};
 use tidemark_store::Location;
 
-pub use identity::{Captcha, GitHub, Google, OpenId};
+pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
 pub use registry::{AccessPoint, DataStore, Registry, Service};
@@ -391,6 +391,8 @@ pub struct Plus {
     pub oidc: BTreeMap<Slug, OpenId>,
     /// Whether those who sign up or in must prove to be human.
     pub captcha: Option<Captcha>,
+    /// Who signs licenses of organizations, if anybody does.
+    pub license: Option<Licenses>,
 }
 
 fn yes() -> bool {

@@ -18,6 +18,7 @@ pub mod http;
 mod identity;
 pub mod ingest;
 pub mod jobs;
+mod license;
 pub mod limits;
 pub mod mail;
 pub mod mcp;

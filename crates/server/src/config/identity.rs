@@ -1,4 +1,4 @@
-//! What an operator can set about identity providers and proofs of being human.
+//! What an operator can set about identity providers, proofs of being human and licenses.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use tidemark_api::{Secret, Url};
@@ -73,6 +73,27 @@ impl Captcha {
         let origin = |url: &Url| Some(url::Url::parse(url.as_str()).ok()?.origin().ascii_serialization());
         let origins: Vec<String> = [&self.script].into_iter().chain(&self.hosts).filter_map(origin).collect();
         origins.join(" ")
+    }
+}
+
+/// Who signs licenses of organizations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Licenses {
+    /// The public key, for ES256, as PEM.
+    #[serde(deserialize_with = "public_key")]
+    pub public_key: String,
+    /// Who must have signed them, as they say.
+    pub issuer: Option<String>,
+    /// Whom they must be for, as they say.
+    pub audience: Option<String>,
+}
+
+fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match jsonwebtoken::DecodingKey::from_ec_pem(text.as_bytes()) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(de::Error::custom("it is no public key of an elliptic curve, as PEM")),
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     error::{Error, Result},
     origin::Origin,
 };
-use crate::{App, jobs::order, limits::Rule};
+use crate::{App, jobs::order, license, limits::Rule};
 
 /// An organization in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -139,13 +139,10 @@ pub(super) async fn update(
     if patch.license.is_some() {
         organization.require(OrganizationPermission::Manage)?;
     }
-    if let Some(Some(_)) = &patch.license {
-        return Err(Error::Invalid(
-            "This server has no license key configured and needs no license: every feature works without one."
-                .into(),
-        ));
-    }
     let fresh = app.fresh();
+    if let Some(Some(key)) = &patch.license {
+        license::check(&app.config, key, organization.organization.uuid, fresh.now)?;
+    }
     let manages = organization.allows(OrganizationPermission::Manage);
     let write = move |tx: &mut Tx<'_>| {
         let before = &organization.organization;
@@ -155,7 +152,7 @@ pub(super) async fn update(
         for (key, changed, value) in [
             ("name", after.name != before.name, after.name.as_str()),
             ("slug", after.slug != before.slug, after.slug.as_str()),
-            ("license", change.license.is_some() && before.license.is_some(), "removed"),
+            ("license", change.license.is_some() && after.license != before.license, licensed(&after)),
         ] {
             if changed {
                 detail.push((key, value));
@@ -179,6 +176,11 @@ pub(super) async fn update(
         Ok::<_, Error>(after)
     };
     Ok(Json(app.db.write(write).await?))
+}
+
+/// What became of the license of an organization.
+fn licensed(organization: &Wire) -> &'static str {
+    if organization.license.is_some() { "set" } else { "removed" }
 }
 
 /// How an organization is deleted.

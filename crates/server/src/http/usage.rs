@@ -9,18 +9,26 @@ use super::{
     error::Result,
     organization::OrganizationPath,
 };
-use crate::App;
+use crate::{App, license};
 
 /// How far back usage is counted: thirty days.
 const SECONDS: i64 = 30 * 24 * 60 * 60;
 
-/// Tell how much an organization has used within the last thirty days.
+/// Tell how much an organization has used within the last thirty days, or within the time of its license.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/usage", operation_id = "org_usage_get",
     tag = "organizations", params(OrganizationPath), responses((status = 200, body = Usage)),
     extensions(("x-right" = json!("organization:manage"))))]
 pub(super) async fn view(State(app): State<App>, organization: Organization<Manage>) -> Result<Json<Usage>> {
-    let end_time = app.clock.now();
-    let start_time = end_time.plus_seconds(-SECONDS);
+    let now = app.clock.now();
+    let home = &organization.organization;
+    // One that the key of the server does not fit any more is none.
+    let license = home.license.as_ref().and_then(|key| license::read(&app.config, key, home.uuid).ok()?);
+    let (kind, start_time, end_time) = match &license {
+        Some(license) if license.expiration > now => {
+            (UsageKind::SelfHostedLicensed, license.issued_at, license.expiration)
+        }
+        _ => (UsageKind::SelfHostedFree, now.plus_seconds(-SECONDS), now),
+    };
     let id = organization.id;
     let (metrics, stored, minutes) = app
         .db
@@ -32,9 +40,9 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
         .await?;
     Ok(Json(Usage {
         organization: organization.organization.uuid,
-        kind: UsageKind::SelfHostedFree,
+        kind,
         plan: None,
-        license: None,
+        license,
         start_time,
         end_time,
         metrics: Some(u32::try_from(metrics).unwrap_or(u32::MAX)),

@@ -26,6 +26,7 @@ mod invitation;
 mod job;
 mod key;
 mod lab;
+mod license;
 mod limits;
 mod log;
 mod mail;

@@ -75,9 +75,7 @@ fn crash(data: &Path, postgres: Option<&str>) {
 
     let server = start();
     let found = KIND.check(&mut Client::connect_as(&server, &token));
-    for (number, answer) in &acknowledged {
-        assert_eq!(found.get(number), Some(answer), "report {number} was acknowledged");
-    }
+    assert_told(&acknowledged, &found);
     // Whoever was cut off had one report on its way.
     assert!(found.len() <= acknowledged.len() + CLIENTS);
 
@@ -90,11 +88,24 @@ fn crash(data: &Path, postgres: Option<&str>) {
         }
     });
     let found = KIND.check(&mut Client::connect_as(&server, &token));
-    assert_eq!(storm.acknowledged.into_inner().unwrap(), found);
-    assert_eq!(found.len(), REPORTS);
+    let acknowledged = storm.acknowledged.into_inner().unwrap();
+    assert_told(&acknowledged, &found);
+    assert_eq!((acknowledged.len(), found.len()), (REPORTS, REPORTS));
     server.signal("TERM");
     assert_eq!(server.wait().0.code(), Some(0));
     database::check(data, postgres);
+}
+
+/// Whether what was acknowledged is there as it was told. A server that is too busy to read a report that it has recorded
+/// acknowledges it without its results.
+fn assert_told(acknowledged: &BTreeMap<usize, Value>, found: &BTreeMap<usize, Value>) {
+    for (number, answer) in acknowledged {
+        let mut whole = found.get(number).cloned().unwrap_or_default();
+        if let (None, Some(members)) = (answer.get("results"), whole.as_object_mut()) {
+            members.retain(|name, _| name != "results" && name != "alerts");
+        }
+        assert!(whole == *answer, "report {number} was acknowledged as {answer}, and there is {whole}");
+    }
 }
 
 /// The reports that many clients send together.

@@ -1,0 +1,25 @@
+//! Licenses: what somebody who runs this server has signed for an organization.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{Jwt, OrganizationUuid, PlanLevel, Timestamp};
+
+/// A license of an organization.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonLicense)]
+pub struct License {
+    /// The license as it was signed.
+    pub key: Jwt,
+    /// The organization that it is for.
+    pub organization: OrganizationUuid,
+    /// The level of the plan.
+    pub level: PlanLevel,
+    /// How many metrics it is for.
+    #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
+    pub entitlements: u32,
+    /// When it was signed.
+    pub issued_at: Timestamp,
+    /// When it runs out.
+    pub expiration: Timestamp,
+}
