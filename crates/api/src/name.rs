@@ -146,6 +146,28 @@ fn is_domain_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')
 }
 
+text! {
+    /// The part of e-mail addresses after the `@`, in lower case: labels of letters, digits and dashes, joined by dots.
+    Domain, shown, |text| {
+        let text = text.to_ascii_lowercase();
+        let is_label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        if text.len() <= DOMAIN_MAX && text.contains('.') && text.split('.').all(is_label) {
+            return Ok(text);
+        }
+        Err(Invalid::new("a domain is the part of addresses after the @, like example.org"))
+    }, |object| object.min_length(Some(3)).max_length(Some(DOMAIN_MAX)).pattern(Some(
+        r"^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",
+    ))
+}
+
+/// The longest name of a host.
+const DOMAIN_MAX: usize = 253;
+
 impl Email {
     /// The part after the `@`.
     pub fn domain(&self) -> &str {
@@ -314,6 +336,21 @@ mod tests {
 
     #[test]
     fn user_names() {
+        check::<Domain>(
+            &["example.org", "EXAMPLE.org", "a.b", "x-1.example.co.uk", "xn--bcher-kva.example"],
+            &[
+                "",
+                "example",
+                "@example.org",
+                "a b.org",
+                "-a.org",
+                "a-.org",
+                "example.org.",
+                ".org",
+                "*.org",
+                "bücher.org",
+            ],
+        );
         check::<UserName>(
             &[
                 "Ada",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{NonEmpty, SsoUuid, Timestamp, scalar::word};
+use crate::{Domain, SsoUuid, Timestamp, scalar::word};
 
 /// A domain whose people join an organization by themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -12,7 +12,7 @@ pub struct Sso {
     /// Its identifier.
     pub uuid: SsoUuid,
     /// The part of their addresses after the `@`.
-    pub domain: NonEmpty,
+    pub domain: Domain,
     /// When it was added.
     pub created: Timestamp,
 }
@@ -22,7 +22,7 @@ pub struct Sso {
 #[schema(as = JsonNewSso)]
 pub struct NewSso {
     /// The part of the addresses after the `@`.
-    pub domain: NonEmpty,
+    pub domain: Domain,
 }
 
 word! {

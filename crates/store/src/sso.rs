@@ -1,7 +1,7 @@
 //! Domains whose people join an organization by themselves.
 
 use tidemark_api::{
-    NonEmpty, Sso, SsoUuid,
+    Domain, Sso, SsoUuid,
     page::{Direction, Page},
 };
 
@@ -14,12 +14,7 @@ fn read(row: &Row<'_>) -> Result<Sso> {
 }
 
 /// Adds a domain; one that any organization has is a conflict.
-pub fn create(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    organization: OrganizationId,
-    domain: &NonEmpty,
-) -> Result<Sso> {
+pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationId, domain: &Domain) -> Result<Sso> {
     let sql = format!(
         "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4) returning {COLUMNS}"
     );

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
-    Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Email, GitHash, HeadUuid, InvitationUuid,
-    JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, OperatingSystem,
-    OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
-    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid,
-    TestbedUuid, ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid,
-    Visibility, Window, XAxis, YAxis,
+    Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Domain, Email, GitHash, HeadUuid,
+    InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty,
+    OperatingSystem, OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole,
+    ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid,
+    SsoUuid, TestbedUuid, ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid,
+    VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -354,7 +354,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Email, GitHash, JobStatus, Jwt, NonEmpty, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, OperatingSystem,
     OrganizationRole, PlanLevel, ProjectRole, ResourceName, Sandbox, Url, UserName, Visibility, XAxis, YAxis,
 }
 

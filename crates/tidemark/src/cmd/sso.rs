@@ -1,6 +1,6 @@
 //! `tidemark sso`: domains whose people join an organization by themselves.
 
-use tidemark_api::{NewSso, NonEmpty, OrgSsoSort, ResourceId, Sso, SsoFilter, SsoUuid};
+use tidemark_api::{Domain, NewSso, OrgSsoSort, ResourceId, Sso, SsoFilter, SsoUuid};
 use tidemark_client::ssos;
 
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) enum SsoVerb {
         organization: ResourceId,
         /// The part of their addresses after the @
         #[arg(long)]
-        domain: NonEmpty,
+        domain: Domain,
     },
     /// Show a domain
     #[command(visible_alias = "get")]
