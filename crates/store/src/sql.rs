@@ -1,6 +1,7 @@
 //! Pieces that statements are put together from. None of them runs a statement.
 
 use tidemark_api::page::Direction;
+use uuid::Uuid;
 
 use crate::{
     tx::Tx,
@@ -104,4 +105,38 @@ pub(crate) fn matching(tx: &Tx<'_>, table: &str, text: &str, by_uuid: bool) -> (
     };
     let uuids = format!(" union all select id from {table} where uuid between $3 and $4");
     (format!("{table}.id in ({keys}{})", if by_uuid { &uuids } else { "" }), bound)
+}
+
+/// All UUIDs whose text starts with this one, as a range; `None` when it cannot start a UUID.
+pub(crate) fn uuids_starting_with(text: &str) -> Option<(Uuid, Uuid)> {
+    let text = text.to_lowercase();
+    let template = "00000000-0000-0000-0000-000000000000";
+    let fits = text.len() <= template.len()
+        && text.bytes().zip(template.bytes()).all(|(given, place)| match place {
+            b'-' => given == b'-',
+            _ => given.is_ascii_hexdigit(),
+        });
+    if !fits {
+        return None;
+    }
+    let fill = |digit: char| {
+        let rest = template.get(text.len()..)?.replace('0', &digit.to_string());
+        Uuid::parse_str(&format!("{text}{rest}")).ok()
+    };
+    Some((fill('0')?, fill('f')?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uuids_starting_with;
+
+    #[test]
+    fn a_prefix_is_a_range() {
+        let (first, last) = uuids_starting_with("0190A").unwrap();
+        assert_eq!(first.to_string(), "0190a000-0000-0000-0000-000000000000");
+        assert_eq!(last.to_string(), "0190afff-ffff-ffff-ffff-ffffffffffff");
+        assert!(uuids_starting_with("0190abcd-").is_some());
+        assert!(uuids_starting_with("0190abcde").is_none());
+        assert!(uuids_starting_with("main").is_none());
+    }
 }
