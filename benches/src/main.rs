@@ -1,6 +1,7 @@
 //! What the project claims about its speed, measured on the real binary over loopback. `cargo xtask bench` builds
 //! both and starts this; docs/performance.md tells what the numbers mean.
 
+mod change;
 mod cli;
 mod list;
 mod load;
@@ -62,6 +63,10 @@ fn measure() -> Result {
     }
     if wants("picture") {
         picture::measure()?;
+        println!();
+    }
+    if wants("change") {
+        change::measure();
         println!();
     }
     if wants("cli") {

@@ -12,7 +12,7 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::json;
-use tidemark_api::Timestamp;
+use tidemark_api::{Timestamp, Visibility};
 use tidemark_server::{
     http::error::Error,
     ingest::{self, Home, Submission},
@@ -236,7 +236,14 @@ fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize)
                     "project",
                     "select id, organization_id from project where slug = 'lab'",
                     &[],
-                    |row| Ok(Home { project: row.get(0)?, organization: row.get(1)?, claimed: true }),
+                    |row| {
+                        Ok(Home {
+                            project: row.get(0)?,
+                            organization: row.get(1)?,
+                            claimed: true,
+                            visibility: Visibility::Public,
+                        })
+                    },
                 )?;
                 let begun = cpu();
                 let report = ingest::record(tx, &fresh, Quota::NONE, home, &submission)?;

@@ -206,8 +206,9 @@ impl Drop for Server {
 
 /// The token of the link in a mail.
 fn token(mail: &str) -> Option<String> {
-    let mail = mail.replace("=\r\n", "");
-    let token = &mail[mail.find("eyJ")?..];
+    let mail = mail.replace("=\r\n", "").replace("=3D", "=");
+    // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+    let token = &mail[mail.find("=eyJ")? + 1..];
     let end =
         token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character))?;
     Some(token[..end].to_owned())

@@ -85,6 +85,7 @@ function personal(): SectionGroup[] {
       label: "You",
       sections: [
         { href: `${base}/keys`, label: "Keys", icon: "key", keys: "g k" },
+        { href: `${base}/notices`, label: "Notices", icon: "bell", keys: "g i" },
         { href: `${base}/tokens`, label: "Old tokens", icon: "key" },
         { href: `${base}/settings`, label: "Settings", icon: "settings", keys: "g ," },
         { href: `${base}/help`, label: "Help", icon: "book" },

@@ -8,6 +8,12 @@ export function parametersOf(variant: JsonPerfMetrics["variant"]): string {
   return Object.entries(variant?.parameters ?? {}).map(([name, value]) => `${name}: ${String(value)}`).join(", ");
 }
 
+/** A benchmark with its parameters, if it has any: `sort (size: 10)`. */
+export function nameOf({ benchmark, variant }: { benchmark: { name: string }; variant?: JsonPerfMetrics["variant"] }): string {
+  const parameters = parametersOf(variant);
+  return parameters ? `${benchmark.name} (${parameters})` : benchmark.name;
+}
+
 /** The metrics in order of time, as a plot wants them. */
 export function inTime(metrics: readonly JsonPerfMetric[]): JsonPerfMetric[] {
   return metrics

@@ -9,7 +9,7 @@ import { user } from "./session";
 import { rememberProject } from "./start";
 import { Page } from "./ui/Page";
 import { Empty, Failure, LinkButton, Skeleton } from "./ui/parts";
-import { Shell, type SectionGroup } from "./ui/Shell";
+import { Shell, type Section, type SectionGroup } from "./ui/Shell";
 
 /** What one may be allowed to do in a project. */
 export type Permission = "view" | "create" | "edit" | "delete" | "manage" | "view_role" | "create_role" | "edit_role" | "delete_role";
@@ -117,26 +117,25 @@ function Missing(props: { error: unknown; retry: () => unknown }): JSX.Element {
 }
 
 function sections(here: ProjectHere): SectionGroup[] {
-  const group: SectionGroup[] = [
-    {
-      sections: [
-        { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
-        { href: here.isPublic ? here.path() : here.path("perf"), label: "Perf", icon: "chart", keys: "g p", end: here.isPublic },
-      ],
-    },
+  const plots: Section[] = [
+    { href: here.path("plots"), label: "Overview", icon: "home", keys: "g v" },
+    { href: here.isPublic ? here.path() : here.path("perf"), label: "Perf", icon: "chart", keys: "g p", end: here.isPublic },
   ];
+  const changes: Section = { href: here.path("changes"), label: "Changes", icon: "step", keys: "g g" };
   if (here.isPublic) {
+    const group: SectionGroup = { sections: [...plots, changes] };
     const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
-    return user() ? [...group, { sections: [own] }] : group;
+    return user() ? [group, { sections: [own] }] : [group];
   }
   return [
     {
       sections: [
-        ...(group[0]?.sections ?? []),
+        ...plots,
         { href: here.path("compare"), label: "Compare", icon: "compare", keys: "g c" },
         { href: here.path("reports"), label: "Reports", icon: "report", keys: "g r" },
         { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
+        changes,
       ],
     },
     {

@@ -28,16 +28,19 @@ const member = () => import("./pages/member");
 const project = () => import("./pages/project");
 const home = () => import("./pages/home");
 const perf = () => import("./pages/perf");
+const plan = () => import("./pages/plan");
 const compare = () => import("./pages/compare");
 const report = () => import("./pages/report");
 const job = () => import("./pages/job");
 const alert = () => import("./pages/alert");
+const change = () => import("./pages/change");
 const threshold = () => import("./pages/threshold");
 const branch = () => import("./pages/branch");
 const testbed = () => import("./pages/testbed");
 const benchmark = () => import("./pages/benchmark");
 const measure = () => import("./pages/measure");
 const metric = () => import("./pages/metric");
+const notice = () => import("./pages/notice");
 const projectKey = () => import("./pages/project_key");
 const projectMember = () => import("./pages/project_member");
 const account = () => import("./pages/account");
@@ -58,6 +61,7 @@ const READABLE: RouteDefinition[] = [
   { path: "/metrics/:metric", component: page(metric, "View") },
   { path: "/thresholds/:threshold", component: page(threshold, "View") },
   { path: "/alerts/:alert", component: page(alert, "View") },
+  { path: "/changes", component: page(change, "List") },
 ];
 
 export const routes: RouteDefinition[] = [
@@ -99,6 +103,8 @@ export const routes: RouteDefinition[] = [
           { path: "/members/:member", component: page(member, "View") },
           { path: "/settings", component: page(organization, "Settings") },
           { path: "/usage", component: page(organization, "Usage") },
+          { path: "/billing", component: page(plan, "Billing") },
+          { path: "/checkout", component: page(plan, "Checkout") },
           { path: "/audit", component: page(organization, "Audit") },
         ],
       },
@@ -127,6 +133,9 @@ export const routes: RouteDefinition[] = [
           { path: "/keys", component: page(projectKey, "List") },
           { path: "/keys/add", component: page(projectKey, "Add") },
           { path: "/keys/:key", component: page(projectKey, "View") },
+          { path: "/notices", component: page(notice, "OfProject") },
+          { path: "/notices/add", component: page(notice, "AddToProject") },
+          { path: "/notices/:notice", component: page(notice, "ViewOfProject") },
           { path: "/members", component: page(projectMember, "List") },
           { path: "/members/add", component: page(projectMember, "Add") },
           { path: "/members/:member", component: page(projectMember, "View") },
@@ -141,6 +150,9 @@ export const routes: RouteDefinition[] = [
           { path: "/keys", component: page(account, "Keys") },
           { path: "/keys/add", component: page(account, "AddKey") },
           { path: "/keys/:key", component: page(account, "Key") },
+          { path: "/notices", component: page(notice, "OfUser") },
+          { path: "/notices/add", component: page(notice, "AddToUser") },
+          { path: "/notices/:notice", component: page(notice, "ViewOfUser") },
           { path: "/tokens", component: page(account, "Tokens") },
           { path: "/settings", component: page(account, "Settings") },
           { path: "/help", component: page(account, "Help") },

@@ -1,32 +1,19 @@
 // Signing in at identity providers: at a real one that speaks OpenID Connect, and at a stand-in of a code host. They and a
 // server that knows them are started here.
 
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createSocket, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import Provider from "oidc-provider";
+import { freePort, own, type Own } from "./own";
 import { accessible, expect, fits, test } from "./support";
 
 test.describe.configure({ mode: "serial" });
 
 let base = "";
-let folder = "";
-let server: ChildProcess | undefined;
+let server: Own | undefined;
 const others: Server[] = [];
 /** Who is signed in at the code host, and with which address. */
 const host = { id: 7, email: "grace@example.org", verified: true };
-
-async function freePort(): Promise<number> {
-  const socket = createSocket();
-  await new Promise<void>((ready) => socket.listen(0, "127.0.0.1", ready));
-  const { port } = socket.address() as AddressInfo;
-  await new Promise((closed) => socket.close(closed));
-  return port;
-}
 
 /** What the code host answers; whoever comes to its page is sent back at once. */
 function codeHost(request: IncomingMessage, response: ServerResponse): void {
@@ -58,24 +45,17 @@ test.beforeAll(async () => {
     }),
   });
   others.push(provider.listen(openPort, "127.0.0.1"), createServer(codeHost).listen(codePort, "127.0.0.1"));
-  folder = mkdtempSync(join(tmpdir(), "tidemark-oauth-"));
-  const config = join(folder, "tidemark.toml");
   const code = `http://127.0.0.1:${codePort}`;
-  writeFileSync(
-    config,
-    `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:${port}"\n` +
-      `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${code}"\napi_url = "${code}"\n` +
-      `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n` +
-      "[plus.rate_limiting.public]\nattempts = {}\n",
+  server = await own(
+    port,
+    `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${code}"\napi_url = "${code}"\n` +
+      `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n`,
   );
-  server = spawn(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", ["serve", "--config", config, "--data-dir", join(folder, "data")], { stdio: "ignore" });
-  await expect.poll(async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.status, { timeout: 60_000 }).toBe(200);
 });
 
 test.afterAll(() => {
-  server?.kill("SIGKILL");
+  server?.stop();
   others.forEach((other) => other.close());
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Goes to the provider and signs in there as somebody. */

@@ -4,7 +4,7 @@
 import type { Page } from "@playwright/test";
 import { asAdmin, audit, fits, settled, test } from "./support";
 
-const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/benchmarks/parser-json-large"];
+const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/changes", "/perf/demo/benchmarks/parser-json-large"];
 
 /** What an administrator sees, in parts that can be walked side by side. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
@@ -25,6 +25,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/reports",
     "/console/projects/demo/jobs",
     "/console/projects/demo/alerts",
+    "/console/projects/demo/changes",
     "/console/projects/demo/thresholds",
     "/console/projects/demo/thresholds/add",
     "/console/projects/demo/branches",
@@ -38,12 +39,16 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/measures/latency",
     "/console/projects/demo/keys",
     "/console/projects/demo/keys/add",
+    "/console/projects/demo/notices",
+    "/console/projects/demo/notices/add",
     "/console/projects/demo/members",
     "/console/projects/demo/settings",
   ],
   "an account and the server": [
     "/console/users/ada-lovelace/keys",
     "/console/users/ada-lovelace/keys/add",
+    "/console/users/ada-lovelace/notices",
+    "/console/users/ada-lovelace/notices/add",
     "/console/users/ada-lovelace/tokens",
     "/console/users/ada-lovelace/settings",
     "/console/users/ada-lovelace/help",

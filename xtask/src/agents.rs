@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Let every client use every tool.
 pub(crate) fn check() -> Result {
-    let python = sdk()?;
+    let python = tools::python(&format!("mcp-sdk-{SDK}"), &[format!("mcp=={SDK}")], "import mcp")?;
     let programs = inspector()?;
     say("Building the server for the agents.");
     tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
@@ -44,27 +44,6 @@ pub(crate) fn check() -> Result {
             .args([programs.join("node"), programs.join("mcp-inspector")]),
     )
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
-}
-
-/// Install the SDK and return where its Python is.
-fn sdk() -> Result<PathBuf> {
-    let folder = tools::target()?.join(format!("mcp-sdk-{SDK}"));
-    let programs = folder.join("bin");
-    if tools::succeeds(Command::new(programs.join("python")).args(["-c", "import mcp"])) {
-        return Ok(programs);
-    }
-    if !tools::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
-        tools::install(&["python3", "python3-venv"])?;
-    }
-    say(&format!("Installing the MCP SDK {SDK} into {}.", folder.display()));
-    tools::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    tools::run(Command::new(programs.join("pip")).args([
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        &format!("mcp=={SDK}"),
-    ]))?;
-    Ok(programs)
 }
 
 /// Install the inspector and return where it and its Node.js are.

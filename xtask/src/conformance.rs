@@ -65,22 +65,11 @@ fn settings() -> Result<PathBuf> {
     Ok(work)
 }
 
-/// Install schemathesis into a folder of its own and return where its programs are.
+/// Install schemathesis and return where its programs are.
 fn schemathesis() -> Result<PathBuf> {
-    let folder = tools::target()?.join(format!("schemathesis-{SCHEMATHESIS}-{HYPOTHESIS}"));
-    let programs = folder.join("bin");
-    if tools::succeeds(Command::new(programs.join("schemathesis")).arg("--version")) {
-        return Ok(programs);
-    }
-    if !tools::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
-        tools::install(&["python3", "python3-venv"])?;
-    }
-    say(&format!("Installing schemathesis {SCHEMATHESIS} into {}.", folder.display()));
-    tools::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    tools::run(
-        Command::new(programs.join("pip"))
-            .args(["install", "--quiet", "--disable-pip-version-check"])
-            .args([format!("schemathesis=={SCHEMATHESIS}"), format!("hypothesis=={HYPOTHESIS}")]),
-    )?;
-    Ok(programs)
+    tools::python(
+        &format!("schemathesis-{SCHEMATHESIS}-{HYPOTHESIS}"),
+        &[format!("schemathesis=={SCHEMATHESIS}"), format!("hypothesis=={HYPOTHESIS}")],
+        "import schemathesis",
+    )
 }

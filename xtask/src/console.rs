@@ -10,7 +10,7 @@ use std::{
 use clap::ValueEnum;
 
 use crate::{
-    Result, server, service,
+    Result, server, service, test,
     tools::{self, say},
 };
 
@@ -94,6 +94,7 @@ fn on_demo(what: &str, script: &str) -> Result {
             .env("TIDEMARK_CONSOLE_URL", format!("http://{address}"))
             .env("TIDEMARK_CONSOLE_DATA", &data)
             .env("TIDEMARK_TEST_BINARY", tools::target()?.join("debug/tidemark"))
+            .env(test::LOCALSTRIPE, test::localstripe()?)
             .env(CHROMIUM, chromium),
     )
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))

@@ -2,14 +2,13 @@
 
 use std::{
     net::TcpStream,
-    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use crate::{
     Result,
     service::{self, Service},
-    tools::{self, say},
+    tools,
 };
 
 /// The version that the tests were written with.
@@ -24,7 +23,8 @@ pub(crate) struct S3 {
 
 /// Start a server on a free port of the loopback address.
 pub(crate) fn start() -> Result<S3> {
-    let programs = install()?;
+    let programs =
+        tools::python(&format!("moto-{MOTO}"), &[format!("moto[server]=={MOTO}")], "import moto.server")?;
     let port = tools::free_port()?;
     let folder = service::folder("s3")?;
     let mut service = Service::start(
@@ -38,25 +38,4 @@ pub(crate) fn start() -> Result<S3> {
         .wait(|| TcpStream::connect(("127.0.0.1", port)).is_ok())
         .map_err(|reason| format!("the S3 server for the tests did not start: {reason}"))?;
     Ok(S3 { _service: service, url: format!("http://127.0.0.1:{port}") })
-}
-
-/// Install moto and return where its programs are.
-fn install() -> Result<PathBuf> {
-    let folder = tools::target()?.join(format!("moto-{MOTO}"));
-    let programs = folder.join("bin");
-    if tools::succeeds(Command::new(programs.join("python")).args(["-c", "import moto.server"])) {
-        return Ok(programs);
-    }
-    if !tools::succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
-        tools::install(&["python3", "python3-venv"])?;
-    }
-    say(&format!("Installing moto {MOTO} into {}.", folder.display()));
-    tools::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    tools::run(Command::new(programs.join("pip")).args([
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        &format!("moto[server]=={MOTO}"),
-    ]))?;
-    Ok(programs)
 }

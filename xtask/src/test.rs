@@ -12,6 +12,10 @@ pub(crate) const POSTGRES: &str = "TIDEMARK_TEST_POSTGRES";
 
 /// The same for a server that speaks S3.
 const S3: &str = "TIDEMARK_TEST_S3";
+/// Names a Python that has a payment provider for tests.
+pub(crate) const LOCALSTRIPE: &str = "TIDEMARK_TEST_LOCALSTRIPE";
+/// The payment provider that the tests were written with.
+const LOCALSTRIPE_VERSION: &str = "1.15.10";
 
 /// Set on machines where no file system may be mounted, to go without the tests of a full disk.
 const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
@@ -72,6 +76,7 @@ fn rust(filters: &[String]) -> Result {
             Some(s3)
         }
     };
+    tests.env(LOCALSTRIPE, localstripe()?);
     if env::var_os(POSTGRES).is_some() {
         say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
         return tools::run(&mut tests);
@@ -82,6 +87,16 @@ fn rust(filters: &[String]) -> Result {
     tests.env(POSTGRES, &postgres.url).env("PATH", search_path(&postgres)?);
     say("Running the Rust tests.");
     tools::run(&mut tests)
+}
+
+/// A Python that has a payment provider: the one that is named, or one of our own.
+pub(crate) fn localstripe() -> Result<OsString> {
+    if let Some(python) = env::var_os(LOCALSTRIPE) {
+        return Ok(python);
+    }
+    let package = format!("localstripe=={LOCALSTRIPE_VERSION}");
+    let name = format!("localstripe-{LOCALSTRIPE_VERSION}");
+    Ok(tools::python(&name, &[package], "import localstripe.server")?.join("python").into())
 }
 
 /// The search path with the private server's programs first, so that `pg_dump` is of its version.

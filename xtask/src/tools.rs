@@ -44,6 +44,25 @@ pub(crate) fn say(sentence: &str) {
     eprintln!("xtask: {sentence}");
 }
 
+/// Install Python packages, such as `moto[server]==5.2.5`, into a folder of their own and return where their programs are;
+/// `proof` is a Python statement that works once they are there.
+pub(crate) fn python(name: &str, packages: &[String], proof: &str) -> Result<PathBuf> {
+    let folder = target()?.join(name);
+    let programs = folder.join("bin");
+    if succeeds(Command::new(programs.join("python")).args(["-c", proof])) {
+        return Ok(programs);
+    }
+    if !succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])) {
+        install(&["python3", "python3-venv"])?;
+    }
+    say(&format!("Installing {} into {}.", packages.join(" and "), folder.display()));
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    run(Command::new(programs.join("pip"))
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(packages))?;
+    Ok(programs)
+}
+
 /// Run a command with its output shown, and fail when it fails.
 pub(crate) fn run(command: &mut Command) -> Result {
     let name = describe(command);

@@ -5,7 +5,7 @@ import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type AlertStatus, type JsonAlert, type JsonPerfMetric, type UpdateAlertStatus } from "../api";
 import { useChoices, type Kind, type Named } from "../choices";
 import { count, moment, plural, value } from "../format";
-import { historyLine, inTime, parametersOf } from "../history";
+import { historyLine, inTime, nameOf } from "../history";
 import { perfPath } from "../links";
 import { load, type Loaded } from "../load";
 import { describe } from "../model";
@@ -200,11 +200,6 @@ function Moved(props: { alert: JsonAlert }): JSX.Element {
       <Delta from={props.alert.boundary.baseline ?? 0} to={props.alert.metric.value} worse={direction()} />
     </Show>
   );
-}
-
-function nameOf({ benchmark, variant }: JsonAlert): string {
-  const parameters = parametersOf(variant);
-  return parameters ? `${benchmark.name} (${parameters})` : benchmark.name;
 }
 
 /** So many points before the alert are shown at first, and so many after it. */

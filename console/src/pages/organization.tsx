@@ -187,12 +187,15 @@ export function Usage(): JSX.Element {
               <Tile label="Active series" value={usage().active_series} about="different ones among them" />
               <Tile label="Runner minutes" value={usage().runner_minutes} about="that jobs ran for" />
             </dl>
-            <Record><Fact label="Terms">{KINDS[usage().kind]}</Fact></Record>
+            <Record>
+              <Fact label="Terms">{KINDS[usage().kind]}</Fact>
+              <Show when={usage().license}>{(license) => <Fact label="License">{count(license().entitlements)} metrics, until {day(license().expiration)}</Fact>}</Show>
+            </Record>
             <Show
-              when={usage().plan ?? usage().license}
+              when={usage().kind.startsWith("cloud")}
               fallback={<Notice tone="neutral">There are no quotas: this server takes as much as its disk holds. What a single request may bring is limited by the administrator.</Notice>}
             >
-              {(terms) => <pre class="card mono small">{JSON.stringify(terms(), null, 2)}</pre>}
+              <div class="row"><LinkButton href={`${BASE}/${params.organization}/billing`}>Plan and payment</LinkButton></div>
             </Show>
           </>
         )}

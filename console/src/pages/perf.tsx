@@ -22,6 +22,9 @@ import { Button, Empty, Failure, LinkButton, Menu, Notice, Skeleton } from "../u
 import { toastFailure } from "../ui/Toast";
 import { Choices } from "./perf_choices";
 
+/** With more lines than this, the marks of their changes would hide more than they show. */
+const MOST_MARKED = 4;
+
 export function Perf(): JSX.Element {
   const project = useProject();
   const [params, setParams] = useSearchParams();
@@ -59,6 +62,18 @@ export function Perf(): JSX.Element {
     return isComplete(asked) ? { ...asked, measures: asked.measures.slice(0, 2) } : undefined;
   });
   const series = fetchSeries(project.slug, wanted);
+
+  const marked = load(
+    () => {
+      const asked = wanted();
+      return asked && permutations(asked) <= MOST_MARKED && { ...path(), branches: asked.branches, testbeds: asked.testbeds, benchmarks: asked.benchmarks, measures: asked.measures };
+    },
+    async ({ project, ...chosen }, signal) => {
+      const each = chosen.branches.flatMap((branch) => chosen.testbeds.flatMap((testbed) => chosen.benchmarks.flatMap((benchmark) => chosen.measures.map((measure) => ({ branch, testbed, benchmark, measure })))));
+      const found = await Promise.all(each.map((query) => list("/v0/projects/{project}/changes", { path: { project }, query: { ...query, per_page: 255 }, signal })));
+      return found.flatMap(({ rows }) => rows).filter(({ status }) => status !== "false_alarm");
+    },
+  );
 
   const [pinning, setPinning] = createSignal(false);
   const [sharing, setSharing] = createSignal(false);
@@ -138,6 +153,7 @@ export function Perf(): JSX.Element {
                   series={series}
                   links={{ path: project.path, url: project().url }}
                   label={name()}
+                  changes={permutations(asked()) <= MOST_MARKED ? marked() : undefined}
                   height={400}
                   change={change}
                   picture={(next) => (take = next)}

@@ -101,6 +101,12 @@ export function Settings(): JSX.Element {
     toast(`${name} was deleted.`);
     navigate(`/console/organizations/${organization}/projects`);
   };
+  const feed = () => location.origin + url("/v0/projects/{project}/feed", { path: { project: project.slug() } });
+  const badge = () => {
+    const picture = location.origin + url("/v0/projects/{project}/badge", { path: { project: project.slug() } });
+    const page = `${location.origin}/${project().visibility === "public" ? "perf" : "console/projects"}/${project.slug()}`;
+    return `[![benchmarks](${picture})](${page})`;
+  };
   const download = (format: "csv" | "ndjson" | "parquet") => url("/v0/projects/{project}/export", { path: { project: project.slug() }, query: { format } });
   return (
     <Page title="Settings" crumbs={[{ href: project.path(), label: project().name }]} actions={<Raw value={project()} />}>
@@ -124,6 +130,21 @@ export function Settings(): JSX.Element {
           )}
         </For>
       </fieldset>
+      <section class="stack tight">
+        <div class="row between">
+          <h2>Tell others</h2>
+          <Show when={project.may("manage")}><LinkButton href={project.path("notices")} icon="bell">Notices</LinkButton></Show>
+        </div>
+        <p class="muted">
+          Notices tell a chat, a program or a person of new alerts. The badge shows in a README how many are active, and the
+          feed has the reports that raised some.
+          <Show when={project().visibility === "private"}> The project is private: both need a credential, which a README cannot send.</Show>
+        </p>
+        <Facts>
+          <Fact label="Badge" copy={badge()}><span class="mono">{badge()}</span></Fact>
+          <Fact label="Feed" copy={feed()}><span class="mono">{feed()}</span></Fact>
+        </Facts>
+      </section>
       <section class="stack tight">
         <h2>Take the data along</h2>
         <p class="muted">Every metric of the project, one row each.</p>

@@ -1,6 +1,7 @@
 // The plot of a perf query with its legend and its values: on the perf page, in an embedded one, and pinned.
 
 import { createMemo, createSignal, Show, type JSX } from "solid-js";
+import type { JsonChange } from "../api";
 import { plural } from "../format";
 import { Failure } from "../ui/parts";
 import type { Fetched } from "./fetch";
@@ -16,6 +17,8 @@ export function Chart(props: {
   series: Fetched;
   links: Links;
   label: string;
+  /** Changes of levels, marked where they are of a line that is there. */
+  changes?: readonly JsonChange[] | undefined;
   height?: number;
   /** Whether the legend is there at all. */
   legend?: boolean;
@@ -30,7 +33,7 @@ export function Chart(props: {
   const [focus, setFocus] = createSignal<string>();
   const hidden = () => (props.change ? props.query.hidden : ownHidden());
   const hide = (next: readonly string[]) => (props.change ? props.change({ hidden: next }) : setOwnHidden(next));
-  const lines = createMemo(() => linesOf(props.series(), props.query.x_axis, props.query.measures));
+  const lines = createMemo(() => linesOf(props.series(), props.query.x_axis, props.query.measures, props.changes));
   const labels = createMemo(() => labelsOf(props.series()));
   const shown = createMemo(() => lines().filter(({ id }) => !hidden().includes(id)));
   const focused = () => {
@@ -38,6 +41,7 @@ export function Chart(props: {
     return place < 0 ? undefined : place;
   };
   const isLoading = () => props.series.progress() < 1 && !props.series.error();
+  const steps = () => shown().reduce((sum, line) => sum + (line.steps?.length ?? 0), 0);
   const points = () => shown().reduce((sum, line) => sum + line.x.length, 0);
   return (
     <div class="chart" aria-busy={isLoading()}>
@@ -48,7 +52,7 @@ export function Chart(props: {
         </Show>
         <Plot
           lines={shown()}
-          label={`${props.label}: ${plural(shown().length, "line")} with ${plural(points(), "point")}`}
+          label={`${props.label}: ${plural(shown().length, "line")} with ${plural(points(), "point")}${steps() ? ` and ${plural(steps(), "change")} of level` : ""}`}
           x={props.query.x_axis}
           y={props.query.y_axis}
           shown={props.query}

@@ -49,6 +49,7 @@ export function drawLines(sheet: Sheet, lines: readonly Line[]): void {
   // What stands out is drawn last, over the others.
   if (sheet.focus !== undefined) order.push(...order.splice(sheet.focus, 1));
   const points = lines.reduce((sum, { x }) => sum + lowerBound(x, sheet.x.range[1]) - lowerBound(x, sheet.x.range[0]), 0);
+  for (const place of order) drawSteps(sheet, lines[place] as Line, faded(sheet, place));
   for (const place of order) drawBand(sheet, lines[place] as Line, faded(sheet, place));
   if (points > (sheet.isMoving ? MOST.moving : MOST.resting)) drawDense(sheet, lines, order);
   else {
@@ -100,6 +101,26 @@ function faded(sheet: Sheet, place: number): number {
 
 function axisOf(sheet: Sheet, line: Line): Place {
   return sheet.y[line.right ? 1 : 0];
+}
+
+/** A line from top to bottom where a new level begins. */
+function drawSteps(sheet: Sheet, line: Line, alpha: number): void {
+  const { context, density } = sheet;
+  const { start: bottom, length } = axisOf(sheet, line);
+  const [from, to] = sheet.x.range;
+  context.globalAlpha = 0.8 * alpha;
+  context.lineWidth = 1.5 * density;
+  context.setLineDash([4 * density, 3 * density]);
+  for (const { x, worse } of line.steps ?? []) {
+    if (x < from || x > to) continue;
+    const left = placeOf(x, sheet.x);
+    context.strokeStyle = worse ? sheet.alert : sheet.muted;
+    context.beginPath();
+    context.moveTo(left, bottom);
+    context.lineTo(left, bottom + length);
+    context.stroke();
+  }
+  context.setLineDash([]);
 }
 
 /** The area between the lower and the upper values. */

@@ -9,6 +9,14 @@ export interface Mark {
   active: boolean;
 }
 
+/** Where the level of a line became another one. */
+export interface Step {
+  /** As the points of the line: milliseconds since 1970, or the number of a version. */
+  x: number;
+  /** Whether it became worse. */
+  worse: boolean;
+}
+
 /** One line. Where a number is missing stands NaN. */
 export interface Line {
   /** What it is known by while lines come and go. */
@@ -23,6 +31,7 @@ export interface Line {
   lowerLimit?: Float64Array | undefined;
   upperLimit?: Float64Array | undefined;
   marks?: readonly Mark[] | undefined;
+  steps?: readonly Step[] | undefined;
   /** Its color among the ten; its place when not given. */
   color?: number;
   /** Whether it belongs to the axis at the right. */

@@ -1,8 +1,9 @@
 // The lines of series, and what they are called: what all have in common is said once. Pure: no DOM.
 
+import type { JsonChange } from "../api.gen";
 import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
-import type { Line, XAxis } from "./line";
+import type { Line, Step, XAxis } from "./line";
 
 /** A line that knows its series. */
 export interface PerfLine extends Line {
@@ -16,8 +17,9 @@ export function placeIn(line: PerfLine, at: number): number {
   return line.order ? (line.order[at] as number) : at;
 }
 
-/** The lines of series over time or over versions. The lines of the second measure go by the axis at the right. */
-export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly string[]): PerfLine[] {
+/** The lines of series over time or over versions, with the changes of their levels. The lines of the second measure go by
+ *  the axis at the right. */
+export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly string[], changes: readonly JsonChange[] = []): PerfLine[] {
   const names = labels(all).each;
   return all.map((series, place) => ({
     ...geometry(series, axis),
@@ -26,8 +28,22 @@ export function linesOf(all: readonly Found[], axis: XAxis, measures: readonly s
     units: series.measure.units,
     color: series.permutation,
     right: series.measure.uuid !== measures[0],
+    steps: stepsOf(series, axis, changes),
     series,
   }));
+}
+
+function stepsOf(series: Found, axis: XAxis, changes: readonly JsonChange[]): Step[] {
+  return changes
+    .filter(
+      ({ branch, testbed, benchmark, variant, measure }) =>
+        branch.head.uuid === series.branch.head.uuid &&
+        testbed.uuid === series.testbed.uuid &&
+        benchmark.uuid === series.benchmark.uuid &&
+        variant?.uuid === series.variant?.uuid &&
+        measure.uuid === series.measure.uuid,
+    )
+    .map(({ at, direction }) => ({ x: axis === "version" ? at.version.number : Date.parse(at.start_time), worse: direction === "regression" }));
 }
 
 type Geometry = Pick<PerfLine, "x" | "y" | "lower" | "upper" | "lowerLimit" | "upperLimit" | "marks" | "order">;

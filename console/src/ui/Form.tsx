@@ -94,7 +94,7 @@ function Field(props: FieldProps & { children: (id: string, about: () => string 
 /** One line of text. */
 export function TextField(
   props: FieldProps & {
-    type?: "text" | "email" | "url" | "number" | "password" | "date" | "datetime-local";
+    type?: "text" | "email" | "url" | "number" | "password" | "date" | "time" | "datetime-local";
     autocomplete?: string;
     maxLength?: number;
     min?: number | string;

@@ -22,6 +22,7 @@ const PATHS = {
   compare: "M8 4v16M16 4v16M8 8h8M8 16h8",
   report: "M6 3h9l4 4v14H6zM9 12h7M9 16h7M9 8h3",
   bell: "M6 17V11a6 6 0 1 1 12 0v6l2 2H4zM10 21h4",
+  step: "M3 17h8V7h10",
   threshold: "M3 8h18M3 17l5-4 4 2 4-6 5 3",
   branch: "M7 4v11M7 20a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM17 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM17 9c0 5-10 2-10 6",
   testbed: "M4 5h16v10H4zM2 19h20M9 15v4M15 15v4",

@@ -88,6 +88,12 @@ uuids! {
     BenchmarkUuid,
     /// Identifies a branch.
     BranchUuid,
+    /// Identifies a change.
+    ChangeUuid,
+    /// Identifies a delivery of a notice.
+    DeliveryUuid,
+    /// Identifies what a notice tells, to whoever is told.
+    EventUuid,
     /// Identifies a head of a branch.
     HeadUuid,
     /// Identifies an invitation.
@@ -102,6 +108,8 @@ uuids! {
     MetricUuid,
     /// Identifies a model of a threshold.
     ModelUuid,
+    /// Identifies a notice.
+    NoticeUuid,
     /// Identifies an organization.
     OrganizationUuid,
     /// Identifies a plot.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Jwt, OrganizationUuid, PlanLevel, Timestamp};
+use crate::{Entitlements, Jwt, OrganizationUuid, PlanLevel, Timestamp};
 
 /// A license of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -16,8 +16,7 @@ pub struct License {
     /// The level of the plan.
     pub level: PlanLevel,
     /// How many metrics it is for.
-    #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
-    pub entitlements: u32,
+    pub entitlements: Entitlements,
     /// When it was signed.
     pub issued_at: Timestamp,
     /// When it runs out.

@@ -6,7 +6,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    Organization, ProjectUuid, Provider, ResourceName, ServerUuid, Timestamp, Url, User, scalar::word,
+    Organization, PlanLevel, ProjectUuid, Provider, ResourceName, ServerUuid, Timestamp, Url, User,
+    scalar::word,
 };
 
 /// The version of the contract that the server speaks.
@@ -39,6 +40,8 @@ pub struct Setup {
     pub providers: Vec<Provider>,
     /// How people prove to be human when they sign up or in, where the server asks for it.
     pub captcha: Option<CaptchaSite>,
+    /// The levels of plans that can be paid for; none where the server does not bill.
+    pub plans: Vec<PlanLevel>,
 }
 
 /// How people prove to be human.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{License, OrganizationUuid, Timestamp, scalar::word};
+use crate::{License, OrganizationUuid, Plan, Timestamp, scalar::word};
 
 word! {
     /// By which terms usage is counted.
@@ -21,10 +21,6 @@ word! {
     }
 }
 
-/// What there would be to say of a plan, of which there are none: nothing here costs anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unbilled {}
-
 /// How much an organization has used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUsage)]
@@ -33,9 +29,8 @@ pub struct Usage {
     pub organization: OrganizationUuid,
     /// By which terms it is counted.
     pub kind: UsageKind,
-    /// The plan that is paid for: none.
-    #[schema(value_type = Option<Object>)]
-    pub plan: Option<Unbilled>,
+    /// The plan that is paid for, where the server bills.
+    pub plan: Option<Plan>,
     /// The license of the organization, where the server checks them.
     pub license: Option<License>,
     /// From when.

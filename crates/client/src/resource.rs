@@ -7,13 +7,15 @@ use std::{fmt::Display, marker::PhantomData};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
-    AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Confirm,
-    Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter,
-    MemberPatch, MetricUuid, Model, NewBenchmark, NewBranch, NewClaim, NewMeasure, NewMember,
-    NewOrganization, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
-    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, OneMetric, Organization,
-    OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plot, PlotFilter,
-    PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
+    AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Change,
+    ChangeFilter, ChangePatch, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Invitation, Job,
+    JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch,
+    MetricUuid, Model, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice,
+    NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
+    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter,
+    NoticePatch, NoticeUuid, OneMetric, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch,
+    Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
     ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
     ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso,
     SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid,
@@ -152,9 +154,15 @@ resources! {
     /// The alerts of a project.
     alerts(project) at ["projects", project, "alerts"]
         is Alert { AlertFilter, Never, Never, AlertPatch }
+    /// The changes of a project.
+    changes(project) at ["projects", project, "changes"]
+        is Change { ChangeFilter, Never, Never, ChangePatch }
     /// The jobs of a project; [`crate::run::create`] asks for new ones.
     jobs(project) at ["projects", project, "jobs"]
         is Job { JobFilter, Never, Never, Never }
+    /// The notices of a project; [`notices_of_user`] has those that a user set up.
+    notices(project) at ["projects", project, "notices"]
+        is Notice { NoticeFilter, NewNotice, Notice, NoticePatch }
     /// The specs of the server.
     specs() at ["specs"]
         is Spec { SpecFilter, NewSpec, Spec, SpecPatch }
@@ -180,6 +188,27 @@ pub fn projects_of(organization: &ResourceId) -> Collection<Project> {
     Collection::at(&[&"organizations", organization, &"projects"])
 }
 
+/// The notices that a user set up.
+pub fn notices_of_user(user: &ResourceId) -> Collection<Notice> {
+    Collection::at(&[&"users", user, &"notices"])
+}
+
+impl Collection<Notice> {
+    /// What became of what a notice was to tell.
+    pub fn deliveries(&self, notice: NoticeUuid, filter: &DeliveryFilter) -> Request<Vec<Delivery>> {
+        let mut path = self.path(Some(&notice));
+        path.push(&"deliveries");
+        Request::get(&path).query(filter)
+    }
+
+    /// Has a delivery told again.
+    pub fn redeliver(&self, notice: NoticeUuid, delivery: DeliveryUuid) -> Request<Delivery> {
+        let mut path = self.path(Some(&notice));
+        path.extend([&"deliveries" as &dyn Display, &delivery]);
+        Request::post(&path, &())
+    }
+}
+
 /// The audit log of an organization.
 pub fn audit_of(organization: &ResourceId) -> Collection<AuditEntry> {
     Collection::at(&[&"organizations", organization, &"audit"])
@@ -193,6 +222,31 @@ pub fn claim(organization: &ResourceId) -> Request<Organization> {
 /// How much an organization uses.
 pub fn usage(organization: &ResourceId) -> Request<Usage> {
     Request::get(&[&"organizations", organization, &"usage"])
+}
+
+/// Opens a page where a plan is paid for.
+pub fn checkout(new: &NewCheckout) -> Request<Checkout> {
+    Request::post(&[&"checkout"], new)
+}
+
+/// The plan of an organization.
+pub fn plan(organization: &ResourceId) -> Request<Plan> {
+    Request::get(&[&"organizations", organization, &"plan"])
+}
+
+/// Begins a plan that was paid for.
+pub fn begin_plan(organization: &ResourceId, new: &NewPlan) -> Request<Plan> {
+    Request::post(&[&"organizations", organization, &"plan"], new)
+}
+
+/// Lets a plan end with its period, or not.
+pub fn update_plan(organization: &ResourceId, patch: PlanPatch) -> Request<Plan> {
+    Request::patch(&[&"organizations", organization, &"plan"], &patch)
+}
+
+/// Ends a plan at once.
+pub fn end_plan(organization: &ResourceId, removal: PlanRemoval) -> Request<()> {
+    Request::delete(&[&"organizations", organization, &"plan"]).query(&removal)
 }
 
 /// Whether the caller has a permission in an organization.

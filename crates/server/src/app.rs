@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 use crate::{
     auth::jwt::{Audience, Membership, Signer},
-    background::Background,
+    background::{Background, Worker},
     backup,
+    billing::Billing,
     blobs::Blobs,
+    changes::Changes,
     clock::{Clock, SystemEntropy},
     config::Config,
     http::{
@@ -21,6 +23,7 @@ use crate::{
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
     metrics::Metrics,
+    notice::Notifier,
     oci::housekeeping::Housekeeper,
 };
 
@@ -44,6 +47,10 @@ pub struct Parts {
     pub limits: Limits,
     /// What happens to jobs.
     pub jobs: Jobs,
+    /// Plans and who pays for them, where the server bills.
+    pub(crate) billing: Option<Billing>,
+    /// Where levels changed.
+    pub changes: Changes,
     /// What images are made of.
     pub blobs: Blobs,
     /// Work done after the answer.
@@ -86,6 +93,7 @@ impl App {
     pub async fn embed(mut config: Config) -> Result<Self> {
         config.server.request_body_max_bytes = usize::MAX;
         config.plus.rate_limiting = None;
+        config.plus.billing = None;
         Self::assemble(config, Clock::System, Arc::new(SystemEntropy), true).await
     }
 
@@ -107,6 +115,7 @@ impl App {
         let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
         let limits = Limits::new(config.limits(), &db);
         let blobs = Blobs::open(&config).map_err(Error::Internal)?;
+        let billing = Billing::new(&config, db.clone(), Arc::clone(&source))?;
         let background = if embedded {
             Background::idle()
         } else {
@@ -126,7 +135,13 @@ impl App {
                 console: config.console.url.clone(),
                 allows_private: config.plus.runners.private_callbacks,
             };
-            Background::start(db.clone(), mailer, teller, housekeeper, source)
+            let notifier = Notifier {
+                db: db.clone(),
+                console: config.console.url.clone(),
+                allows_private: config.plus.notices.private_addresses,
+            };
+            let (db, billing) = (db.clone(), billing.clone());
+            Background::start(Worker { db, mailer, teller, notifier, billing, housekeeper, fresh: source })
         };
         let metrics = Metrics::default();
         let streams = Arc::new(Places::new(db.load().connections));
@@ -138,6 +153,8 @@ impl App {
             signer,
             limits,
             jobs: Jobs::default(),
+            billing,
+            changes: Changes::default(),
             blobs,
             background,
             metrics,
@@ -147,6 +164,7 @@ impl App {
         }));
         if !embedded {
             Jobs::start(&app);
+            Changes::start(&app);
         }
         Ok(app)
     }
@@ -159,6 +177,7 @@ impl App {
     /// Stops the work behind the scenes and closes the database.
     pub async fn close(&self) {
         self.jobs.stop();
+        self.changes.stop();
         self.background.stop().await;
         self.db.close().await;
     }

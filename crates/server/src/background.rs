@@ -1,12 +1,14 @@
 //! Work done after the answer: what the outbox promises, and the hourly clearing of what has run out.
 //!
 //! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due
-//! again if that one dies. What a kind of work does is told in its own module.
+//! again if that one dies. A server with a database of its own goes on at once where the one before it died. What a kind of work does is told in its own module.
 
 use std::{sync::Arc, time::Duration};
 
 use tidemark_api::Timestamp;
-use tidemark_store::{self as store, Db, Fresh, job, oauth, outbox, rate_window, session, sign_in};
+use tidemark_store::{
+    self as store, Db, Fresh, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
+};
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
     task::{JoinHandle, JoinSet},
@@ -14,8 +16,10 @@ use tokio::{
 };
 
 use crate::{
+    billing::Billing,
     jobs::callback::Teller,
     mail::{self, Mailer, Undelivered},
+    notice::Notifier,
     oci::housekeeping::{self, Housekeeper},
 };
 
@@ -39,8 +43,12 @@ const FIRST_DELAY: i64 = 10;
 const LONGEST_DELAY: i64 = 3600;
 /// How long work is retried, in seconds.
 const PATIENCE: i64 = 3 * 24 * 3600;
+/// How long the payment provider takes what was used, in seconds.
+const METER_PATIENCE: i64 = 34 * 24 * 3600;
 /// How long an end of a job that nobody could be told of is remembered, in seconds: longer than it is tried.
 const CALLBACKS: i64 = PATIENCE + 24 * 3600;
+/// How long the log of the deliveries of notices goes back, in seconds.
+const DELIVERIES: i64 = 30 * 24 * 3600;
 /// Seconds between two clearings.
 const CLEARING: i64 = 3600;
 
@@ -56,16 +64,9 @@ pub struct Background {
 
 impl Background {
     /// Starts the worker.
-    pub(crate) fn start(
-        db: Db,
-        mailer: Mailer,
-        teller: Teller,
-        housekeeper: Housekeeper,
-        fresh: FreshSource,
-    ) -> Self {
+    pub(crate) fn start(worker: Worker) -> Self {
         let poke = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let worker = Worker { db, mailer, teller, housekeeper, fresh };
         let task = tokio::spawn(run(worker, Arc::clone(&poke), stopped));
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
@@ -92,6 +93,9 @@ impl Background {
 
 async fn run(worker: Worker, poke: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
     let longest = if worker.db.is_shared() { SHARED_POLL } else { OWN_POLL };
+    if !worker.db.is_shared() {
+        worker.take_over().await;
+    }
     let mut clearings = Clearings::default();
     loop {
         let pause = tokio::select! {
@@ -127,16 +131,28 @@ struct Clearings {
     registry: JoinSet<()>,
 }
 
+/// Whoever does the work, each kind by its own.
 #[derive(Clone)]
-struct Worker {
-    db: Db,
-    mailer: Mailer,
-    teller: Teller,
-    housekeeper: Housekeeper,
-    fresh: FreshSource,
+pub(crate) struct Worker {
+    pub(crate) db: Db,
+    pub(crate) mailer: Mailer,
+    pub(crate) teller: Teller,
+    pub(crate) notifier: Notifier,
+    pub(crate) billing: Option<Billing>,
+    pub(crate) housekeeper: Housekeeper,
+    pub(crate) fresh: FreshSource,
 }
 
 impl Worker {
+    /// Goes on with what a server that died had begun.
+    async fn take_over(&self) {
+        let now = (self.fresh)().now;
+        if let Err(error) = self.db.write(move |tx| outbox::release(tx, now)).await {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, "what an earlier server had begun waits until its claim runs out");
+        }
+    }
+
     /// Does what is due and answers how long there is nothing to do.
     async fn round(&self, clearings: &mut Clearings) -> store::Result<Duration> {
         let now = (self.fresh)().now;
@@ -162,6 +178,7 @@ impl Worker {
     }
 
     async fn clear(&self, now: Timestamp) -> store::Result<()> {
+        let bills = self.billing.is_some();
         self.db
             .write(move |tx| {
                 sign_in::purge(tx, now)?;
@@ -169,6 +186,10 @@ impl Worker {
                 session::purge(tx, now)?;
                 rate_window::purge(tx, now)?;
                 job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;
+                if bills {
+                    plan::ask(tx, now.plus_seconds(1 - CLEARING), now)?;
+                }
+                delivery::purge(tx, now.plus_seconds(-DELIVERIES))?;
                 Ok(())
             })
             .await
@@ -222,9 +243,10 @@ impl Worker {
         });
         let fresh = (self.fresh)();
         let (id, attempts, kind) = (item.id, item.attempts, item.kind.as_str());
-        let too_old = item.created.plus_seconds(PATIENCE) <= fresh.now;
+        let too_old = item.created.plus_seconds(patience(&item.kind)) <= fresh.now;
         let recorded = match outcome {
             Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
+            Err(Undelivered::NotBefore(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
             Err(Undelivered::Later(reason)) if !too_old => {
                 tracing::warn!(
                     item = id,
@@ -261,9 +283,24 @@ impl Worker {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
             job::CALLBACK => self.teller.tell(item).await,
+            plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
+                Some(billing) => billing.perform(item).await,
+                None => Err(Undelivered::Later("plus.billing is not configured any more".to_owned())),
+            },
+            delivery::KIND => self.notifier.deliver(item, (self.fresh)().now).await,
             // A newer release may share the database; it will take the item.
             _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
         }
+    }
+}
+
+/// How long work is tried, in seconds. What somebody would pay too much for is never given up, and what somebody would pay
+/// too little for as long as the provider takes it.
+fn patience(kind: &str) -> i64 {
+    match kind {
+        plan::CANCEL => i64::from(u32::MAX),
+        plan::METER => METER_PATIENCE,
+        _ => PATIENCE,
     }
 }
 

@@ -1,9 +1,11 @@
 //! The configuration: what can be set, what it means, and what is in force. How the layers are read and merged is
 //! in `load.rs`; what each setting does is told to the operator by `tidemark.toml`.
 
+mod billing;
 mod identity;
 mod limits;
 mod load;
+mod notices;
 mod registry;
 mod runners;
 mod secret;
@@ -23,9 +25,11 @@ use serde_json::{Value, json};
 use tidemark_api::{Email, MASK, Secret, Slug, Url};
 use tidemark_store::Location;
 
+pub use billing::{Billing, Prices};
 pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
+pub use notices::Notices;
 pub use registry::{AccessPoint, DataStore, Registry, Service};
 pub use runners::Runners;
 
@@ -382,6 +386,9 @@ pub struct Plus {
     /// Runners and their jobs.
     #[serde(default)]
     pub runners: Runners,
+    /// Notices of projects and users.
+    #[serde(default)]
+    pub notices: Notices,
     /// Signing in at GitHub.
     pub github: Option<GitHub>,
     /// Signing in at Google.
@@ -393,6 +400,8 @@ pub struct Plus {
     pub captcha: Option<Captcha>,
     /// Who signs licenses of organizations, if anybody does.
     pub license: Option<Licenses>,
+    /// Whether plans are paid for.
+    pub billing: Option<Billing>,
 }
 
 fn yes() -> bool {

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, HashSet};
 use tidemark_adapters::Results;
 use tidemark_api::{
     Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, NameId, NewReport, ReportThresholds,
-    ResourceName, StartPointPatch, Timestamp,
+    ResourceName, StartPointPatch, Timestamp, Visibility,
 };
 use tidemark_stats::{Model, Test, Worse};
 use tidemark_store::{
     BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
-    branch, head, measure, quota::Scope, report, testbed, threshold, version,
+    branch, head, measure, project, quota::Scope, report, testbed, threshold, version,
 };
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -125,6 +125,29 @@ pub struct Home {
     pub organization: OrganizationId,
     /// Whether somebody owns that.
     pub claimed: bool,
+    /// Who may see the project.
+    pub visibility: Visibility,
+}
+
+impl Home {
+    /// A project as it was found.
+    pub fn of(found: &project::Found) -> Self {
+        Self {
+            project: found.id,
+            organization: found.organization,
+            claimed: found.project.claimed.is_some(),
+            visibility: found.project.visibility,
+        }
+    }
+}
+
+/// What became of a report that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded {
+    /// The report.
+    pub report: ReportId,
+    /// Whether the outbox promises to tell somebody of it.
+    pub is_told: bool,
 }
 
 /// Records a report: all of it, or nothing. One that was sent before with the same key is answered as it was.
@@ -134,16 +157,18 @@ pub fn record(
     quota: Quota,
     home: Home,
     new: &Submission,
-) -> Result<ReportId> {
-    let Home { project, organization, claimed } = home;
+) -> Result<Recorded> {
+    let Home { project, organization, claimed, visibility } = home;
     tx.lock(Lock::Project(project.get()))?;
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
     {
-        return Ok(first);
+        return Ok(Recorded { report: first, is_told: false });
     }
+    let standing = quota.standing(tx, organization)?;
+    standing.check(visibility)?;
     quota.check(tx, Scope::Reports(project), claimed, fresh.now)?;
-    quota.check_metrics(tx, organization, claimed, fresh.now)?;
+    quota.check_metrics(tx, organization, claimed, standing, fresh.now)?;
     let branch = ensure_branch(tx, fresh, project, new)?;
     let name = valid::<ResourceName>("testbed", &new.testbed)?;
     let testbed = testbed::ensure(tx, fresh, project, &new.testbed, &name)
@@ -175,12 +200,14 @@ pub fn record(
         counts: &resolve::count(&items),
         metrics: items.len(),
     };
-    let (report, _) = report::insert(tx, fresh, &new_report)?;
+    let (report, uuid) = report::insert(tx, fresh, &new_report)?;
+    quota.meter(tx, organization, items.len(), uuid, fresh.now)?;
+    let mut is_told = false;
     // What a job brings is judged when it is there.
     if new.spec.is_none() {
         let start_time = new.start_time;
         let place = Place { project, branch, head, testbed, spec: None, report, before: report, start_time };
-        judge::write(tx, fresh, &place, items)?;
+        is_told = judge::write(tx, fresh, &place, items)?;
     }
     let made = [
         Scope::Branches(project),
@@ -191,7 +218,7 @@ pub fn record(
         Scope::Thresholds(project),
     ];
     quota.check_made(tx, &made, claimed, fresh.now)?;
-    Ok(report)
+    Ok(Recorded { report, is_told })
 }
 
 /// What a job brings for its report.
@@ -219,10 +246,12 @@ pub(crate) fn fill(
 ) -> Result<()> {
     let report::Empty { project, branch, head, testbed, spec } = report::place(tx, report)?;
     tx.lock(Lock::Project(project.get()))?;
-    quota.check_metrics(tx, home.organization, home.claimed, fresh.now)?;
+    let standing = quota.standing(tx, home.organization)?;
+    quota.check_metrics(tx, home.organization, home.claimed, standing, fresh.now)?;
     let items = resolve::resolve(tx, fresh, project, &filling.results, filling.fold)?;
     let Filling { start_time, end_time, .. } = *filling;
-    report::fill(tx, report, (start_time, end_time), &resolve::count(&items), items.len())?;
+    let uuid = report::fill(tx, report, (start_time, end_time), &resolve::count(&items), items.len())?;
+    quota.meter(tx, home.organization, items.len(), uuid, fresh.now)?;
     let before = ReportId::from(i64::MAX);
     let place = Place { project, branch, head, testbed, spec, report, before, start_time };
     judge::write(tx, fresh, &place, items)?;

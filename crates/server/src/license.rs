@@ -1,23 +1,34 @@
 //! Licenses of organizations, checked where an operator has configured the key that signs them. Nothing here needs one:
 //! a license says what was agreed on, and until when.
 
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, errors::ErrorKind};
-use serde::Deserialize;
-use tidemark_api::{Jwt, License, OrganizationUuid, PlanLevel, Timestamp};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
+use serde::{Deserialize, Serialize};
+use tidemark_api::{Entitlements, Jwt, License, OrganizationUuid, PlanLevel, Timestamp};
 
 use crate::{
-    config::Config,
+    config::{Config, Licenses},
     http::error::{Error, Result},
 };
 
 /// What a license says.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Claims {
     iat: i64,
     exp: i64,
     sub: OrganizationUuid,
     lvl: PlanLevel,
-    ent: u32,
+    ent: Entitlements,
+}
+
+/// What a license says besides, when it is signed here.
+#[derive(Serialize)]
+struct Signed<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iss: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aud: Option<&'a str>,
+    #[serde(flatten)]
+    claims: Claims,
 }
 
 /// The license in a token, if it was signed for this organization; whether it has run out is told by its times. `None`
@@ -77,4 +88,41 @@ pub(crate) fn check(
         ))),
         Some(_) => Ok(()),
     }
+}
+
+/// Refuses a key that cannot sign.
+pub(crate) fn check_key(settings: &Licenses) -> Result<()> {
+    let key = settings.private_key.as_ref();
+    match key.map(|key| EncodingKey::from_ec_pem(key.expose().as_bytes())) {
+        Some(Err(_)) => Err(Error::Internal(
+            "plus.license.private_key is no private key of an elliptic curve, as PEM (PKCS #8)".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Signs a license for an organization, where the operator has given the key.
+pub(crate) fn sign(
+    settings: &Licenses,
+    organization: OrganizationUuid,
+    level: PlanLevel,
+    entitlements: Entitlements,
+    issued_at: Timestamp,
+    expiration: Timestamp,
+) -> Result<License> {
+    let internal = |error: jsonwebtoken::errors::Error| Error::Internal(error.into());
+    let key = settings.private_key.as_ref().ok_or_else(|| Error::Internal("no key signs licenses".into()))?;
+    let signer = EncodingKey::from_ec_pem(key.expose().as_bytes()).map_err(internal)?;
+    let claims = Claims {
+        iat: issued_at.seconds(),
+        exp: expiration.seconds(),
+        sub: organization,
+        lvl: level,
+        ent: entitlements,
+    };
+    let claims = Signed { iss: settings.issuer.as_deref(), aud: settings.audience.as_deref(), claims };
+    let signed = jsonwebtoken::encode(&Header::new(Algorithm::ES256), &claims, &signer).map_err(internal)?;
+    let key =
+        signed.parse().map_err(|error| Error::Internal(format!("a license is no token: {error}").into()))?;
+    Ok(License { key, organization, level, entitlements, issued_at, expiration })
 }

@@ -64,6 +64,19 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     !NOT_PUBLIC.iter().any(|network| network.contains(&address))
 }
 
+/// Why an address that somebody names cannot be called, as far as that shows before it is.
+pub(crate) fn refusal(address: &str, allows_private: bool) -> Option<&'static str> {
+    let url = url::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let address = match url.as_ref().and_then(url::Url::host) {
+        None => return Some("`url` is not one of HTTP"),
+        Some(url::Host::Domain(_)) => return None,
+        Some(url::Host::Ipv4(address)) => address.into(),
+        Some(url::Host::Ipv6(address)) => address.into(),
+    };
+    let is_allowed = allows_private || is_public(address);
+    (!is_allowed).then_some("the address of `url` is not a public one, and this server calls no others")
+}
+
 /// What sends a request to the host of an address. It takes some time to make, and waits for answers: it is for blocking
 /// threads. It uses no proxy, follows no redirects and trusts what the system trusts.
 pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {

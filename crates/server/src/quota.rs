@@ -1,8 +1,9 @@
-//! Limits on what is created within a day, from `plus.rate_limiting`. Off unless an operator sets them.
+//! Limits on what is created within a day, from `plus.rate_limiting`. Off unless an operator sets them. Who pays for
+//! a plan has no limit on metrics.
 
-use tidemark_api::Timestamp;
+use tidemark_api::{ReportUuid, Timestamp};
 use tidemark_store::{
-    OrganizationId, Tx,
+    OrganizationId, Tx, plan,
     quota::{Scope, limit_reached, overrun},
     usage,
 };
@@ -10,6 +11,7 @@ use tidemark_store::{
 use crate::{
     config::Config,
     http::error::{Error, Result},
+    plan::Standing,
 };
 
 /// The limits of one server, for use inside a transaction.
@@ -18,11 +20,12 @@ pub struct Quota {
     window: u32,
     unclaimed: Option<u32>,
     claimed: Option<u32>,
+    bills: bool,
 }
 
 impl Quota {
     /// No limit at all.
-    pub const NONE: Self = Self { window: 0, unclaimed: None, claimed: None };
+    pub const NONE: Self = Self { window: 0, unclaimed: None, claimed: None, bills: false };
 
     /// Those of a configuration.
     pub fn new(config: &Config) -> Self {
@@ -32,7 +35,13 @@ impl Quota {
             window: limits.window,
             unclaimed: limit(limits.unclaimed_limit),
             claimed: limit(limits.claimed_limit),
+            bills: config.plus.billing.is_some(),
         }
+    }
+
+    /// How an organization stands with its plan.
+    pub(crate) fn standing(&self, tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Standing> {
+        Standing::of(tx, self.bills, organization)
     }
 
     fn limit(&self, claimed: bool) -> Option<u32> {
@@ -73,9 +82,10 @@ impl Quota {
         tx: &mut Tx<'_>,
         organization: OrganizationId,
         claimed: bool,
+        standing: Standing,
         now: Timestamp,
     ) -> Result<()> {
-        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        let Some(limit) = self.limit(claimed).filter(|_| standing.is_limited()) else { return Ok(()) };
         let window = i64::from(self.window);
         let from = now.plus_seconds(-window);
         let used = usage::received(tx, organization, from, now)?;
@@ -84,6 +94,22 @@ impl Quota {
             false => Some(used.first.unwrap_or(now).plus_seconds(window)),
         };
         self.refuse_until(free_again, limit, "metric", now)
+    }
+
+    /// Promises to tell the payment provider of the metrics of a report, if somebody pays for them.
+    pub(crate) fn meter(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+        metrics: usize,
+        report: ReportUuid,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !self.bills || metrics == 0 {
+            return Ok(());
+        }
+        let metrics = u64::try_from(metrics).unwrap_or(u64::MAX);
+        Ok(plan::meter(tx, organization, "metrics", metrics, &report.to_string(), now)?)
     }
 
     fn refuse_until(

@@ -1,6 +1,10 @@
 //! Two sides of one benchmark: how far apart they are, how sure that is, and what it amounts to. Each value is one run
 //! of the benchmark, as values from within a run say nothing about the next one.
 
+mod baseline;
+
+pub use baseline::Baseline;
+
 use crate::{
     holm,
     model::Worse,
@@ -164,6 +168,12 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
 }
 
 impl Comparison {
+    /// The smallest change that would have been seen, as a share: how far the interval reaches.
+    pub fn detectable(&self) -> Option<f64> {
+        let (change, (lower, upper)) = (self.change?, self.interval?);
+        Some((change - lower).max(upper - change))
+    }
+
     /// How often it may be wrong.
     fn chance(&self) -> f64 {
         1.0 - self.confidence

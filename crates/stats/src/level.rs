@@ -4,9 +4,9 @@
 use crate::quartile::Quartiles;
 
 /// The standard deviation of normal values in terms of the median of their distances from the center.
-const NORMAL: f64 = 1.482_602_218_505_602;
+pub(crate) const NORMAL: f64 = 1.482_602_218_505_602;
 /// The same in terms of the mean of those distances.
-const NORMAL_MEAN: f64 = 1.253_314_137_315_500_3;
+pub(crate) const NORMAL_MEAN: f64 = 1.253_314_137_315_500_3;
 /// By how much the median of normal values varies more than their mean, as a variance.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 /// A level is at least so many values long, so that the median of the shortest ignores one that is off.

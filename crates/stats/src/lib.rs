@@ -1,10 +1,12 @@
-//! The mathematics of thresholds and comparisons: earlier values in, limits for the next value out; the values of two
-//! sides in, what is to be made of their difference out.
+//! The mathematics of thresholds, comparisons and changes: earlier values in, limits for the next value out; the values of
+//! two sides in, what is to be made of their difference out; a whole series in, where its level changed out.
 //!
 //! Which values make up a sample, and what happens when a value crosses a limit, is decided elsewhere. There
 //! is no I/O, no clock and no wire format here, and there are no dependencies, so that every number can be
 //! checked by hand. `docs/statistics.md` explains the models in prose.
 
+mod change;
+mod common;
 mod compare;
 mod delta_iqr;
 mod holm;
@@ -17,6 +19,7 @@ mod moments;
 mod normal;
 mod percentage;
 mod quartile;
+mod random;
 #[cfg(test)]
 mod reference;
 mod r#static;
@@ -28,7 +31,9 @@ mod z_score;
 use std::fmt;
 use std::str::FromStr;
 
-pub use compare::{Comparison, Criteria, Samples, Verdict, compare, verdicts};
+pub use change::{Budget, Change, Evidence, Monitor, Sensitivity, Settings, changes};
+pub use common::Common;
+pub use compare::{Baseline, Comparison, Criteria, Samples, Verdict, compare, verdicts};
 pub use level::{Level, levels, median, median_deviation, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};

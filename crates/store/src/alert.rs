@@ -102,6 +102,7 @@ pub fn insert(
         ("modified", Kind::Int),
     ];
     tx.insert_many("alert", &columns, &rows, "")?;
+    tx.execute("update report set alerted = $2 where id = $1", &[&report, &fresh.now])?;
     Ok(())
 }
 

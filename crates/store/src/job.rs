@@ -15,7 +15,7 @@ use uuid::Uuid;
 pub use self::due::{Due, Overdue, attempts, completed, due, is_any_open, put_off};
 use crate::{
     Cells, Error, Fresh, JobId, List, Lock, OrganizationId, ProjectId, ReportId, Result, RunnerId, SpecId,
-    Tx, outbox, spec, sql::direction,
+    Tx, outbox, plan, spec, sql::direction,
 };
 
 /// A job to write down.
@@ -146,7 +146,11 @@ pub fn advance_all(
         let wanted: Vec<String> = wanted.map(|(uuid, _)| uuid.to_string()).collect();
         outbox::add_many(tx, CALLBACK, &wanted, now)?;
     }
-    Ok(changed.into_iter().map(|(uuid, _)| uuid).collect())
+    let changed: Vec<JobUuid> = changed.into_iter().map(|(uuid, _)| uuid).collect();
+    if matches!(event, JobEvent::Complete | JobEvent::Fail | JobEvent::Cancel) {
+        plan::meter_jobs(tx, &changed, now)?;
+    }
+    Ok(changed)
 }
 
 /// The kind of the work in the outbox that tells of the end of a job; its payload is the UUID of the job.
@@ -395,7 +399,7 @@ pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
     Ok(())
 }
 
-/// Moves the waiting jobs of an organization up, now that somebody owns it.
+/// Moves the waiting jobs of an organization up, now that somebody owns it or pays for it.
 pub fn raise(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result<()> {
     tx.execute(
         "update job set rank = $2, address = null, concurrency = null where status = 'pending' and rank < $2

@@ -5,13 +5,17 @@
 
 pub mod alert;
 pub mod audit;
+pub mod badge;
 pub mod benchmark;
 pub mod blob;
 pub mod branch;
+pub mod change;
 mod db;
+pub mod delivery;
 pub mod dimension;
 mod error;
 pub mod export;
+pub mod feed;
 mod fresh;
 pub mod head;
 pub mod identity;
@@ -24,9 +28,11 @@ pub mod member;
 pub mod metric;
 mod migrate;
 pub mod model;
+pub mod notice;
 pub mod oauth;
 pub mod organization;
 pub mod outbox;
+pub mod plan;
 pub mod plot;
 mod postgres;
 pub mod project;
@@ -68,6 +74,6 @@ pub use row::{Cells, Row};
 pub use tx::{List, Lock, Tx};
 pub use value::{
     AlertId, BenchmarkId, BlobId, BranchId, Column, HeadId, JobId, Kind, ManifestId, MeasureId, ModelId,
-    OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
+    NoticeId, OrganizationId, Param, PlotId, ProjectId, ReportId, RepositoryId, RunnerId, SpecId, TestbedId,
     ThresholdId, UploadId, UserId, Value, VariantId, VersionId,
 };

@@ -20,6 +20,10 @@ const STEPS: &[(i64, &str, &str)] = &[
     (4, "registry", include_str!("../migrations/0004_registry.sql")),
     (5, "jobs", include_str!("../migrations/0005_jobs.sql")),
     (6, "identity", include_str!("../migrations/0006_identity.sql")),
+    (7, "plans", include_str!("../migrations/0007_plans.sql")),
+    (8, "feed", include_str!("../migrations/0008_feed.sql")),
+    (9, "notices", include_str!("../migrations/0009_notices.sql")),
+    (10, "changes", include_str!("../migrations/0010_changes.sql")),
 ];
 
 /// The tables with a search index.

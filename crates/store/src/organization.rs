@@ -10,7 +10,7 @@ use tidemark_api::{
 };
 
 use crate::{
-    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId, slug,
+    Error, Fresh, List, OrganizationId, Param, Result, Row, Tx, UserId, plan, slug,
     sql::{contains, direction},
 };
 
@@ -93,6 +93,12 @@ fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Foun
     };
     let sql = format!("select {COLUMNS} from organization where {column} = $1 {live}");
     tx.one("organization", &sql, &[value], read)
+}
+
+/// The organization with this key, deleted ones included.
+pub fn by_id(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Found> {
+    let sql = format!("select {COLUMNS} from organization where id = $1");
+    tx.one("organization", &sql, &[&organization], read)
 }
 
 /// Whether an organization has this id.
@@ -181,6 +187,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
         return Err(Error::NotFound("organization"));
     }
     tx.execute("delete from sso where organization_id = $1", &[&organization])?;
+    plan::end(tx, organization, now)?;
     tx.execute(
         "update project set deleted = $2, name = 'Deleted ' || cast(uuid as text),
                 slug = 'deleted-' || cast(uuid as text), modified = $2
@@ -191,7 +198,8 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
 }
 
 /// Removes the organization and all it holds for good.
-pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
+pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
+    plan::end(tx, organization, now)?;
     tx.execute("delete from organization where id = $1", &[&organization])?;
     Ok(())
 }

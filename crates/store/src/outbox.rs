@@ -51,7 +51,7 @@ pub fn add_many(tx: &mut Tx<'_>, kind: &str, payloads: &[String], now: Timestamp
 /// Claims work that is due until `lease`; a server that dies with it leaves it due again then.
 pub fn claim(tx: &mut Tx<'_>, count: u32, now: Timestamp, lease: Timestamp) -> Result<Vec<Item>> {
     let sql = format!(
-        "update outbox set due = $2, attempts = attempts + 1
+        "update outbox set due = $2, attempts = attempts + 1, claimed = true
          where id in (select id from outbox where due <= $1 order by due, id limit $3 {})
          returning id, kind, payload, attempts, created",
         tx.skip_locked()
@@ -69,6 +69,12 @@ pub fn claim(tx: &mut Tx<'_>, count: u32, now: Timestamp, lease: Timestamp) -> R
     Ok(items)
 }
 
+/// Lets go of all that was claimed. Only for a server that knows that it is the only one: whoever claimed it is dead.
+pub fn release(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
+    tx.execute("update outbox set due = $1, claimed = false where claimed", &[&now])?;
+    Ok(())
+}
+
 /// Removes work that is done, or given up.
 pub fn done(tx: &mut Tx<'_>, item: i64) -> Result<()> {
     tx.execute("delete from outbox where id = $1", &[&item])?;
@@ -77,7 +83,19 @@ pub fn done(tx: &mut Tx<'_>, item: i64) -> Result<()> {
 
 /// Puts work off until `due`, and remembers why.
 pub fn postpone(tx: &mut Tx<'_>, item: i64, due: Timestamp, error: &str) -> Result<()> {
-    tx.execute("update outbox set due = $2, error = $3 where id = $1", &[&item, &due, &error])?;
+    tx.execute(
+        "update outbox set due = $2, error = $3, claimed = false where id = $1",
+        &[&item, &due, &error],
+    )?;
+    Ok(())
+}
+
+/// Puts work off until `due` because its time has not come, which does not count as an attempt.
+pub fn put_back(tx: &mut Tx<'_>, item: i64, due: Timestamp) -> Result<()> {
+    tx.execute(
+        "update outbox set due = $2, attempts = attempts - 1, claimed = false where id = $1",
+        &[&item, &due],
+    )?;
     Ok(())
 }
 

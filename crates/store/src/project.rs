@@ -146,6 +146,19 @@ pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Resu
     )
 }
 
+/// Whether a user may view a project.
+pub fn is_visible_to(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Result<bool> {
+    tx.value(
+        "select exists (
+             select 1 from project join account on account.id = $2
+             where project.id = $1 and not account.locked
+             and (account.admin or project.visibility = 'public'
+                  or project.organization_id in (select organization_id from member where account_id = $2)
+                  or project.id in (select project_id from project_member where account_id = $2)))",
+        &[&project, &user],
+    )
+}
+
 /// The project with this slug or UUID, deleted ones included.
 pub fn find_any(tx: &mut Tx<'_>, project: &ResourceId) -> Result<Found> {
     let (column, value) = key(project);

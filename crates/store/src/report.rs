@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     BranchId, Cells, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
-    VersionId, alert, benchmark, branch, head, measure, metric, series,
+    VersionId, alert, benchmark, branch, change, head, measure, metric, series,
     sql::{Conditions, direction},
     testbed, threshold,
     value::distinct,
@@ -163,21 +163,25 @@ pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
     tx.one("report", "select adapter from report where id = $1", &[&report], |row| row.get(0))
 }
 
-/// Tells when the run of a report was, and how much it brought.
+/// Tells when the run of a report was, and how much it brought, and answers the id of the report.
 pub fn fill(
     tx: &mut Tx<'_>,
     report: ReportId,
     (start_time, end_time): (Timestamp, Timestamp),
     counts: &[IterationCounts],
     metrics: usize,
-) -> Result<()> {
+) -> Result<ReportUuid> {
     let counts = serde_json::to_string(counts).map_err(|error| Error::Engine(error.into()))?;
     let metrics = i64::try_from(metrics).unwrap_or(i64::MAX);
-    tx.execute(
-        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1",
+    let (uuid, branch, testbed) = tx.one(
+        "report",
+        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1
+         returning uuid, branch_id, testbed_id",
         &[&report, &start_time, &end_time, &counts, &metrics],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    Ok(())
+    change::unsettle(tx, branch, testbed)?;
+    Ok(uuid)
 }
 
 /// The key of the report with this id.
@@ -314,15 +318,28 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
 pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
     let mut found = [found];
     expand(tx, &mut found)?;
-    count_alerts(tx, &mut found)?;
     let [found] = found;
     Ok(found.report)
 }
 
-/// One report without its results and alerts, which are not counted either.
+/// One report without its results and alerts, which are counted.
 pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
     let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
-    tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))
+    let mut found = [tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?];
+    count_alerts(tx, &mut found)?;
+    let [found] = found;
+    Ok(found)
+}
+
+/// Reports of a project in the order of their keys, without results and alerts.
+pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Result<Vec<Found>> {
+    let ids: Vec<i64> = reports.iter().map(|report| report.get()).collect();
+    let sql = format!(
+        "select {} from report {} where report.id in {{ints $1}} order by report.id",
+        columns(),
+        joins()
+    );
+    tx.all(&sql, &[&ids], |row| read(&mut row.cells(), project))
 }
 
 /// The reports of a project by when their runs began, without results and alerts.
@@ -475,6 +492,7 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 /// Removes a report, its metrics and its alerts. A version that it was the last report of goes, too, and those after it
 /// close the gap.
 pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+    change::leave(tx, report)?;
     let unused = metric::only_in(tx, report)?;
     let mut judged: BTreeMap<i64, i64> = BTreeMap::new();
     metric::of_reports(tx, &[report.get()], |_, _, metric| {

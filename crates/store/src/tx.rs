@@ -164,6 +164,14 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// The words that keep the rows of a table that are read from being changed until the transaction ends.
+    pub fn share(&self, table: &str) -> String {
+        match &self.connection {
+            Connection::Sqlite(_) => String::new(),
+            Connection::Postgres(_) => format!("for share of {table}"),
+        }
+    }
+
     /// Inserts many rows at the cost of one statement. `suffix` may hold an `on conflict` clause.
     pub fn insert_many(
         &mut self,

@@ -1,8 +1,10 @@
 //! Usage: how many metrics the projects of an organization got in a time, deleted projects included.
 
+use std::collections::HashSet;
+
 use tidemark_api::Timestamp;
 
-use crate::{OrganizationId, Result, Tx};
+use crate::{OrganizationId, Result, Tx, vector};
 
 /// The metrics that were received in a time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,4 +45,26 @@ pub fn measured(
          where project.organization_id = $1",
         &[&organization, &from, &until],
     )
+}
+
+/// Counts the different series that runs which ended from `from` to `until` brought something for.
+pub fn active_series(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<u64> {
+    let mut seen = HashSet::new();
+    tx.each(
+        "select report_vector.series from project
+         join report on report.project_id = project.id and report.end_time between $2 and $3
+         join report_vector on report_vector.report_id = report.id
+         where project.organization_id = $1",
+        &[&organization, &from, &until],
+        |row| {
+            seen.extend(vector::series(&row.get::<Vec<u8>>(0)?));
+            Ok(())
+        },
+    )?;
+    Ok(u64::try_from(seen.len()).unwrap_or(u64::MAX))
 }

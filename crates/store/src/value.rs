@@ -5,12 +5,13 @@ use std::borrow::Cow;
 
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
-    Boundary, BoundaryLimit, BranchName, BranchUuid, Cpu, Disk, Domain, Email, GitHash, HeadUuid,
-    InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty,
-    OperatingSystem, OrganizationRole, OrganizationUuid, PlanLevel, PlotUuid, ProjectKeyUuid, ProjectRole,
-    ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid,
-    SsoUuid, TestbedUuid, ThresholdUuid, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid,
-    VariantUuid, Visibility, Window, XAxis, YAxis,
+    Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeStatus, ChangeUuid, Cpu, DeliveryStatus,
+    DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, GitHash, HeadUuid, InvitationUuid, JobStatus,
+    JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, NoticeEvent, NoticeKind,
+    NoticeUuid, OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus,
+    PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize,
+    Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp,
+    TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -354,8 +355,8 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, OperatingSystem,
-    OrganizationRole, PlanLevel, ProjectRole, ResourceName, Sandbox, Url, UserName, Visibility, XAxis, YAxis,
+    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, OperatingSystem,
+    OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 
 impl Param for Slug {
@@ -372,7 +373,7 @@ impl Column for Slug {
 }
 
 uuids! {
-    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, OrganizationUuid,
+    AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, NoticeUuid, OrganizationUuid,
     PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
@@ -408,6 +409,8 @@ keys! {
     ReportId,
     /// Key of an alert.
     AlertId,
+    /// Key of a notice.
+    NoticeId,
     /// Key of a plot.
     PlotId,
     /// Key of a repository.

@@ -2,7 +2,7 @@
 
 use tidemark_api::Timestamp;
 
-use crate::{ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
+use crate::{HeadId, ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
 
 /// Which reports before another one to read the vectors of, on a stretch of a history.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,28 @@ pub fn earlier(
         },
     )?;
     Ok(mark.filter(|_| count == earlier.limit))
+}
+
+/// Reads the vectors of the newest reports of a head on a testbed, the newest first, and hands each with its report to
+/// `vector`.
+pub fn newest(
+    tx: &mut Tx<'_>,
+    head: HeadId,
+    testbed: TestbedId,
+    limit: i64,
+    mut vector: impl FnMut(ReportId, Timestamp, &[u8], &[u8]),
+) -> Result<()> {
+    tx.each(
+        "select report.id, report.start_time, report_vector.series, report_vector.vals
+         from report join report_vector on report_vector.report_id = report.id
+         where report.head_id = $1 and report.testbed_id = $2
+         order by report.version_id desc, report.start_time desc, report.id desc limit $3",
+        &[&head, &testbed, &limit],
+        |row| {
+            let (report, start) = (row.get(0)?, row.get(1)?);
+            row.bytes(2, |series| row.bytes(3, |values| vector(report, start, series, values)))?
+        },
+    )
 }
 
 /// The series of a report's vector, in order.

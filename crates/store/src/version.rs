@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use tidemark_api::GitHash;
+use tidemark_api::{GitHash, Version};
 
-use crate::{Fresh, HeadId, Result, Tx, VersionId};
+use crate::{Fresh, HeadId, Result, Tx, VersionId, value::distinct};
 
 /// A stretch of the history that a head sees: its own versions, or some of another head's.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,29 @@ pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<S
         },
     )?;
     Ok(histories)
+}
+
+/// The versions of each of these heads from one number to another, at most so many of each, oldest first.
+pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Result<Vec<Vec<Version>>> {
+    let mut found = vec![Vec::new(); spans.len()];
+    let heads = distinct(spans.iter().map(|span| span.0.get()));
+    let first = spans.iter().map(|span| span.1).min().unwrap_or_default();
+    let last = spans.iter().map(|span| span.2).max().unwrap_or_default();
+    tx.each(
+        "select head_id, number, hash from version where head_id in {ints $1} and number between $2 and $3
+         order by head_id, number",
+        &[&heads, &first, &last],
+        |row| {
+            let (head, number): (HeadId, u32) = (row.get(0)?, row.get(1)?);
+            for (span, versions) in spans.iter().zip(&mut found) {
+                if span.0 == head && (span.1..=span.2).contains(&number) && versions.len() < most {
+                    versions.push(Version { number, hash: row.get(2)? });
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(found)
 }
 
 /// The version for a report on a head: the one that a report of the same commit was made for, or a new one.

@@ -39,7 +39,8 @@ use self::{
         auth::AuthVerb,
         benchmark::BenchmarkVerb,
         branch::BranchVerb,
-        compare,
+        change::ChangeVerb,
+        changes, compare,
         completions::{Completions, Man},
         demo, import, init,
         invitation::InvitationVerb,
@@ -50,9 +51,12 @@ use self::{
         measure::MeasureVerb,
         member::MemberVerb,
         metric::MetricVerb,
-        mock, noise, openapi,
+        mock, noise,
+        notice::NoticeVerb,
+        openapi,
         organization::OrganizationVerb,
         parse, perf,
+        plan::PlanVerb,
         plot::PlotVerb,
         project::ProjectVerb,
         push,
@@ -87,6 +91,8 @@ enum Cmd {
     Init(init::Init),
     /// Compare two result files, or two commits, and say what became better or worse
     Compare(Box<Later<compare::Compare>>),
+    /// Find where the levels of series changed, without sending them anywhere
+    Changes(changes::Changes),
     /// Show what a benchmark tool printed, without sending it anywhere
     Parse(parse::Parse),
     /// Show what is known of where we are: branch, commit, pull request, machine
@@ -114,6 +120,8 @@ enum Cmd {
     Invitation(Later<Noun<InvitationVerb>>),
     /// Domains whose people join an organization by themselves
     Sso(Later<Noun<SsoVerb>>),
+    /// What organizations pay for, where the server bills
+    Plan(Later<Noun<PlanVerb>>),
     /// Projects, their keys and members
     Project(Later<Noun<ProjectVerb>>),
     /// Reports: the results of runs
@@ -122,6 +130,8 @@ enum Cmd {
     Perf(Later<perf::Query>),
     /// Plots that are pinned to a project
     Plot(Later<Noun<PlotVerb>>),
+    /// Notices: who is told of alerts
+    Notice(Later<Noun<NoticeVerb>>),
     /// Branches: what is measured over time
     Branch(Later<Noun<BranchVerb>>),
     /// Testbeds: where benchmarks run
@@ -136,6 +146,8 @@ enum Cmd {
     Threshold(Later<Noun<ThresholdVerb>>),
     /// Alerts: metrics that crossed a limit
     Alert(Later<Noun<AlertVerb>>),
+    /// Changes: where the level of a series became another one
+    Change(Later<Noun<ChangeVerb>>),
     /// Jobs: runs that a runner makes
     Job(Later<Noun<JobVerb>>),
     /// Runners: machines that do jobs, for administrators; and this machine as one
@@ -193,6 +205,7 @@ impl Cmd {
             Self::Run(run) => run.0.run(),
             Self::Init(init) => init.run(),
             Self::Compare(compare) => compare.0.run(),
+            Self::Changes(changes) => changes.run(),
             Self::Parse(parse) => parse.run(),
             Self::Context(show) => show.run(),
             Self::Noise(noise) => noise.run(),
@@ -206,10 +219,12 @@ impl Cmd {
             Self::Member(noun) => noun.0.run(),
             Self::Invitation(noun) => noun.0.run(),
             Self::Sso(noun) => noun.0.run(),
+            Self::Plan(noun) => noun.0.run(),
             Self::Project(noun) => noun.0.run(),
             Self::Report(noun) => noun.0.run(),
             Self::Perf(query) => query.0.run(),
             Self::Plot(noun) => noun.0.run(),
+            Self::Notice(noun) => noun.0.run(),
             Self::Branch(noun) => noun.0.run(),
             Self::Testbed(noun) => noun.0.run(),
             Self::Job(noun) => noun.0.run(),
@@ -220,6 +235,7 @@ impl Cmd {
             Self::Metric(noun) => noun.0.run(),
             Self::Threshold(noun) => noun.0.run(),
             Self::Alert(noun) => noun.0.run(),
+            Self::Change(noun) => noun.0.run(),
             Self::Archive(archive) => archive.0.run(true),
             Self::Unarchive(archive) => archive.0.run(false),
             Self::User(noun) => noun.0.run(),

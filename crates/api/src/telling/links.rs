@@ -2,7 +2,7 @@
 //! is on this machine has no address.
 
 use super::verdict::Row;
-use crate::{Millis, Report, Url, Visibility};
+use crate::{Millis, Report, Slug, Url, Visibility};
 
 /// The addresses of a report and of what it is about.
 pub struct Links {
@@ -29,16 +29,9 @@ impl Links {
         let slug = &report.project.slug;
         let console = console.map(|console| {
             let root = console.as_str().trim_end_matches('/').to_owned();
-            let (project, plot) = match report.project.visibility {
-                Visibility::Private if !public => {
-                    let project = format!("{root}/console/projects/{slug}");
-                    (project.clone(), format!("{project}/perf"))
-                }
-                Visibility::Private | Visibility::Public => {
-                    let project = format!("{root}/perf/{slug}");
-                    (project.clone(), project)
-                }
-            };
+            let public = public || report.project.visibility == Visibility::Public;
+            let project = project_page(console, slug, public);
+            let plot = if public { project.clone() } else { format!("{project}/perf") };
             Console { root, project, plot }
         });
         let project = match &console {
@@ -80,6 +73,12 @@ impl Links {
             report.uuid,
         ))
     }
+}
+
+/// The page of a project in the console: the one that everybody sees, or that of its members.
+pub fn project_page(console: &Url, slug: &Slug, public: bool) -> String {
+    let root = console.as_str().trim_end_matches('/');
+    if public { format!("{root}/perf/{slug}") } else { format!("{root}/console/projects/{slug}") }
 }
 
 /// The span of time that a plot shows: the month before a run, and the run.

@@ -22,6 +22,21 @@ pub enum Verdict {
     NoThreshold,
 }
 
+impl Verdict {
+    /// What it means that a limit was crossed.
+    pub fn of_crossing(limit: BoundaryLimit, worse: Worse) -> Self {
+        match (limit, worse) {
+            (BoundaryLimit::Upper, Worse::Down) | (BoundaryLimit::Lower, Worse::Up) => Self::Improvement,
+            _ => Self::Regression,
+        }
+    }
+
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        WORDS[self as usize].1
+    }
+}
+
 /// Each verdict with what it is called in a table, and after one and after many in the summary.
 const WORDS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Regression, "regression", "regression", "regressions"),
@@ -72,21 +87,13 @@ impl<'a> Row<'a> {
         let judged = measured
             .boundary
             .is_some_and(|boundary| boundary.lower_limit.is_some() || boundary.upper_limit.is_some());
-        let verdict = match (crossed, worse) {
-            (Some(BoundaryLimit::Upper), Worse::Down) | (Some(BoundaryLimit::Lower), Worse::Up) => {
-                Verdict::Improvement
-            }
-            (Some(_), _) => Verdict::Regression,
-            (None, _) if judged => Verdict::Pass,
-            (None, _) if measured.threshold.is_some() => Verdict::NoBaseline,
-            (None, _) => Verdict::NoThreshold,
+        let verdict = match crossed {
+            Some(limit) => Verdict::of_crossing(limit, worse),
+            None if judged => Verdict::Pass,
+            None if measured.threshold.is_some() => Verdict::NoBaseline,
+            None => Verdict::NoThreshold,
         };
-        let change = change(measured).unwrap_or(0.0);
-        let badness = match worse {
-            Worse::Up => change,
-            Worse::Down => -change,
-            Worse::Unknown => change.abs(),
-        };
+        let badness = badness(change_of(measured), worse);
         Self { verdict, badness, result, measured }
     }
 
@@ -97,7 +104,7 @@ impl<'a> Row<'a> {
 
     /// What its verdict is called.
     pub fn word(&self) -> &'static str {
-        WORDS[self.verdict as usize].1
+        self.verdict.word()
     }
 
     /// The benchmark with its parameters.
@@ -119,7 +126,7 @@ impl<'a> Row<'a> {
 
     /// How far the value is from the baseline, in percent; empty if there is none.
     pub fn change(&self) -> String {
-        change(self.measured).map_or_else(String::new, |change| format!("{} %", shown::percent(change)))
+        change_of(self.measured).map_or_else(String::new, |change| format!("{} %", shown::percent(change)))
     }
 
     /// What the value may be; empty if it may be anything.
@@ -137,10 +144,24 @@ impl<'a> Row<'a> {
     }
 }
 
+fn change_of(measured: &ReportMeasure) -> Option<f64> {
+    change(measured.metric.value, measured.boundary?.baseline)
+}
+
 /// How far a value is from its baseline, as a share of it.
-fn change(measured: &ReportMeasure) -> Option<f64> {
-    let baseline = measured.boundary?.baseline?;
-    Some((measured.metric.value - baseline) / baseline.abs()).filter(|change| change.is_finite())
+pub fn change(value: f64, baseline: Option<f64>) -> Option<f64> {
+    let baseline = baseline?;
+    Some((value - baseline) / baseline.abs()).filter(|change| change.is_finite())
+}
+
+/// By how much a change is for the worse; negative if it is for the better.
+pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
+    let change = change.unwrap_or(0.0);
+    match worse {
+        Worse::Up => change,
+        Worse::Down => -change,
+        Worse::Unknown => change.abs(),
+    }
 }
 
 /// How many there are of each verdict, the worst first.

@@ -83,6 +83,8 @@ pub struct Licenses {
     /// The public key, for ES256, as PEM.
     #[serde(deserialize_with = "public_key")]
     pub public_key: String,
+    /// The private key that belongs to it, as PEM: with it, licenses that are paid for here are signed here.
+    pub private_key: Option<Secret>,
     /// Who must have signed them, as they say.
     pub issuer: Option<String>,
     /// Whom they must be for, as they say.

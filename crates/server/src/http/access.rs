@@ -10,7 +10,7 @@ use tidemark_api::{OrganizationPermission, ProjectPermission, ResourceId};
 use tidemark_store::{Tx, project_key, user};
 
 pub use self::{
-    organization::{Organization, allowed},
+    organization::{Organization, allowed, organization_for},
     project::{Project, ProjectByUser, hidden_project, project_by_key, project_for, project_for_run},
 };
 use super::{

@@ -67,26 +67,26 @@ pub(super) async fn update_many(
         if let Some(report) = patch.report {
             which.report = Some(report::find(tx, id, report)?);
         }
-        if let Some(branch) = &patch.branch {
-            which.branch = Some(found("branch", branch, branch::resolve(tx, id, branch)?)?);
-        }
-        if let Some(testbed) = &patch.testbed {
-            which.testbed = Some(found("testbed", testbed, testbed::resolve(tx, id, testbed)?)?);
-        }
-        if let Some(benchmark) = &patch.benchmark {
-            which.benchmark = Some(found("benchmark", benchmark, benchmark::resolve(tx, id, benchmark)?)?);
-        }
-        if let Some(measure) = &patch.measure {
-            which.measure = Some(found("measure", measure, measure::resolve(tx, id, measure)?)?);
-        }
+        which.branch = chosen("branch", patch.branch.as_ref(), |name| branch::resolve(tx, id, name))?;
+        which.testbed = chosen("testbed", patch.testbed.as_ref(), |name| testbed::resolve(tx, id, name))?;
+        which.benchmark =
+            chosen("benchmark", patch.benchmark.as_ref(), |name| benchmark::resolve(tx, id, name))?;
+        which.measure = chosen("measure", patch.measure.as_ref(), |name| measure::resolve(tx, id, name))?;
         let updated = alert::update(tx, id, &which, Some(patch.status.into()), now)?;
         Ok::<_, Error>(AlertsPatched { updated })
     };
     Ok(Json(app.db.write(write).await?))
 }
 
-fn found<T>(noun: &str, reference: &NameId, found: Option<T>) -> Result<T> {
-    found.ok_or_else(|| Error::NotFound(format!("The project has no {noun} `{reference}`.")))
+/// The thing of a project that a request names, if it names one.
+pub(super) fn chosen<T>(
+    noun: &str,
+    reference: Option<&NameId>,
+    resolve: impl FnOnce(&NameId) -> tidemark_store::Result<Option<T>>,
+) -> Result<Option<T>> {
+    let Some(reference) = reference else { return Ok(None) };
+    let missing = || Error::NotFound(format!("The project has no {noun} `{reference}`."));
+    resolve(reference)?.ok_or_else(missing).map(Some)
 }
 
 /// View an alert.

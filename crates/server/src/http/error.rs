@@ -20,6 +20,8 @@ pub enum Error {
     Invalid(String),
     /// A credential is needed, or the one given is not good.
     Unauthorized(String),
+    /// It must be paid for first.
+    Unpaid(String),
     /// The caller is known and may not do this.
     Forbidden(String),
     /// There is no such thing, or the caller may not know of it.
@@ -71,6 +73,7 @@ impl Error {
         match self {
             Self::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid"),
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Unpaid(_) => (StatusCode::PAYMENT_REQUIRED, "unpaid"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
             Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
@@ -90,6 +93,7 @@ impl Error {
         match self {
             Self::Invalid(message)
             | Self::Unauthorized(message)
+            | Self::Unpaid(message)
             | Self::Elsewhere(message)
             | Self::Forbidden(message)
             | Self::NotFound(message)

@@ -2,11 +2,10 @@
 
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use tidemark_api::{PerfMetrics, PerfQuery, Visibility, XAxis, YAxis};
 use tidemark_store::{ProjectId, Tx};
 use tokio::task::spawn_blocking;
@@ -16,6 +15,7 @@ use super::{
     access::{Project, View},
     answer::Binary,
     body::{Path, Query, accepted},
+    conditional,
     error::{Error, Result},
     perf::Truncated,
     plot::PlotPath,
@@ -242,21 +242,13 @@ async fn answer(
     visibility: Visibility,
 ) -> Result<Response> {
     let format = look.format.unwrap_or_else(|| Format::accepted(headers));
-    let known: Vec<HeaderValue> = headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect();
+    let headers = headers.clone();
     let draw = move || {
         let svg = plot::svg(&picture);
-        let digest = Sha256::digest(&svg);
-        let tag: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         // Of one drawing each format is a representation of its own.
-        let tag = format!("\"{tag}-{}\"", format.media_type().trim_start_matches("image/"));
-        let is_known =
-            known.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(
-                |one| {
-                    let one = one.trim();
-                    one == "*" || one.trim_start_matches("W/") == tag
-                },
-            );
-        if is_known {
+        let kind = format.media_type().trim_start_matches("image/");
+        let tag = format!("\"{}-{kind}\"", conditional::digest(&svg));
+        if conditional::is_known(&headers, &tag) {
             return Ok::<_, Error>((tag, None));
         }
         let bytes = match format {
@@ -267,10 +259,7 @@ async fn answer(
         Ok((tag, Some(bytes.map_err(|error| Error::Internal(error.into()))?)))
     };
     let (tag, bytes) = spawn_blocking(draw).await.map_err(|error| Error::Internal(error.into()))??;
-    let cache = match visibility {
-        Visibility::Public => "public, no-cache",
-        Visibility::Private => "private, no-cache",
-    };
+    let cache = conditional::cache(visibility);
     let shared =
         [(header::CACHE_CONTROL, cache.to_owned()), (header::ETAG, tag), (header::VARY, "accept".to_owned())];
     Ok(match bytes {

@@ -5,27 +5,36 @@ mod alert;
 pub mod answer;
 mod audit;
 mod auth;
+mod badge;
 mod benchmark;
 pub(crate) mod body;
 pub(crate) mod branch;
+mod change;
+mod checkout;
+mod conditional;
+mod delivery;
 mod entry;
 pub mod error;
 mod export;
+mod feed;
 pub(crate) mod founding;
 mod frame;
 mod health;
 mod image;
+mod incident;
 mod invitation;
 mod job;
 mod key;
 mod measure;
 mod member;
 mod metric;
+mod notice;
 mod oauth;
 mod openapi;
 mod organization;
 pub mod origin;
 mod perf;
+mod plan;
 mod plot;
 mod project;
 mod project_key;
@@ -43,6 +52,7 @@ mod threshold;
 mod token;
 mod usage;
 mod user;
+mod user_notice;
 
 use axum::{
     Router,
@@ -133,6 +143,9 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(organization::claim))
         .routes(routes!(audit::of_organization))
         .routes(routes!(usage::view))
+        .routes(routes!(plan::view, plan::create, plan::update, plan::delete))
+        .routes(routes!(plan::hear))
+        .routes(routes!(checkout::create))
         .routes(routes!(member::list, member::invite))
         .routes(routes!(member::view, member::update, member::remove))
         .routes(routes!(sso::list, sso::create))
@@ -145,6 +158,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(project::allowed))
         .routes(routes!(project_key::list, project_key::create))
         .routes(routes!(project_key::view, project_key::update, project_key::revoke))
+        .routes(routes!(notice::list, notice::create))
+        .routes(routes!(notice::view, notice::update, notice::delete))
+        .routes(routes!(delivery::list))
+        .routes(routes!(delivery::view, delivery::repeat))
         .routes(routes!(project_member::list, project_member::add))
         .routes(routes!(project_member::view, project_member::update, project_member::remove))
         .routes(routes!(branch::list, branch::create))
@@ -162,9 +179,14 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(report::view, report::delete))
         .routes(routes!(alert::list, alert::update_many))
         .routes(routes!(alert::view, alert::update))
+        .routes(routes!(change::list))
+        .routes(routes!(incident::list))
+        .routes(routes!(change::view, change::update))
         .routes(routes!(metric::view))
         .routes(routes!(perf::query))
         .routes(routes!(export::metrics))
+        .routes(routes!(badge::view))
+        .routes(routes!(feed::view))
         .routes(routes!(image::of_query))
         .routes(routes!(image::of_plot))
         .routes(routes!(run::create))
@@ -176,6 +198,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(user::view, user::update))
         .routes(routes!(key::list, key::create))
         .routes(routes!(key::view, key::update, key::revoke))
+        .routes(routes!(user_notice::list, user_notice::create))
+        .routes(routes!(user_notice::view, user_notice::update, user_notice::delete))
+        .routes(routes!(user_notice::deliveries))
+        .routes(routes!(user_notice::delivery, user_notice::repeat))
         .routes(routes!(token::list, token::create))
         .routes(routes!(token::view, token::update, token::revoke))
         .routes(routes!(spec::list, spec::create))

@@ -83,7 +83,7 @@ pub(super) fn take_over(
 ) -> Result<bool> {
     let free = organization::claim(tx, organization, fresh.now)?;
     if free {
-        job::raise(tx, organization, order::OWNED)?;
+        job::raise(tx, organization, order::CLAIMED)?;
     }
     if free && member::role(tx, organization, user)?.is_some() {
         member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
@@ -212,7 +212,7 @@ pub(super) async fn delete(
             // The entry outlives the organization, which it then no longer points to.
             let detail = [("organization", uuid.as_str())];
             origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
-            Ok::<_, Error>(organization::destroy(tx, found.id)?)
+            Ok::<_, Error>(organization::destroy(tx, found.id, fresh.now)?)
         };
         app.db.write(write).await?;
     } else {

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     App,
-    ingest::{self, Home, Submission},
+    ingest::{self, Home, Recorded, Submission},
     quota::Quota,
 };
 
@@ -129,20 +129,28 @@ pub(super) async fn create(
     run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
     let submission = Submission::read_aside(new, project.caller.user(), false).await?;
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
-    let claimed = project.project.claimed.is_some();
-    let home = Home { project: project.id, organization: project.organization, claimed };
+    let home = Home {
+        project: project.id,
+        organization: project.organization,
+        claimed: project.project.claimed.is_some(),
+        visibility: project.project.visibility,
+    };
     let address = project.origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let report = ingest::record(tx, &fresh, quota, home, &submission)?;
-        Ok::<_, Error>(report::summary(tx, &project.project, report)?)
+        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_told))
     };
-    let found = app.db.write(write).await?;
+    let (found, is_told) = app.db.write(write).await?;
+    if is_told {
+        app.background.poke();
+    }
     Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
 }
 
 /// A report that has just been recorded, with all that is in it. That it is there must be said in any case: if its
 /// results cannot be read at once, they are left out.
 pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: Found) -> Result<Response> {
+    app.changes.wake();
     let summary = found.report.clone();
     match timeout(PATIENCE, whole(app, address, move |_| Ok(found))).await {
         Ok(Err(error)) if !matches!(error, Error::Busy(_)) => Err(error),
@@ -206,5 +214,7 @@ pub(super) async fn delete(
         report::delete(tx, id)?;
         Ok::<_, Error>(Deleted)
     };
-    app.db.write(write).await
+    let deleted = app.db.write(write).await?;
+    app.changes.wake();
+    Ok(deleted)
 }

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     App,
     auth::caller::Caller,
-    ingest::{self, Home, Submission},
+    ingest::{self, Home, Recorded, Submission},
     jobs::{
         Signal,
         order::{Order, Outcome},
@@ -99,22 +99,24 @@ pub(super) async fn create(
                 "There is no project `{slug}` yet, and without a `context` there is nothing to name it after."
             ))),
         })?;
-        let claimed = found.project.claimed.is_some();
-        let home = Home { project: found.id, organization: found.organization, claimed };
+        let home = Home::of(&found);
         let Some(order) = order else {
-            let report = ingest::record(tx, &fresh, quota, home, &submission)?;
-            return Ok::<_, Error>(report::summary(tx, &found.project, report)?);
+            let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_told));
         };
-        let ready = match order.check(tx, &found, &mut submission, fresh.now)? {
-            Outcome::Before(report) => return Ok(report::summary(tx, &found.project, report)?),
+        let ready = match order.check(tx, &found, &mut submission, quota, fresh.now)? {
+            Outcome::Before(report) => return Ok((report::summary(tx, &found.project, report)?, false)),
             Outcome::Ready(ready) => ready,
         };
-        let report = ingest::record(tx, &fresh, quota, home, &submission)?;
+        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
         ready.place(tx, &fresh, &found, report)?;
         Signal::Queued.announce(tx)?;
-        Ok(report::summary(tx, &found.project, report)?)
+        Ok((report::summary(tx, &found.project, report)?, is_told))
     };
-    let found = app.db.write(write).await?;
+    let (found, is_told) = app.db.write(write).await?;
+    if is_told {
+        app.background.poke();
+    }
     if is_job {
         app.jobs.signal(Signal::Queued);
     }

@@ -127,7 +127,9 @@ pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json
     let outbox = (!mail && is_near && accounts != Accounts::Confirmed)
         .then(|| app.config.data_dir.join("outbox").display().to_string());
     let providers = Provider::all(&app.config).iter().map(Provider::wire).collect();
-    Ok(Json(Setup { accounts, mail, outbox, providers, captcha: captcha::site(&app.config) }))
+    let levels = app.config.plus.billing.as_ref().map(|billing| billing.levels.keys().copied().collect());
+    let (captcha, plans) = (captcha::site(&app.config), levels.unwrap_or_default());
+    Ok(Json(Setup { accounts, mail, outbox, providers, captcha, plans }))
 }
 
 /// View the statistics of this server.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tidemark_stats::{Model, Prepared};
 use tidemark_store::{
     BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
-    alert,
+    alert, delivery,
     metric::{self, Judged, Packed},
     series::{self, Series, Subject},
     threshold,
@@ -43,8 +43,9 @@ struct Judge {
     alerts: i64,
 }
 
-/// Judges the metrics and writes them down, with the alerts they raise.
-pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<()> {
+/// Judges the metrics and writes them down, with the alerts they raise and the promise to tell of those. Answers whether
+/// there is somebody to tell.
+pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<bool> {
     let metrics = attach(tx, place, items)?;
     let mut judges = judges(tx, place, metrics.len())?;
     let wanted = metrics
@@ -64,7 +65,8 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .filter(|judge| judge.judged > 0)
         .map(|judge| (judge.threshold, judge.judged, judge.alerts))
         .collect();
-    Ok(threshold::count(tx, &counts)?)
+    threshold::count(tx, &counts)?;
+    Ok(!alerts.is_empty() && delivery::promise(tx, fresh, place.project, place.report)?)
 }
 
 /// Finds the series of each metric, and puts them in the order of series and iteration.

@@ -60,18 +60,10 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return wrong("`token` is empty or has characters that no token has");
     }
-    let url =
-        url::Url::parse(callback.url.as_str()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let address = match url.as_ref().and_then(url::Url::host) {
-        None => return wrong("`url` is not one of HTTP"),
-        Some(url::Host::Domain(_)) => None,
-        Some(url::Host::Ipv4(address)) => Some(address.into()),
-        Some(url::Host::Ipv6(address)) => Some(address.into()),
-    };
-    if address.is_some_and(|address| !allows_private && !outgoing::is_public(address)) {
-        return wrong("the address of `url` is not a public one, and this server calls no others");
+    match outgoing::refusal(callback.url.as_str(), allows_private) {
+        Some(reason) => wrong(reason),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Tells how jobs ended.

@@ -14,26 +14,47 @@ use crate::{
     http::error::{Error, Result},
     ingest::Submission,
     limits::address_key,
+    plan::Standing,
+    quota::Quota,
 };
 
 /// The longest time of a job, in seconds.
 const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
-/// The rank of the jobs of a project that belongs to somebody.
-pub(crate) const OWNED: i64 = 200;
+/// The longest time of a job of somebody who does not pay, where others do, and of somebody unknown, in seconds.
+const UNPAID_TIMEOUT: u32 = 300;
+const UNKNOWN_TIMEOUT: u32 = 60;
+/// The rank of the jobs of a project that somebody has claimed: above those of nobody.
+pub(crate) const CLAIMED: i64 = 100;
+/// The rank of the jobs that are paid for.
+pub(crate) const PAID: i64 = 200;
 
 /// How jobs are treated, by whose they are.
 struct Tier {
     rank: i64,
     timeout_default: u32,
     timeout_max: u32,
+    /// The most jobs of an organization that may be under way at once, where that does not go by the configuration.
+    concurrency: Option<u32>,
 }
 
 impl Tier {
-    fn of(claimed: bool) -> Self {
-        if claimed {
-            Self { rank: OWNED, timeout_default: 3_600, timeout_max: TIMEOUT_MAX }
-        } else {
-            Self { rank: 0, timeout_default: 60, timeout_max: 60 }
+    /// As the configuration has it.
+    fn free(rank: i64) -> Self {
+        Self { rank, timeout_default: 3_600, timeout_max: TIMEOUT_MAX, concurrency: None }
+    }
+
+    fn of(claimed: bool, standing: Standing) -> Self {
+        let held = |rank, timeout| Self {
+            rank,
+            timeout_default: timeout,
+            timeout_max: timeout,
+            concurrency: Some(1),
+        };
+        match standing {
+            _ if !claimed => held(0, UNKNOWN_TIMEOUT),
+            Standing::Free | Standing::Lapsed(..) => held(CLAIMED, UNPAID_TIMEOUT),
+            Standing::Unbilled => Self::free(CLAIMED),
+            Standing::Paid(_) => Self::free(PAID),
         }
     }
 }
@@ -113,6 +134,7 @@ impl Order {
         tx: &mut Tx<'_>,
         found: &project::Found,
         submission: &mut Submission,
+        quota: Quota,
         now: Timestamp,
     ) -> Result<Outcome> {
         if let Some(key) = submission.idempotency_key {
@@ -133,7 +155,7 @@ impl Order {
             (submission.start_time, submission.end_time) = (backdate, backdate);
         }
         let claimed = found.project.claimed.is_some();
-        let tier = Tier::of(claimed);
+        let tier = Tier::of(claimed, quota.standing(tx, found.organization)?);
         let timeout = self.new.timeout.unwrap_or(tier.timeout_default).min(tier.timeout_max);
         let new = self.new.clone();
         let uuid = found.project.uuid;
@@ -164,7 +186,7 @@ impl Order {
             spec: chosen.id,
             rank: tier.rank,
             address: (!claimed).then(|| self.address.clone()),
-            concurrency: if claimed { self.concurrency } else { Some(1) },
+            concurrency: tier.concurrency.or(self.concurrency),
             expires: now.plus_seconds(self.queue_timeout),
         })))
     }

@@ -47,8 +47,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         }
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
-        let claimed = project::by_id(tx, found.project)?.project.claimed.is_some();
-        let home = Home { project: found.project, organization: found.organization, claimed };
+        let home = Home::of(&project::by_id(tx, found.project)?);
         let filling = Filling { results, fold, start_time, end_time };
         ingest::fill(tx, &fresh, quota, home, found.report, &filling)
     };
@@ -62,6 +61,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     }
     app.jobs.signal(Signal::Queued);
     app.background.poke();
+    app.changes.wake();
     Ok(())
 }
 

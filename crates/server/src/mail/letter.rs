@@ -38,7 +38,8 @@ impl Letter {
     /// The HTML: one column that fits a phone, in the reader's choice of light or dark.
     pub(super) fn html(&self) -> String {
         let Self { subject, greeting, body, action, closing, home } = self;
-        let (subject, greeting, body) = (Escaped(subject), Escaped(greeting), Escaped(body));
+        let (subject, greeting) = (Escaped(subject), Escaped(greeting));
+        let body = Escaped(body).to_string().replace('\n', "<br>\n");
         let (closing, home) = (Escaped(closing), Escaped(home));
         let action = action.as_ref().map_or_else(String::new, |action| {
             let Action { button, url, label, token, lasts } = action;

@@ -72,6 +72,17 @@ pub enum Message {
         /// The name of the administrator.
         by: UserName,
     },
+    /// To who wants to know: reports of a project raised alerts.
+    Alerts {
+        /// What happened, in a few words.
+        title: String,
+        /// What happened, line by line.
+        text: String,
+        /// The name of the notice.
+        notice: ResourceName,
+        /// Whether it is one of the reader's own.
+        own: bool,
+    },
 }
 
 /// A sign-in link; its token is signed for the address the mail goes to.
@@ -130,7 +141,10 @@ impl Message {
             | Self::LogIn { link, .. }
             | Self::EmailChange { link, .. } => Some(link.expires),
             Self::Invitation(invitation) => Some(invitation.expires),
-            Self::NewUser { .. } | Self::EmailChanged { .. } | Self::KeyCreated { .. } => None,
+            Self::NewUser { .. }
+            | Self::EmailChanged { .. }
+            | Self::KeyCreated { .. }
+            | Self::Alerts { .. } => None,
         }
     }
 
@@ -212,6 +226,16 @@ impl Message {
                 format!("{by}, who administers the server, made the API key “{key}”, which acts as you."),
                 None,
                 "If you did not ask for it, revoke it in your account's list of keys.",
+            ),
+            Self::Alerts { title, text, notice, own } => letter(
+                title,
+                None,
+                text.clone(),
+                None,
+                &format!(
+                    "You get this mail by the notice “{notice}” of {}.",
+                    if *own { "your account" } else { "the project" }
+                ),
             ),
         }
     }

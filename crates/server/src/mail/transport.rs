@@ -17,7 +17,7 @@ use lettre::{
         response::{Category, Severity},
     },
 };
-use tidemark_api::Email;
+use tidemark_api::{Email, Timestamp};
 use tidemark_store::outbox::Item;
 
 use super::letter::Letter;
@@ -42,13 +42,15 @@ enum Way {
     Files { folder: PathBuf, terminal: bool },
 }
 
-/// Why a mail has not left: one sentence without addresses.
+/// Why a mail or something else that was promised has not left: one sentence without addresses.
 #[derive(Clone, Debug)]
 pub enum Undelivered {
     /// It may work later.
     Later(String),
     /// It will never work.
     Never(String),
+    /// Its time comes only then.
+    NotBefore(Timestamp),
 }
 
 impl Transport {

@@ -4,6 +4,7 @@
 //! the same. Nothing here reads the database or knows of HTTP. The cost has a bound: at most [`LINES`] lines are
 //! drawn, and each is thinned to what the pixels can show.
 
+mod badge;
 mod calendar;
 mod canvas;
 mod chart;
@@ -21,6 +22,7 @@ mod tests;
 
 use tidemark_api::{MeasureUuid, Timestamp, XAxis, YAxis};
 
+pub use badge::{Tone, badge};
 pub use raster::{RasterError, jpeg, png};
 pub use theme::Theme;
 

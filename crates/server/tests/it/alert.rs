@@ -10,7 +10,7 @@ use crate::{
 
 impl Lab {
     /// Gives the latency limits that only zero is within, on a branch and a testbed.
-    async fn watch(&self, branch: &str, testbed: &str) {
+    pub(crate) async fn watch(&self, branch: &str, testbed: &str) {
         let model = json!({ "test": "static", "lower_boundary": 0, "upper_boundary": 0 });
         let thresholds = json!({ "models": { "latency": model } });
         self.report(json!([]), json!({ "branch": branch, "testbed": testbed, "thresholds": thresholds }))
@@ -19,7 +19,7 @@ impl Lab {
     }
 
     /// Sends a report of a day of January with a value of these benchmarks in each iteration.
-    async fn alarm(&self, day: u32, iterations: &[&[&str]], more: Value) -> Answer {
+    pub(crate) async fn alarm(&self, day: u32, iterations: &[&[&str]], more: Value) -> Answer {
         let iteration = |names: &&[&str]| {
             let results = names.iter().map(|name| ((*name).to_owned(), json!({ "latency": { "value": 1 } })));
             Value::Object(results.collect()).to_string()

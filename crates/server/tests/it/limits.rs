@@ -140,11 +140,16 @@ both! {
     }
 
     async fn without_a_limit_nothing_is_counted(server: TestServer) {
-        let before = server.app.db.statements();
-        for _ in 0..100 {
-            server.app.limits.check(Rule::UserRequests, "somebody", server.app.clock.now()).await.unwrap();
+        // The least of a few, since work in the background is counted, too.
+        let mut least = u64::MAX;
+        for _ in 0..3 {
+            let before = server.app.db.statements();
+            for _ in 0..100 {
+                server.app.limits.check(Rule::UserRequests, "somebody", server.app.clock.now()).await.unwrap();
+            }
+            least = least.min(server.app.db.statements() - before);
         }
-        assert_eq!(server.app.db.statements(), before);
+        assert_eq!(least, 0);
     }
 }
 

@@ -49,7 +49,7 @@ impl Lab {
 }
 
 /// The most rows that a step of a plan met; on SQLite the steps of its machine, some ten for a row.
-fn touched(plan: &str) -> u64 {
+pub(crate) fn touched(plan: &str) -> u64 {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u64>().unwrap_or(0)

@@ -75,8 +75,8 @@ pub(crate) fn record(
     more: Value,
 ) -> ReportId {
     let new = serde_json::from_value(report_body(results, more)).unwrap();
-    let home = Home { project, organization, claimed: true };
-    ingest::record(tx, fresh, Quota::NONE, home, &Submission::read(new, None, false).unwrap()).unwrap()
+    let home = Home { project, organization, claimed: true, visibility: tidemark_api::Visibility::Public };
+    ingest::record(tx, fresh, Quota::NONE, home, &Submission::read(new, None, false).unwrap()).unwrap().report
 }
 
 /// The result of one benchmark.

@@ -108,6 +108,11 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         ("public", _) => Verdict::Done,
         // None is configured here; oauth.rs has one.
         ("provider", _) => Verdict::Hidden,
+        // Nothing is billed here; billing.rs has a provider.
+        ("organization:manage:billed", _) => match promised("organization:manage", visibility, caller) {
+            Verdict::Done => Verdict::Hidden,
+            refused => refused,
+        },
         // Nobody here has a runner's key.
         ("runner", _) => Verdict::NeedsCredential,
         (_, Nobody | Invalid) => Verdict::NeedsCredential,

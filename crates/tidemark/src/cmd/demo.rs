@@ -164,8 +164,7 @@ fn found(
         visibility: Visibility::Public,
     };
     let made = project::create(tx, fresh, &new)?;
-    let claimed = found.organization.claimed.is_some();
-    Ok((Home { project: made.id, organization: found.id, claimed }, made.project))
+    Ok((Home::of(&made), made.project))
 }
 
 /// Records a report at the time it was made; old alerts have been seen by somebody.
@@ -177,9 +176,10 @@ fn record(
     settled: Timestamp,
 ) -> Done<()> {
     let ended = new.end_time;
-    let report = ingest::record(tx, &fresh(ended), Quota::NONE, home, &Submission::read(new, None, false)?)?;
+    let recorded =
+        ingest::record(tx, &fresh(ended), Quota::NONE, home, &Submission::read(new, None, false)?)?;
     if ended < settled {
-        let which = alert::Which { report: Some(report), ..alert::Which::default() };
+        let which = alert::Which { report: Some(recorded.report), ..alert::Which::default() };
         alert::update(tx, home.project, &which, Some(AlertStatus::Dismissed), ended.plus_seconds(2 * DAY))?;
     }
     Ok(())

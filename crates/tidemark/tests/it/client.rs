@@ -130,8 +130,9 @@ impl Client {
 fn mailed_token(data: &Path) -> Option<String> {
     let mut files = fs::read_dir(data.join("outbox")).unwrap().map(|entry| entry.unwrap().path());
     let mail = files.find(|file| file.extension().is_some_and(|kind| kind == "eml"))?;
-    let mail = fs::read_to_string(mail).unwrap().replace("=\r\n", "");
-    let token = &mail[mail.find("eyJ").unwrap()..];
+    let mail = fs::read_to_string(mail).unwrap().replace("=\r\n", "").replace("=3D", "=");
+    // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+    let token = &mail[mail.find("=eyJ").unwrap() + 1..];
     let end = token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character));
     Some(token[..end.unwrap()].to_owned())
 }

@@ -25,6 +25,7 @@ mod manifest;
 mod mcp;
 mod mock;
 mod noise;
+mod notice;
 mod parse;
 mod process;
 mod proxy;

@@ -187,6 +187,40 @@ fn reports_thresholds_alerts_metrics_perf_and_plots() {
 }
 
 #[test]
+fn notices_and_their_deliveries() {
+    let mut desk = Desk::with_project();
+    let hook =
+        "notice create lab --name Hook --kind webhook --url https://192.0.2.1/hook --event regressions";
+    desk.try_out(hook);
+    desk.try_out("notice create lab --name Team --kind slack --url https://example.org/hook --quiet 22:00");
+    let notice = desk.json(
+        "notice create lab --name Team --kind slack --url https://example.org/hook --quiet 22:00-06:00",
+    );
+    let notice = notice["uuid"].as_str().unwrap().to_owned();
+    desk.run("notice list lab");
+    desk.run(&format!("notice view lab {notice}"));
+    desk.run(&format!("notice update lab {notice} --name Everybody --quiet _ --digest daily"));
+    desk.try_out(&format!("notice update lab {notice}"));
+    desk.run(&format!("notice deliveries lab {notice} --status failed"));
+    desk.try_out(&format!("notice redeliver lab {notice} 00000000-0000-4000-8000-000000000000"));
+    desk.run(&format!("notice update lab {notice} --archive --json"));
+    desk.run("notice list lab --archived");
+    desk.run(&format!("notice delete lab {notice}"));
+    let mine = desk.json("notice create --user ada --name Mine --kind email --about lab");
+    let mine = mine["uuid"].as_str().unwrap().to_owned();
+    desk.run("notice list --user ada");
+    desk.run(&format!("notice view --user ada {mine}"));
+    desk.run(&format!("notice deliveries --user ada {mine} --json"));
+    desk.run(&format!("notice delete --user ada {mine}"));
+    desk.try_out("notice list");
+    assert_snapshot!(desk.conversation());
+    let webhook =
+        desk.json("notice create --user ada --name Own --kind webhook --url https://example.org/hook");
+    assert!(webhook["secret"].as_str().unwrap().starts_with("whsec_"), "{webhook}");
+    assert!(webhook["project"].is_null(), "{webhook}");
+}
+
+#[test]
 fn users_tokens_and_the_server() {
     let mut desk = Desk::open();
     desk.run("auth signup --name Bob --i-agree bob@example.org");

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use tidemark_api::{self as api, OrganizationPermission, OrganizationRole, ResourceId};
-use tidemark_store::{OrganizationId, member, organization};
+use tidemark_store::{OrganizationId, Tx, member, organization};
 
 use super::{Right, enter, found_or_none, signed_in_for};
 use crate::{
@@ -56,6 +56,18 @@ fn require(by: &SignedIn, role: Option<OrganizationRole>, permission: Organizati
 /// Whether a user with this role has the permission; an administrator of the server has them all.
 pub fn allowed(by: &SignedIn, role: Option<OrganizationRole>, permission: OrganizationPermission) -> bool {
     by.found.user.admin || role.is_some_and(|role| role.grants(permission))
+}
+
+/// The organization that a body names, for somebody who needs a permission in it.
+pub fn organization_for(
+    tx: &mut Tx<'_>,
+    by: &SignedIn,
+    wanted: &ResourceId,
+    permission: OrganizationPermission,
+) -> Result<organization::Found> {
+    let found = organization::find(tx, wanted)?;
+    require(by, member::role(tx, found.id, by.found.id)?, permission)?;
+    Ok(found)
 }
 
 fn require_permission(allowed: bool, permission: OrganizationPermission) -> Result<()> {

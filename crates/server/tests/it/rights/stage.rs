@@ -9,9 +9,10 @@ use tidemark_server::auth::{
     key::{Kind, generate, hash},
 };
 use tidemark_store::{
-    Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch, head, invitation, job, key, measure, member,
-    organization, plot, project, project_key, project_member, report, runner, sign_in, spec, sso, testbed,
-    threshold, token, user,
+    Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch,
+    change::{Found, Stale, Written},
+    head, invitation, job, key, measure, member, notice, organization, plot, project, project_key,
+    project_member, report, runner, series, sign_in, spec, sso, testbed, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -89,6 +90,8 @@ pub(super) struct Stage {
     invitation: Uuid,
     sso: Uuid,
     key: Uuid,
+    notice: Uuid,
+    delivery: Uuid,
     token: Uuid,
     /// A spec that nothing uses, a runner, and a spec that the runner does jobs for.
     spec: String,
@@ -111,12 +114,15 @@ pub(super) struct Project {
     key_uuid: Uuid,
     threshold: Uuid,
     plot: Uuid,
+    notice: Uuid,
+    delivery: Uuid,
     /// A report with one metric, and the alert it raised.
     report: Uuid,
     /// A job that waits.
     job: Uuid,
     metric: Uuid,
     alert: Uuid,
+    change: Uuid,
     /// The dimensions of the plot, as a body names them.
     dimensions: Value,
 }
@@ -162,6 +168,14 @@ impl Stage {
             let own = key::create(tx, &fresh, leader, leaders)?;
             key::create(tx, &fresh, stranger, strangers)?;
             let project = Project::set(tx, &fresh, &cast, &claimed, visibility, project_key);
+            let home = project::find(tx, &ResourceId::Uuid(project.uuid), None)?.0.id;
+            // A user has so many and no more; those of the first two stages are looked at to the end.
+            tx.execute(
+                "delete from notice where account_id = $1
+                 and id not in (select id from notice where account_id = $1 order by id limit 2)",
+                &[&leader],
+            )?;
+            let (notice, delivery) = tell(tx, &fresh, notice::Owner::User(leader), home);
             let digest = hash(&fresh.uuid().to_string());
             token::record(tx, &fresh, leader, &name, &digest, fresh.now, expires)?;
 
@@ -187,6 +201,8 @@ impl Stage {
                 invitation,
                 sso: domain.uuid.uuid(),
                 key: own.uuid.uuid(),
+                notice,
+                delivery,
                 token: tx.value("select uuid from user_token where hash = $1", &[&digest])?,
                 leader_key,
                 stranger_key,
@@ -221,9 +237,14 @@ impl Stage {
             "branch" | "testbed" | "benchmark" | "measure" => "free".into(),
             "threshold" => self.project.threshold.to_string(),
             "plot" => self.project.plot.to_string(),
+            "notice" if in_project => self.project.notice.to_string(),
+            "notice" => self.notice.to_string(),
+            "delivery" if in_project => self.project.delivery.to_string(),
+            "delivery" => self.delivery.to_string(),
             "job" => self.project.job.to_string(),
             "report" => self.project.report.to_string(),
             "alert" => self.project.alert.to_string(),
+            "change" => self.project.change.to_string(),
             "metric" => self.project.metric.to_string(),
             _ => panic!("{}: say in `Stage::parameter` what stands for {{{name}}}", operation.id),
         }
@@ -262,6 +283,9 @@ impl Stage {
                 Some(json!({ "state": self.link, "code": "x" }))
             }
             "runner_spec_post" => Some(json!({ "spec": self.spec })),
+            "proj_notice_post" | "user_notice_post" => {
+                Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))
+            }
             "proj_threshold_put" => Some(json!({ "test": null })),
             "proj_report_post" => Some(report_body(json!([]), json!({}))),
             "run_post" => Some(report_body(json!([]), json!({ "project": self.project.uuid }))),
@@ -356,8 +380,10 @@ impl Project {
         let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
         let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
+        let change = change(tx, fresh, found.id, report);
         let report = report::summary(tx, &found.project, report).unwrap();
         let report = report::complete(tx, report).unwrap();
+        let (notice, delivery) = tell(tx, fresh, notice::Owner::Project(found.id), found.id);
         let places = json!({ "branch": "used", "testbed": "used" });
         let empty = record(tx, fresh, (organization, found.id), json!([]), places);
         let job = wait(tx, fresh, &found, empty);
@@ -368,15 +394,69 @@ impl Project {
             key_uuid,
             threshold: threshold.threshold.uuid.uuid(),
             plot: plot.plot.uuid.uuid(),
+            notice,
+            delivery,
             report: report.uuid.uuid(),
             metric: report.results.unwrap()[0][0].measures[0].metric.uuid.uuid(),
             alert: report.alerts.unwrap()[0].uuid.uuid(),
+            change,
             dimensions: json!({
                 "branches": dimensions.branches, "testbeds": dimensions.testbeds,
                 "benchmarks": dimensions.benchmarks, "measures": dimensions.measures,
             }),
         }
     }
+}
+
+/// Makes up a change that begins with a report.
+fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
+    let place = report::place(tx, report).unwrap();
+    let lane = Stale { project, branch: place.branch, head: place.head, testbed: place.testbed, reports: 1 };
+    let subject = tx
+        .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
+            row.get::<i64>(0)
+        })
+        .and_then(|id| series::subjects(tx, &[id]))
+        .unwrap();
+    let subject = *subject.values().next().unwrap();
+    let found = Found {
+        at: report,
+        earliest: report,
+        latest: report,
+        start_time: fresh.now,
+        before: 1.0,
+        after: 2.0,
+        effect: Some(1.0),
+        sigma: 9.0,
+        confidence: 0.9,
+        worse: 1,
+    };
+    let new = Written { uuid: None, subject, found, withdrawn: None };
+    tidemark_store::change::write(tx, fresh, &lane, &[new]).unwrap();
+    tidemark_store::change::of_lane(tx, place.head, place.testbed).unwrap()[0].uuid.uuid()
+}
+
+/// Makes a notice with a delivery that is settled.
+fn tell(tx: &mut Tx<'_>, fresh: &Fresh, owner: notice::Owner, project: ProjectId) -> (Uuid, Uuid) {
+    let settings = notice::Settings {
+        name: "Hook".parse().unwrap(),
+        url: Some("https://example.org/hook".parse().unwrap()),
+        email: None,
+        event: tidemark_api::NoticeEvent::Alerts,
+        quiet: None,
+        digest: tidemark_api::Digest::None,
+        archived: None,
+    };
+    let kind = tidemark_api::NoticeKind::Webhook;
+    let found = notice::create(tx, fresh, owner, Some(project), kind, None, &settings).unwrap();
+    let uuid = fresh.uuid();
+    tx.execute(
+        "insert into delivery (uuid, notice_id, project_id, event, again, status, attempts, created)
+         values ($1, $2, $3, $1, $4, 'delivered', 1, $5)",
+        &[&uuid, &found.id, &project, &false, &fresh.now],
+    )
+    .unwrap();
+    (found.notice.uuid.uuid(), uuid)
 }
 
 /// Makes a job that waits.

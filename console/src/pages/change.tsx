@@ -1,0 +1,222 @@
+// Changes: where the level of a series became another one, found without a threshold; and what people say of each.
+
+import { useSearchParams } from "@solidjs/router";
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { call, list, type ChangeDirection, type ChangeStatus, type JsonChange, type JsonUpdateChange } from "../api";
+import { count, ratio, scaled, scaleOf } from "../format";
+import { nameOf } from "../history";
+import { perfPath } from "../links";
+import { load } from "../load";
+import { useProject, type ProjectHere } from "../project";
+import { Dialog } from "../ui/Dialog";
+import { Form, SelectField, TextField, type Values } from "../ui/Form";
+import { List as Rows } from "../ui/List";
+import { Page } from "../ui/Page";
+import { Badge, Empty, IconButton, LinkButton, Name, Time, Value, type Tone } from "../ui/parts";
+import { toast, toastFailure } from "../ui/Toast";
+import { Version } from "../ui/Version";
+import "./lists.css";
+
+type Shown = ChangeStatus | "all";
+const TABS: readonly { value: Shown; label: string; none: string }[] = [
+  { value: "active", label: "Active", none: "No active changes" },
+  { value: "acknowledged", label: "Acknowledged", none: "No acknowledged changes" },
+  { value: "expected", label: "Expected", none: "No expected changes" },
+  { value: "fixed", label: "Fixed", none: "No fixed changes" },
+  { value: "false_alarm", label: "False alarms", none: "No false alarms" },
+  { value: "all", label: "All", none: "No changes yet" },
+];
+
+const STATUSES: Readonly<Record<ChangeStatus, { word: string; meaning: string; tone: Tone }>> = {
+  active: { word: "active", meaning: "Active: not judged yet", tone: "warn" },
+  acknowledged: { word: "acknowledged", meaning: "Acknowledged: looked into", tone: "brand" },
+  expected: { word: "expected", meaning: "Expected: meant to be so", tone: "neutral" },
+  fixed: { word: "fixed", meaning: "Fixed: the cause is gone", tone: "good" },
+  false_alarm: { word: "false alarm", meaning: "False alarm: no change", tone: "neutral" },
+};
+
+const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: Tone; delta: string }>> = {
+  regression: { word: "regression", tone: "alert", delta: "worse" },
+  improvement: { word: "improvement", tone: "good", delta: "better" },
+  // Of a measure that does not say which way is worse.
+  unknown: { word: "change", tone: "neutral", delta: "" },
+};
+
+const ORDERS = [
+  { value: "time", label: "Newest first" },
+  { value: "size", label: "Largest first" },
+] as const;
+
+export function List(): JSX.Element {
+  const project = useProject();
+  const [params, setParams] = useSearchParams();
+  const [judged, setJudged] = createSignal<JsonChange>();
+  const [settled, setSettled] = createSignal(0);
+  const status = (): Shown => TABS.find(({ value }) => value === params.status)?.value ?? "active";
+  const order = () => ORDERS.find(({ value }) => value === params.sort)?.value ?? "time";
+  const direction = (): { change_direction?: ChangeDirection } => (typeof params.change_direction === "string" && params.change_direction in DIRECTIONS ? { change_direction: params.change_direction as ChangeDirection } : {});
+  const filter = (status: Shown) => ({ ...(status === "all" ? {} : { status }), ...direction() });
+  const totals = load(
+    () => ({ project: project.slug(), settled: settled(), ...direction() }),
+    async ({ project }, signal) => {
+      const total = async ({ value }: { value: Shown }) => (await list("/v0/projects/{project}/changes", { path: { project }, query: { ...filter(value), per_page: 0 }, signal })).total;
+      return await Promise.all(TABS.map(total));
+    },
+  );
+  const tab = (status: Shown) => {
+    const kept = { status: status === "active" ? "" : status, sort: order() === "time" ? "" : order(), ...direction() };
+    return `?${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`;
+  };
+  return (
+    <Page title="Changes" crumbs={[{ href: project.path(), label: project().name }]}>
+      <nav class="tabs" aria-label="Status">
+        <For each={TABS}>
+          {({ value, label }, place) => (
+            <a href={tab(value)} aria-current={status() === value ? "page" : undefined}>
+              {label} <span class="muted small number">{count(totals()?.[place()] ?? 0)}</span>
+            </a>
+          )}
+        </For>
+      </nav>
+      {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
+      <Show when={status()} keyed>
+        {(shown) => (
+          <Rows<JsonChange>
+            noun="change"
+            again={settled()}
+            filters={[{ name: "change_direction", label: "Direction", options: [{ value: "", label: "Either direction" }, { value: "regression", label: "Regressions" }, { value: "improvement", label: "Improvements" }] }]}
+            load={({ page, per_page }, signal) => list("/v0/projects/{project}/changes", { path: { project: project.slug() }, query: { page, per_page, ...filter(shown), sort: order() }, signal })}
+            href={(change) => perfAround(project, change)}
+            tools={() => (
+              <div class="segments" role="group" aria-label="Order">
+                <For each={ORDERS}>
+                  {({ value, label }) => (
+                    <button type="button" aria-pressed={order() === value} onClick={() => setParams({ page: undefined, sort: value === "time" ? undefined : value }, { replace: true, scroll: false })}>{label}</button>
+                  )}
+                </For>
+              </div>
+            )}
+            columns={[
+              { title: "Series", cell: (change) => <Series change={change} status={shown === "all"} /> },
+              { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
+              { title: "Level", wide: true, end: true, cell: (change) => <Levels change={change} /> },
+              { title: "Began", wide: true, end: true, cell: (change) => <Began change={change} /> },
+              ...(shown === "all" ? [{ title: "Status", wide: true, cell: (change: JsonChange) => <StatusBadge status={change.status} /> }] : []),
+            ]}
+            {...(project.may("edit") ? { rowActions: (change: JsonChange) => <IconButton icon="edit" label="Review" onClick={() => setJudged(change)} /> } : {})}
+            empty={<Nothing status={shown} />}
+          />
+        )}
+      </Show>
+      <Review change={judged()} onClose={() => setJudged(undefined)} onDone={() => setSettled((number) => number + 1)} />
+    </Page>
+  );
+}
+
+function Nothing(props: { status: Shown }): JSX.Element {
+  const project = useProject();
+  const title = () => TABS.find(({ value }) => value === props.status)?.none ?? "";
+  return (
+    <Show when={props.status === "active" || props.status === "all"} fallback={<Empty title={title()}>Changes of which somebody has said so are found here.</Empty>}>
+      <Empty title={title()} action={<LinkButton href={project.isPublic ? project.path() : project.path("perf")}>See the plots</LinkButton>}>
+        A change is where the values of a series move to another level and stay there. It is found without a threshold: about eight values are enough, and it is here within seconds after a report.
+      </Empty>
+    </Show>
+  );
+}
+
+function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
+  return (
+    <>
+      <Name of={nameOf(props.change)} />
+      <span class="below">{props.change.measure.name} · {props.change.branch.name} · {props.change.testbed.name}</span>
+      <span class="below on-phone"><Levels change={props.change} /></span>
+      <span class="below on-phone"><Time at={props.change.at.start_time} /><Show when={props.status}> · {STATUSES[props.change.status].word}</Show></span>
+      <Show when={props.change.note}>{(note) => <span class="below note">“{note()}”</span>}</Show>
+    </>
+  );
+}
+
+function Effect(props: { change: JsonChange }): JSX.Element {
+  const direction = () => DIRECTIONS[props.change.direction];
+  return (
+    <>
+      <span class={`delta number nowrap ${direction().delta}`}>{typeof props.change.effect === "number" ? ratio(props.change.effect) : "–"}</span>
+      <span class="below"><Badge tone={direction().tone}>{direction().word}</Badge></span>
+    </>
+  );
+}
+
+function Levels(props: { change: JsonChange }): JSX.Element {
+  const units = () => props.change.measure.units;
+  // At one scale, so that they can be compared at a glance and the unit is said once.
+  const scale = () => scaleOf(Math.max(Math.abs(props.change.before), Math.abs(props.change.after)), units());
+  return (
+    <span class="number">
+      {scaled(props.change.before, units(), scale())[0]} → <Value value={props.change.after} units={units()} scale={scale()} />
+    </span>
+  );
+}
+
+/** When it began, and at which version; where that is not sure, between which. */
+function Began(props: { change: JsonChange }): JSX.Element {
+  const isSure = () => props.change.earliest.version.number === props.change.latest.version.number;
+  return (
+    <>
+      <Time at={props.change.at.start_time} />
+      <span class="below">
+        <Show when={!isSure()} fallback={<Version version={props.change.at.version} />}>
+          <Version version={props.change.earliest.version} /> … <Version version={props.change.latest.version} />
+        </Show>
+      </span>
+    </>
+  );
+}
+
+function StatusBadge(props: { status: ChangeStatus }): JSX.Element {
+  return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
+}
+
+const DAY = 86_400_000;
+/** How much time before and after a change its plot shows, at the least and at the most. */
+const AROUND = { least: 30 * DAY, most: 180 * DAY };
+
+/** The plot of its series, with as much before the change as after it. */
+function perfAround(project: ProjectHere, { branch, testbed, benchmark, measure, at }: JsonChange): string {
+  const began = Date.parse(at.start_time);
+  const around = Math.min(Math.max(Date.now() - began, AROUND.least), AROUND.most);
+  // A plot that goes up to now needs no end.
+  const end: Record<string, string> = began + around < Date.now() ? { end_time: String(began + around) } : {};
+  return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { start_time: String(began - around), ...end });
+}
+
+/** Asks what a change is, and why. */
+function Review(props: { change: JsonChange | undefined; onClose: () => void; onDone: () => void }): JSX.Element {
+  const project = useProject();
+  const save = async (change: JsonChange, { status, note }: Values) => {
+    const patch = (body: JsonUpdateChange) => call("patch", "/v0/projects/{project}/changes/{change}", { path: { project: project.slug(), change: change.uuid }, body });
+    const { status: now } = await patch({ status: status as ChangeStatus, note: note ?? null });
+    props.onClose();
+    props.onDone();
+    toast(`The change is ${now === "false_alarm" ? "a false alarm" : STATUSES[now].word} now.`, async () => {
+      await patch({ status: change.status, note: change.note ?? null }).catch(toastFailure);
+      props.onDone();
+    });
+  };
+  return (
+    <Dialog open={props.change !== undefined} title="What is this change?" onClose={props.onClose}>
+      <Show when={props.change}>
+        {(change) => (
+          <>
+            <p class="break"><Name of={nameOf(change())} /> <span class="muted">{change().measure.name} · {change().branch.name} · {change().testbed.name}</span></p>
+            <p class="row"><Effect change={change()} /> <Levels change={change()} /></p>
+            <Form action="Save" onSubmit={(values) => save(change(), values)} onCancel={props.onClose}>
+              <SelectField name="status" label="Status" required value={change().status} options={Object.entries(STATUSES).map(([value, { meaning }]) => ({ value, label: meaning }))} />
+              <TextField name="note" label="Note" value={change().note ?? ""} hint="Why, for whoever looks at it next." />
+            </Form>
+          </>
+        )}
+      </Show>
+    </Dialog>
+  );
+}

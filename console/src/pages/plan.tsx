@@ -1,0 +1,152 @@
+// The plan of an organization, on a server that bills: what is paid for, beginning one and ending it. Paying itself happens at the
+// payment provider, which sends people back to Checkout.
+
+import { useNavigate, useParams, useSearchParams } from "@solidjs/router";
+import { createSignal, For, onMount, Show, type JSX } from "solid-js";
+import { ApiError, call, type JsonPlan, type PlanLevel } from "../api";
+import { day } from "../format";
+import { useOrganization } from "../frames";
+import { load } from "../load";
+import { Confirm } from "../ui/Dialog";
+import { Page } from "../ui/Page";
+import { Badge, Button, Failure, Notice, Skeleton, type Tone } from "../ui/parts";
+import { Fact, Record as Facts } from "../ui/Record";
+import { toast, toastFailure } from "../ui/Toast";
+import { organizationCrumbs } from "./organization";
+import "./admin.css";
+
+const LEVELS: Readonly<Record<PlanLevel, { title: string; about: string }>> = {
+  free: { title: "Free", about: "Public projects." },
+  pro: { title: "Pro", about: "Private projects for one person, and jobs that come first." },
+  team: { title: "Team", about: "Private projects for a team, and jobs that come first." },
+  enterprise: { title: "Enterprise", about: "For a company, with what was agreed on." },
+};
+
+const TONES: Readonly<Record<JsonPlan["status"], Tone>> = {
+  active: "good", trialing: "good", past_due: "warn", unpaid: "alert", incomplete: "warn", incomplete_expired: "alert", paused: "warn", canceled: "neutral",
+};
+
+const WORDS: Readonly<Record<JsonPlan["status"], string>> = {
+  active: "active", trialing: "on trial", past_due: "payment is late", unpaid: "not paid", incomplete: "payment is not complete", incomplete_expired: "never paid", paused: "paused", canceled: "ended",
+};
+
+export function Billing(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const path = () => ({ organization: params.organization });
+  const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
+  const plan = load(path, async (path, signal): Promise<{ is: JsonPlan | null }> => {
+    try {
+      return { is: await call("get", "/v0/organizations/{organization}/plan", { path, signal }) };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return { is: null };
+      throw error;
+    }
+  });
+  const [ending, setEnding] = createSignal(false);
+  const isOver = (one: JsonPlan) => one.status === "canceled" || one.status === "incomplete_expired";
+  const choose = async (level: PlanLevel) => {
+    try {
+      const { url } = await call("post", "/v0/checkout", { body: { organization: params.organization, level, entitlements: null, self_hosted: null } });
+      window.location.assign(url);
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  const change = async (cancel_at_period_end: boolean) => {
+    try {
+      plan.set({ is: await call("patch", "/v0/organizations/{organization}/plan", { path: path(), body: { cancel_at_period_end } }) });
+      toast(cancel_at_period_end ? "The plan ends with the period that is paid." : "The plan goes on.");
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  const end = async () => {
+    await call("delete", "/v0/organizations/{organization}/plan", { path: path() });
+    toast("The plan has ended.");
+    await plan.refresh();
+  };
+  return (
+    <Page title="Billing" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+      <Show when={plan.error() ?? setup.error()}>{(error) => <Failure error={error()} retry={() => Promise.all([plan.refresh(), setup.refresh()])} />}</Show>
+      <Show when={setup() && plan()} fallback={<Show when={!plan.error()}><Skeleton lines={6} /></Show>}>
+        <Show when={plan()?.is}>
+          {(shown) => (
+            <>
+              <Facts>
+                <Fact label="Plan"><span class="row">{LEVELS[shown().level].title} <Badge tone={TONES[shown().status]}>{WORDS[shown().status]}</Badge></span></Fact>
+                <Fact label="Period">{day(shown().current_period_start)} to {day(shown().current_period_end)}{shown().cancel_at_period_end && !isOver(shown()) ? ", and ends then" : ""}</Fact>
+                <Fact label="Paid by">{shown().customer.name} <span class="muted break">{shown().customer.email}</span></Fact>
+                <Fact label="With"><Show when={shown().card.brand !== "unknown"} fallback="another way than a card">{shown().card.brand} …{shown().card.last_four}, until {shown().card.exp_month}/{shown().card.exp_year}</Show></Fact>
+                <Show when={shown().license}>{(license) => <Fact label="License" copy={license().key}>for {license().entitlements} metrics</Fact>}</Show>
+              </Facts>
+              <Show when={TONES[shown().status] !== "good"}>
+                <Notice tone="warn">The plan is not in force: private projects take no reports, and the limits of the free level hold. {isOver(shown()) ? "Choose a plan to go on." : "Complete the payment at the provider to go on."}</Notice>
+              </Show>
+              <Show when={!isOver(shown())}>
+                <div class="row">
+                  <Show when={!shown().license}>
+                    <Show when={shown().cancel_at_period_end} fallback={<Button onClick={() => change(true)}>End it with the period</Button>}>
+                      <Button kind="primary" onClick={() => change(false)}>Let it go on</Button>
+                    </Show>
+                  </Show>
+                  <Button kind="danger" onClick={() => setEnding(true)}>End it now</Button>
+                </div>
+              </Show>
+              <Confirm open={ending()} title="End the plan now?" action="End the plan" onConfirm={end} onClose={() => setEnding(false)}>
+                <p>What was used until now is billed. Private projects stay private and readable, but take no reports without a plan.</p>
+              </Confirm>
+            </>
+          )}
+        </Show>
+        <Show when={!plan()?.is || isOver(plan()?.is as JsonPlan)}>
+          <Show
+            when={setup()?.plans.length}
+            fallback={<Notice tone="neutral">This server does not bill: there are no plans, and nothing is limited by one.</Notice>}
+          >
+            <Show when={!plan()?.is}><p class="muted">This organization has no plan. It can have public projects without one.</p></Show>
+            <dl class="tiles">
+              <For each={setup()?.plans}>
+                {(level) => (
+                  <div class="stack tight">
+                    <dt>{LEVELS[level].title}</dt>
+                    <dd>{LEVELS[level].about}</dd>
+                    <dd><Button kind="primary" onClick={() => choose(level)}>Choose {LEVELS[level].title}</Button></dd>
+                  </div>
+                )}
+              </For>
+            </dl>
+            <p class="small muted">Prices are shown by the payment provider before anything is paid.</p>
+          </Show>
+        </Show>
+      </Show>
+    </Page>
+  );
+}
+
+/** Where the payment provider sends people back to: the plan begins. */
+export function Checkout(): JSX.Element {
+  const organization = useOrganization();
+  const params = useParams<{ organization: string }>();
+  const [query] = useSearchParams<{ checkout: string; level: PlanLevel; entitlements: string; self_hosted: string }>();
+  const navigate = useNavigate();
+  const [failure, setFailure] = createSignal<unknown>();
+  const begin = async () => {
+    setFailure(undefined);
+    try {
+      const { checkout = "", level = "pro", entitlements, self_hosted } = query;
+      const body = { checkout, level, entitlements: entitlements ? Number(entitlements) : null, self_hosted: self_hosted ?? null, remote: null };
+      await call("post", "/v0/organizations/{organization}/plan", { path: { organization: params.organization }, body });
+      toast("The plan has begun.");
+      navigate(`/console/organizations/${params.organization}/billing`, { replace: true });
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  onMount(() => void begin());
+  return (
+    <Page title="Beginning the plan" crumbs={organizationCrumbs(params.organization, organization()?.name)}>
+      <Show when={failure()} fallback={<Skeleton lines={4} />}>{(error) => <Failure error={error()} retry={begin} />}</Show>
+    </Page>
+  );
+}

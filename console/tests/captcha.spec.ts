@@ -1,0 +1,52 @@
+// Proofs of being human, from a stand-in of the service: its script in the page, and its check at the server.
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { freePort, own, type Own } from "./own";
+import { expect, test } from "./support";
+
+let server: Own | undefined;
+let service: Server | undefined;
+/** Whether the service believes what comes from its script. */
+let isHuman = false;
+
+/** What the script of the service does; the proof is the action. */
+const SCRIPT = "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => `${site} ${action}` };";
+
+test.beforeAll(async () => {
+  const started = createServer((request, response) => {
+    if (request.method === "GET") {
+      response.setHeader("content-type", "text/javascript").end(SCRIPT);
+      return;
+    }
+    let body = "";
+    request.on("data", (part: Buffer) => (body += part.toString()));
+    request.on("end", () => {
+      const [site, action] = (new URLSearchParams(body).get("response") ?? "").split(" ");
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ success: isHuman && site === "site", action }));
+    });
+  }).listen(0, "127.0.0.1");
+  service = started;
+  await new Promise((ready) => started.once("listening", ready));
+  const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  server = await own(await freePort(), `[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`);
+});
+
+test.afterAll(() => {
+  server?.stop();
+  service?.close();
+});
+
+test("whoever signs up proves to be human", async ({ page }) => {
+  await page.goto(`${server?.base ?? ""}/auth/signup`);
+  await page.getByLabel("Name").fill("Ada");
+  await page.getByLabel("E-mail address").fill("ada@example.org");
+  await page.getByRole("checkbox").check();
+  const send = page.getByRole("button", { name: /sign up|create/i });
+  await send.click();
+  await expect(page.getByRole("alert")).toContainText("human");
+  isHuman = true;
+  await send.click();
+  await expect(page.getByText("ada@example.org")).toBeVisible();
+  await expect(page.getByRole("alert")).toBeHidden();
+});

@@ -1,0 +1,107 @@
+// Notices: added, told, told again and put out of use, those of a project and one's own.
+
+import type { Page } from "@playwright/test";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { lab } from "./seed";
+import { accessible, expect, fits, make, test } from "./support";
+
+/** Somebody who is told, and remembers by which event. */
+interface Receiver {
+  server: Server;
+  address: string;
+  events: string[];
+}
+
+async function listen(): Promise<Receiver> {
+  const events: string[] = [];
+  const server = createServer((request, answer) => {
+    events.push(String(request.headers["webhook-id"]));
+    request.resume().on("end", () => answer.writeHead(204).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, events };
+}
+
+/** Sends a report that raises an alert. */
+async function raise(page: Page, project: string): Promise<void> {
+  const time = new Date().toISOString();
+  await make(page.context().request, `/v0/projects/${project}/reports`, {
+    branch: "main", testbed: "ci", start_time: time, end_time: time, results: [JSON.stringify({ parse: { latency: { value: 1 } } })],
+    thresholds: { models: { latency: { test: "static", upper_boundary: 0 } } },
+  });
+}
+
+test("a chat is told of alerts by a project", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Notice-${project.name}`);
+  await page.goto(`/console/projects/${slug}/settings`);
+  await page.getByRole("link", { name: "Notices" }).click();
+  await expect(page.getByRole("heading", { name: "No notices yet" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("link", { name: "Add a notice" }).first().click();
+  await page.getByLabel("Name").fill("Team chat");
+  await page.getByLabel("Address").fill("https://chat.example.org/hooks/x");
+  await page.getByLabel("Silent from").fill("22:00");
+  await page.getByLabel("Silent until").fill("06:00");
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Add the notice" }).click();
+  await expect(page.getByRole("heading", { name: "Team chat" })).toBeVisible();
+  await expect(page.getByText("22:00–06:00")).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Nothing was told yet" })).toBeVisible();
+  await page.getByRole("combobox", { name: "How often" }).selectOption("daily");
+  await expect(page.getByText("The notice was changed.")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Put out of use" }).click();
+  await expect(page.getByText("out of use", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByRole("heading", { name: "No notices yet" })).toBeVisible();
+});
+
+test("the secret of a webhook is shown once, and what it told can be told again", async ({ page }, { project }) => {
+  const receiver = await listen();
+  const { project: slug } = await lab(page, `Webhook-${project.name}`);
+  await page.goto(`/console/projects/${slug}/notices/add`);
+  await page.getByLabel("Kind").selectOption("webhook");
+  await page.getByLabel("Name").fill("Robot");
+  await page.getByLabel("Address").fill(receiver.address);
+  await page.getByRole("button", { name: "Add the notice" }).click();
+  await expect(page.getByText(/^whsec_\w{40}$/)).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("link", { name: "I have copied it" }).click();
+  await expect(page.getByText(/whsec_/)).toBeHidden();
+  await raise(page, slug);
+  await page.reload();
+  await expect(page.getByText("delivered", { exact: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Tell again" }).click();
+  await expect(page.getByText("delivered", { exact: true })).toHaveCount(2);
+  expect(receiver.events).toHaveLength(2);
+  expect(new Set(receiver.events).size).toBe(1);
+  receiver.server.close();
+});
+
+test("people set up notices of their own", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Own-${project.name}`);
+  const session = (await (await page.context().request.get("/v0/auth/session")).json()) as { user: { slug: string } };
+  const person = session.user.slug;
+  await page.goto(`/console/users/${person}/notices`);
+  await expect(page.getByRole("heading", { name: "Your notices" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("link", { name: "Add a notice" }).first().click();
+  await page.getByLabel("Name").fill("To me");
+  await page.getByRole("textbox", { name: "Project" }).fill(slug);
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Add the notice" }).click();
+  await expect(page.getByRole("heading", { name: "To me" })).toBeVisible();
+  await raise(page, slug);
+  await page.reload();
+  await expect(page.getByText("delivered", { exact: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+});

@@ -1,0 +1,69 @@
+// A plan is paid for, ended and begun again, at a payment provider of the test's own.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { freePort, own, type Own } from "./own";
+import { accessible, expect, fits, signIn, test } from "./support";
+
+test.describe.configure({ mode: "serial" });
+
+let server: Own | undefined;
+let provider: ChildProcess | undefined;
+
+test.beforeAll(async () => {
+  const script = join(import.meta.dirname, "../../crates/server/tests/it/payments.py");
+  const now = Math.floor(Date.now() / 1000);
+  const started = spawn(process.env.TIDEMARK_TEST_LOCALSTRIPE ?? "python3", [script, String(now)], { stdio: ["ignore", "pipe", "ignore"] });
+  provider = started;
+  const port = await new Promise<string>((told) => started.stdout.once("data", (line: Buffer) => told(line.toString().trim())));
+  const url = `http://127.0.0.1:${port}`;
+  for (const id of ["price_pro", "price_team"]) {
+    const body = new URLSearchParams({ id, amount: "2000", currency: "eur", interval: "month", "product[name]": id });
+    await fetch(`${url}/v1/plans`, { method: "POST", headers: { authorization: "Bearer sk_test_1" }, body });
+  }
+  server = await own(
+    await freePort(),
+    `[plus.billing]\nurl = "${url}"\nsecret_key = "sk_test_1"\nwebhook_secret = "whsec_test"\n` +
+      `[plus.billing.levels.pro]\nprices = ["price_pro"]\n[plus.billing.levels.team]\nprices = ["price_team"]\n`,
+  );
+});
+
+test.afterAll(() => {
+  server?.stop();
+  provider?.kill("SIGKILL");
+});
+
+test("a plan is paid for, ended and begun again", async ({ page }) => {
+  if (!server) throw new Error("the server was not started");
+  await signIn(page, "Ada", "ada@example.org", server);
+  const organization = `${server.base}/console/organizations/ada`;
+  await page.goto(`${organization}/usage`);
+  await page.getByRole("link", { name: "Plan and payment" }).click();
+  await expect(page.getByText("This organization has no plan")).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Choose Team" }).click();
+  await page.getByRole("button", { name: "Pay" }).click();
+  await expect(page).toHaveURL(`${organization}/billing`);
+  await expect(page.getByText("visa …4242")).toBeVisible();
+  await expect(page.getByText("active", { exact: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "End it with the period" }).click();
+  await expect(page.getByText("and ends then")).toBeVisible();
+  await page.getByRole("button", { name: "Let it go on" }).click();
+  await expect(page.getByText("and ends then")).toBeHidden();
+  await page.getByRole("button", { name: "End it now" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End the plan" }).click();
+  await expect(page.getByText("This organization has no plan")).toBeVisible();
+  // A page that was never paid begins nothing, and says so.
+  await page.goto(`${organization}/checkout?checkout=cs_unknown&level=team`);
+  await expect(page.getByRole("alert")).toContainText("knows of no such checkout");
+  await accessible(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto(`${organization}/billing`);
+  await page.getByRole("button", { name: "Choose Pro" }).click();
+  await page.getByRole("button", { name: "Pay" }).click();
+  await expect(page.getByText("visa …4242")).toBeVisible();
+  await fits(page);
+});

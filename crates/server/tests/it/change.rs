@@ -1,0 +1,193 @@
+//! Changes: found behind the scenes, with an identity that lasts, and what people say of them.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{Lab, both, report::report_body};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A number from 0 to 1 that looks like chance.
+fn chance(number: u64) -> f64 {
+    let mixed = (number.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    f64::from(u32::try_from((mixed ^ (mixed >> 29)) >> 32).unwrap()) / f64::from(u32::MAX)
+}
+
+impl Lab {
+    /// Sends a report with a value of each benchmark.
+    async fn measure(&self, number: u64, values: &[(&str, f64)]) -> String {
+        self.measure_on("localhost", number, values).await
+    }
+
+    async fn measure_on(&self, testbed: &str, number: u64, values: &[(&str, f64)]) -> String {
+        let results: serde_json::Map<String, Value> = values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!({ "latency": { "value": value } })))
+            .collect();
+        let time = format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60);
+        let more = json!({ "start_time": time, "end_time": time, "hash": format!("{number:040x}"), "testbed": testbed });
+        let body = report_body(json!([Value::Object(results).to_string()]), more);
+        self.post("reports", body).await.expect(201).text("/uuid")
+    }
+
+    /// Sends so many reports around a level, with one percent of noise.
+    async fn stay(&self, numbers: std::ops::Range<u64>, level: f64) -> Vec<String> {
+        let mut reports = Vec::new();
+        for number in numbers {
+            let (first, second) = (chance(number), chance(number + 1_000));
+            let values = [("moved", level * (0.99 + 0.02 * first)), ("still", 50.0 * (0.99 + 0.02 * second))];
+            reports.push(self.measure(number, &values).await);
+        }
+        reports
+    }
+
+    /// Waits until so many changes are listed.
+    async fn changes(&self, query: &str, count: usize) -> Vec<Value> {
+        let begun = Instant::now();
+        loop {
+            self.settled().await;
+            let list = self.get(&format!("changes{query}")).await.expect(200).body;
+            let list = list.as_array().unwrap().clone();
+            if list.len() == count {
+                return list;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{list:#?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until all reports have been looked at.
+    async fn settled(&self) {
+        let begun = Instant::now();
+        while !self.server.app.db.read(|tx| tidemark_store::change::stale(tx, 1)).await.unwrap().is_empty() {
+            assert!(begun.elapsed() < PATIENCE, "a report is not looked at");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+both! {
+    async fn a_step_is_found_and_keeps_its_identity(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.stay(0..40, 100.0).await;
+        lab.changes("", 0).await;
+        // Four values of the new level raise the alarm, and the others bear it out.
+        let mut after = lab.stay(40..44, 120.0).await;
+        let early = lab.changes("", 1).await.remove(0);
+        after.extend(lab.stay(44..60, 120.0).await);
+        let found = lab.changes("", 1).await.remove(0);
+        assert_eq!(found["uuid"], early["uuid"]);
+        assert_eq!(found["at"]["report"], json!(after[0]));
+        assert_eq!((&found["benchmark"]["name"], &found["direction"]), (&json!("moved"), &json!("regression")));
+        assert!((found["effect"].as_f64().unwrap() - 0.2).abs() < 0.02, "{found:#}");
+        let path = format!("changes/{}", found["uuid"].as_str().unwrap());
+        let seen = lab.patch(&path, json!({ "status": "expected", "note": "a new allocator" })).await.expect(200).body;
+        assert_eq!((&seen["status"], &seen["note"]), (&json!("expected"), &json!("a new allocator")));
+        // More reports say more about it, and it stays what it is.
+        lab.stay(60..90, 120.0).await;
+        let again = lab.changes("", 1).await.remove(0);
+        assert_eq!(
+            (&again["uuid"], &again["status"], &again["note"]),
+            (&found["uuid"], &json!("expected"), &json!("a new allocator"))
+        );
+        assert_eq!(lab.changes("?status=active", 0).await, Vec::<Value>::new());
+        let gone = lab.patch(&path, json!({ "note": null })).await.expect(200).body;
+        assert_eq!((&gone["status"], &gone["note"]), (&json!("expected"), &Value::Null));
+        // The report it began with is deleted: it begins with the next one, and nothing else changes.
+        lab.delete(&format!("reports/{}", after[0])).await.expect(204);
+        let moved = lab.changes("", 1).await.remove(0);
+        assert_eq!((&moved["uuid"], &moved["status"]), (&found["uuid"], &json!("expected")));
+        // Back to where it was: another change, an improvement.
+        lab.stay(90..120, 100.0).await;
+        let both = lab.changes("?sort=time", 2).await;
+        assert_eq!((&both[0]["direction"], &both[1]["uuid"]), (&json!("improvement"), &found["uuid"]));
+        assert_eq!(lab.changes("?change_direction=improvement", 1).await[0]["uuid"], both[0]["uuid"]);
+        assert_eq!(lab.changes("?sort=size&direction=asc", 2).await[0]["uuid"], both[0]["uuid"]);
+        assert_eq!(lab.changes("?benchmark=still", 0).await, Vec::<Value>::new());
+        assert_eq!(lab.changes("?benchmark=moved&branch=main&measure=latency", 2).await.len(), 2);
+        lab.get("changes?benchmark=nothing").await.expect(404);
+        lab.get("changes/0190a000-0000-7000-8000-000000000000").await.expect(404);
+        lab.patch(&path, json!({ "status": "gone" })).await.expect(400);
+    }
+
+    async fn a_change_is_told_whole(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..40 {
+            let value = if number < 20 { 100.0 } else { 150.0 } + f64::from(u32::try_from(number % 3).unwrap());
+            lab.measure(number, &[("moved", value)]).await;
+        }
+        let found = lab.changes("", 1).await.remove(0);
+        let path = format!("changes/{}", found["uuid"].as_str().unwrap());
+        let mut shown = lab.get(&path).await;
+        assert_eq!(shown.body, found);
+        // The last digits are up to the machine.
+        for name in ["sigma", "confidence"] {
+            shown.body[name] = json!(format!("{:.2}", shown.body[name].as_f64().unwrap()));
+        }
+        assert_snapshot!("change", lab.server.show(&shown));
+    }
+
+    async fn noise_and_spikes_are_no_changes(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..80 {
+            let spike = if number % 27 == 20 { 3.0 } else { 1.0 };
+            let value = 100.0 * (0.97 + 0.06 * chance(number)) * spike;
+            lab.measure(number, &[("noisy", value)]).await;
+        }
+        lab.changes("", 0).await;
+        // A few slow runs look like a step until they are over.
+        for number in 80..84 {
+            lab.measure(number, &[("noisy", 150.0)]).await;
+        }
+        lab.changes("", 1).await;
+        for number in 84..110 {
+            lab.measure(number, &[("noisy", 100.0 * (0.97 + 0.06 * chance(number)))]).await;
+        }
+        lab.changes("", 0).await;
+    }
+
+    async fn one_event_is_one_incident(server: TestServer) {
+        let lab = Lab::open(server).await;
+        // Two benchmarks become slower and one faster with version 30, and one slower with version 50.
+        for number in 0..80 {
+            let noise = |salt: u64| 0.99 + 0.02 * chance(number + 1_000 * salt);
+            let step = |from: u64, factor: f64| if number < from { 1.0 } else { factor };
+            let values = [
+                ("a", 100.0 * noise(1) * step(30, 1.1)),
+                ("b", 100.0 * noise(2) * step(30, 1.5)),
+                ("c", 100.0 * noise(3) * step(30, 0.5)),
+                ("d", 100.0 * noise(4) * step(50, 1.2)),
+                ("e", 100.0 * noise(5)),
+            ];
+            lab.measure(number, &values).await;
+            // This one is too slow for every version, and sees it with version 32.
+            if number % 4 == 0 {
+                lab.measure_on("slow", number, &values[..1]).await;
+            }
+        }
+        lab.changes("", 5).await;
+        let list = lab.get("incidents").await.expect(200);
+        assert_eq!(list.total(), 2);
+        let told: Vec<String> = list
+            .body
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| {
+                let names: Vec<&str> =
+                    one["changes"].as_array().unwrap().iter().map(|change| change["benchmark"]["name"].as_str().unwrap()).collect();
+                let candidates: Vec<u64> =
+                    one["candidates"].as_array().unwrap().iter().map(|version| version["number"].as_u64().unwrap()).collect();
+                format!("{names:?} {candidates:?} {}/{}/{}", one["regressions"], one["improvements"], one["total"])
+            })
+            .collect();
+        assert_eq!(told, [r#"["d"] [50] 1/0/1"#, r#"["b", "a", "a", "c"] [30] 3/1/4"#]);
+        let second = lab.get("incidents?per_page=1&page=2").await.expect(200);
+        assert_eq!(second.body[0], list.body[1]);
+        assert_eq!(lab.get("incidents?status=fixed").await.expect(200).total(), 0);
+        lab.get("incidents?branch=nothing").await.expect(404);
+    }
+}

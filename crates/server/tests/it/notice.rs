@@ -1,0 +1,373 @@
+//! Notices: who is told of alerts, in which shape, in which order, and when.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use http_body_util::BodyExt;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::{Answer, Lab, both, report::with};
+
+pub(crate) const PRIVATE: &str = "[plus.notices]\nprivate_addresses = true";
+
+/// A stand-in of whoever is told: it remembers what it got.
+#[derive(Clone, Default)]
+pub(crate) struct Receiver {
+    pub(crate) state: Arc<Mutex<Got>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Got {
+    pub(crate) requests: Vec<Told>,
+    /// What the next requests are answered with instead.
+    pub(crate) trouble: Vec<u16>,
+}
+
+/// A request to the stand-in.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) path: String,
+    headers: HeaderMap,
+    text: String,
+}
+
+impl Told {
+    fn body(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    fn event(&self) -> String {
+        self.headers["webhook-id"].to_str().unwrap().to_owned()
+    }
+
+    /// The reports it tells of.
+    pub(crate) fn reports(&self) -> Vec<String> {
+        let body = self.body();
+        let reports = body["reports"].as_array().unwrap().iter();
+        reports.map(|report| report["uuid"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Receiver {
+    /// Answers the stand-in and its address.
+    pub(crate) async fn open() -> (Self, String) {
+        let receiver = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(take).with_state(receiver.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        (receiver, address)
+    }
+
+    /// Waits until it was told so many things, letting so many seconds pass again and again, and answers them.
+    pub(crate) async fn told(&self, lab: &Lab, count: usize, step: i64) -> Vec<Told> {
+        for _ in 0..400 {
+            if self.state.lock().unwrap().requests.len() >= count {
+                break;
+            }
+            lab.server.pass(step);
+            lab.server.app.background.poke();
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
+        assert_eq!(requests.len(), count, "{requests:#?}");
+        requests
+    }
+
+    /// Proves that nothing is told as time stands.
+    pub(crate) async fn is_left_alone(&self, lab: &Lab) {
+        for _ in 0..8 {
+            lab.server.app.background.poke();
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        assert!(self.state.lock().unwrap().requests.is_empty());
+    }
+}
+
+async fn take(State(receiver): State<Receiver>, request: Request) -> StatusCode {
+    let (head, body) = request.into_parts();
+    let body: Bytes = body.collect().await.unwrap().to_bytes();
+    let mut got = receiver.state.lock().unwrap();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    got.requests.push(Told { path: head.uri.path().to_owned(), headers: head.headers, text });
+    match got.trouble.is_empty() {
+        true => StatusCode::NO_CONTENT,
+        false => StatusCode::from_u16(got.trouble.remove(0)).unwrap(),
+    }
+}
+
+impl Lab {
+    async fn notice(&self, kind: &str, url: &str, more: Value) -> Answer {
+        let body = with(json!({ "name": kind, "kind": kind, "url": url }), more);
+        self.post("notices", body).await
+    }
+
+    /// The path of a new webhook.
+    async fn webhook(&self, url: &str, more: Value) -> String {
+        let created = self.notice("webhook", url, more).await.expect(201);
+        format!("notices/{}", created.text("/uuid"))
+    }
+
+    /// Gives three benchmarks a baseline of 100.
+    pub(crate) async fn calm(&self) {
+        let model = json!({ "test": "percentage", "lower_boundary": 0.1, "upper_boundary": 0.1 });
+        let thresholds = json!({ "models": { "latency": model } });
+        self.measured([100, 100, 100], json!({ "thresholds": thresholds })).await;
+    }
+
+    /// Sends a report of the three, and answers its id.
+    async fn measured(&self, values: [u32; 3], more: Value) -> String {
+        let names = ["<fast> & `furious`", "parse", "sort"].into_iter();
+        let results = names
+            .zip(values)
+            .map(|(name, value)| (name.to_owned(), json!({ "latency": { "value": value } })));
+        let results = Value::Object(results.collect()).to_string();
+        self.report(json!([results]), more).await.expect(201).text("/uuid")
+    }
+
+    /// Sends a report that raises alerts.
+    pub(crate) async fn alarmed(&self) -> String {
+        self.measured([130, 1_000, 10], json!({})).await
+    }
+
+    /// What became of the deliveries, the oldest first, once nothing waits or until that is pointless.
+    async fn log(&self, notice: &str) -> Vec<Value> {
+        for _ in 0..100 {
+            let log = self.get(&format!("{notice}/deliveries?direction=asc")).await.expect(200).body;
+            let log = log.as_array().unwrap();
+            if log.iter().all(|one| one["status"] != "waiting") {
+                return log.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("something still waits");
+    }
+}
+
+/// The signature that the specification asks for.
+fn signature(secret: &str, told: &Told) -> String {
+    let header = |name: &str| told.headers[name].to_str().unwrap();
+    let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    mac.update(format!("{}.{}.{}", header("webhook-id"), header("webhook-timestamp"), told.text).as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+both! {
+    async fn each_kind_has_its_shape_and_each_report_one_notice(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        for kind in ["discord", "mattermost", "slack", "webhook"] {
+            lab.notice(kind, &format!("{address}/{kind}"), json!({})).await.expect(201);
+        }
+        lab.alarmed().await;
+        let mut told = receiver.told(&lab, 4, 1).await;
+        told.sort_by(|left, right| left.path.cmp(&right.path));
+        let lines = told.iter().map(|told| format!("{}\n{:#}\n", told.path, told.body()));
+        assert_snapshot!("notice_shapes", lab.server.redact(&lines.collect::<String>()));
+        // What raises no alert is not told.
+        lab.measured([100, 100, 100], json!({ "branch": "other" })).await;
+        receiver.is_left_alone(&lab).await;
+    }
+
+    async fn a_webhook_is_signed_by_a_secret_that_is_shown_once(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let created = lab.notice("webhook", &address, json!({})).await.expect(201);
+        let secret = created.text("/secret");
+        let path = format!("notices/{}", created.text("/uuid"));
+        for shown in [lab.get(&path).await, lab.get("notices").await, lab.patch(&path, json!({ "name": "x" })).await] {
+            assert!(!shown.expect(200).body.to_string().contains("whsec_"));
+        }
+        lab.alarmed().await;
+        let told = &receiver.told(&lab, 1, 1).await[0];
+        assert_eq!(told.headers["webhook-signature"], signature(&secret, told));
+        assert_eq!(told.body()["event"], told.event());
+        assert!(lab.notice("slack", &address, json!({})).await.expect(201).body.get("secret").is_none());
+    }
+
+    async fn events_arrive_in_order_although_the_first_fails(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let notice = lab.webhook(&address, json!({})).await;
+        receiver.state.lock().unwrap().trouble = vec![503, 302];
+        let sent = [lab.alarmed().await, lab.alarmed().await, lab.alarmed().await];
+        let told = receiver.told(&lab, 5, 1).await;
+        let order: Vec<String> = told.iter().flat_map(Told::reports).collect();
+        let [first, second, third] = &sent;
+        assert_eq!(order.iter().collect::<Vec<_>>(), [first, first, first, second, third]);
+        assert_eq!((told[0].event(), told[0].event()), (told[1].event(), told[2].event()));
+        assert_eq!(told[0].text, told[2].text);
+        let log = lab.log(&notice).await;
+        let shown: Vec<_> = log.iter().map(|one| (&one["report"], &one["status"], &one["attempts"])).collect();
+        let delivered = json!("delivered");
+        let (three, one) = (json!(3), json!(1));
+        let sent = sent.map(Value::String);
+        assert_eq!(shown, [(&sent[0], &delivered, &three), (&sent[1], &delivered, &one), (&sent[2], &delivered, &one)]);
+    }
+
+    async fn a_receiver_that_is_gone_is_given_up_and_told_again_by_hand(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let notice = lab.webhook(&address, json!({})).await;
+        receiver.state.lock().unwrap().trouble = vec![500; 16 + 3];
+        lab.alarmed().await;
+        lab.alarmed().await;
+        lab.alarmed().await;
+        let told = receiver.told(&lab, 16 + 3 + 1, 3_600).await;
+        let log = lab.log(&notice).await;
+        let statuses: Vec<_> = log.iter().map(|one| one["status"].as_str().unwrap()).collect();
+        assert_eq!(statuses, ["failed", "failed", "delivered"]);
+        assert_eq!(log[0]["error"], "The receiver answered with the status 500.");
+        assert_eq!(log[0]["attempts"], 16);
+
+        let path = format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap());
+        receiver.state.lock().unwrap().trouble = vec![500];
+        let again = lab.post(&path, json!(null)).await.expect(201);
+        assert_ne!(again.body["uuid"], log[0]["uuid"]);
+        assert_eq!(again.body["event"], log[0]["event"]);
+        lab.post(&path, json!(null)).await.expect(409);
+        let repeated = receiver.told(&lab, 2, 1).await;
+        // A receiver can compare them: days later, it is the same to the byte.
+        assert_eq!((repeated[1].event(), &repeated[1].text), (told[0].event(), &told[0].text));
+        assert_eq!(lab.log(&notice).await[3]["status"], "delivered");
+        lab.get(&path).await.expect(200);
+    }
+
+    async fn what_is_out_of_use_tells_nothing(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let notice = lab.webhook(&address, json!({})).await;
+        receiver.state.lock().unwrap().trouble = vec![500];
+        lab.alarmed().await;
+        receiver.told(&lab, 1, 0).await;
+        lab.alarmed().await;
+        lab.patch(&notice, json!({ "archived": true })).await.expect(200);
+        lab.alarmed().await;
+        assert_eq!((lab.total("notices").await, lab.total("notices?archived=true").await), (0, 1));
+        let log = lab.log(&notice).await;
+        assert_eq!(log.iter().map(|one| one["status"].as_str().unwrap()).collect::<Vec<_>>(), ["dropped"; 2]);
+        lab.post(&format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap()), json!(null)).await.expect(409);
+        lab.patch(&notice, json!({ "archived": false })).await.expect(200);
+        let report = lab.alarmed().await;
+        assert_eq!(receiver.told(&lab, 1, 1).await[0].reports(), [report]);
+        lab.delete(&notice).await.expect(204);
+        lab.get(&notice).await.expect(404);
+        lab.alarmed().await;
+        receiver.is_left_alone(&lab).await;
+    }
+
+    async fn quiet_hours_are_kept(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let minute = lab.server.app.fresh().now.seconds().div_euclid(60);
+        let time = |offset: i64| {
+            let minute = (minute + offset).rem_euclid(24 * 60);
+            format!("{:02}:{:02}", minute / 60, minute % 60)
+        };
+        let notice = lab.webhook(&address, json!({ "quiet": { "from": time(-60), "to": time(60) } })).await;
+        let sent = [lab.alarmed().await, lab.alarmed().await];
+        receiver.is_left_alone(&lab).await;
+        lab.server.pass(57 * 60);
+        receiver.is_left_alone(&lab).await;
+        lab.server.pass(4 * 60);
+        let told = receiver.told(&lab, 2, 1).await;
+        assert_eq!(told.iter().flat_map(Told::reports).collect::<Vec<_>>(), sent);
+        assert_eq!(lab.log(&notice).await[0]["attempts"], 1);
+        lab.patch(&notice, json!({ "quiet": { "from": "24:00", "to": "06:00" } })).await.expect(400);
+        lab.patch(&notice, json!({ "quiet": null })).await.expect(200);
+    }
+
+    async fn a_digest_gathers_a_day(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let notice = lab.webhook(&address, json!({ "digest": "daily" })).await;
+        let sent = [lab.alarmed().await, lab.alarmed().await];
+        receiver.is_left_alone(&lab).await;
+        lab.server.pass(24 * 3_600);
+        let next = lab.alarmed().await;
+        let told = receiver.told(&lab, 1, 0).await;
+        assert_eq!(told[0].reports(), sent);
+        lab.server.pass(24 * 3_600);
+        assert_eq!(receiver.told(&lab, 1, 0).await[0].reports(), [next]);
+        let log = lab.log(&notice).await;
+        assert_eq!(log[0]["event"], log[1]["event"]);
+        assert_ne!(log[1]["event"], log[2]["event"]);
+        // One of them stands for all.
+        lab.post(&format!("{notice}/deliveries/{}", log[1]["uuid"].as_str().unwrap()), json!(null)).await.expect(201);
+        let again = receiver.told(&lab, 1, 0).await;
+        assert_eq!((again[0].event(), &again[0].text), (told[0].event(), &told[0].text));
+    }
+
+    async fn only_regressions_can_be_asked_for(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
+        lab.measured([100, 100, 50], json!({})).await;
+        let bad = lab.alarmed().await;
+        let told = receiver.told(&lab, 1, 1).await;
+        assert_eq!(told[0].reports(), [bad]);
+        assert_eq!(told[0].body()["reports"][0]["improvements"], 0);
+        assert_eq!(lab.log(&notice).await[0]["status"], "dropped");
+    }
+
+    async fn members_get_mail(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.calm().await;
+        let mail = |email: &str| json!({ "name": "Team", "kind": "email", "email": email });
+        let refused = lab.post("notices", mail("mallory@example.com")).await.expect(400);
+        assert!(refused.text("/message").contains("member"), "{}", refused.body);
+        let ada = lab.server.get("/v0/users/ada", &lab.token).await.expect(200).text("/email");
+        let notice = lab.post("notices", mail(&ada)).await.expect(201);
+        lab.post("notices", with(mail(&ada), json!({ "url": "https://example.org" }))).await.expect(400);
+        lab.alarmed().await;
+        let letter = lab.server.mail(&ada).await;
+        assert!(letter.contains("+900.00"), "{letter}");
+        let log = lab.log(&format!("notices/{}", notice.text("/uuid"))).await;
+        assert_eq!(log[0]["status"], "delivered");
+    }
+
+    async fn private_addresses_are_not_told(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let refused = lab.notice("webhook", &address, json!({})).await.expect(400);
+        assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
+        lab.notice("slack", "http://[::1]/x", json!({})).await.expect(400);
+        lab.post("notices", json!({ "name": "x", "kind": "slack" })).await.expect(400);
+        // A name shows only when it is asked for what it means; then nobody is told either.
+        let notice = lab.webhook(&address.replace("127.0.0.1", "localhost"), json!({})).await;
+        lab.patch(&notice, json!({ "url": address })).await.expect(400);
+        lab.alarmed().await;
+        let mut log = Value::Null;
+        for _ in 0..200 {
+            log = lab.get(&format!("{notice}/deliveries?status=waiting")).await.expect(200).body[0].clone();
+            if log["attempts"] != 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        assert!(log["error"].as_str().unwrap().contains("not a public one"), "{log}");
+        receiver.is_left_alone(&lab).await;
+    }
+}

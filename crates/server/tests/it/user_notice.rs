@@ -1,0 +1,146 @@
+//! Notices that users set up for themselves: what they are told of, and that it ends with their rights.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Answer, Lab, Person, both,
+    notice::{PRIVATE, Receiver},
+    report::with,
+};
+
+/// A member of the organization of the lab, and the path of their notices.
+async fn bob(lab: &Lab) -> (Person, String) {
+    let bob = lab.server.person("Bob").await;
+    let ada = lab.owner().await;
+    lab.server.join("ada", &ada, &bob, "member").await;
+    let path = format!("/v0/users/{}/notices", bob.slug);
+    (bob, path)
+}
+
+impl Lab {
+    async fn owner(&self) -> Person {
+        let ada = self.server.get("/v0/users/ada", &self.token).await.expect(200);
+        let [uuid, slug, email] = ["/uuid", "/slug", "/email"].map(|field| ada.text(field));
+        Person { uuid, slug, email, token: self.token.clone() }
+    }
+
+    /// A second project of the same organization that raises alerts as the first does.
+    async fn alarm_elsewhere(&self) -> String {
+        let path = "/v0/projects/other/reports";
+        let model = json!({ "test": "static", "upper_boundary": 0 });
+        let results = json!({ "bench": { "latency": { "value": 1 } } }).to_string();
+        let more = json!({ "thresholds": { "models": { "latency": model } } });
+        let body = crate::report::report_body(json!([results]), more);
+        self.server.post(path, &self.token, body).await.expect(201).text("/uuid")
+    }
+
+    async fn until_settled(&self, path: &str, person: &Person) -> Vec<Value> {
+        for _ in 0..200 {
+            let log =
+                self.server.get(&format!("{path}/deliveries?direction=asc"), &person.token).await.expect(200);
+            let log = log.body.as_array().unwrap().clone();
+            if !log.is_empty() && log.iter().all(|one| one["status"] != "waiting") {
+                return log;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        }
+        panic!("something still waits");
+    }
+}
+
+fn webhook(url: &str, more: Value) -> Value {
+    with(json!({ "name": "Mine", "kind": "webhook", "url": url }), more)
+}
+
+fn at(path: &str, created: &Answer) -> String {
+    format!("{path}/{}", created.text("/uuid"))
+}
+
+both! {
+    async fn a_user_is_told_of_a_project_or_of_all(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        lab.server.post("/v0/organizations/ada/projects", &lab.token, json!({ "name": "Other" })).await.expect(201);
+        let (bob, path) = bob(&lab).await;
+        let one = webhook(&format!("{address}/one"), json!({ "project": "lab" }));
+        let one = lab.server.post(&path, &bob.token, one).await.expect(201);
+        let all = webhook(&format!("{address}/all"), json!({}));
+        let all = lab.server.post(&path, &bob.token, all).await.expect(201);
+        assert!(all.body["project"].is_null() && one.body["project"].is_string());
+        assert_eq!((all.text("/user"), one.text("/user")), (bob.uuid.clone(), bob.uuid.clone()));
+        // The project does not show what its viewers set up.
+        assert_eq!((lab.total("notices").await, lab.server.get(&path, &bob.token).await.total()), (0, 2));
+        lab.get(&format!("notices/{}", one.text("/uuid"))).await.expect(404);
+
+        let [here, there] = [lab.alarmed().await, lab.alarm_elsewhere().await];
+        let told = receiver.told(&lab, 3, 1).await;
+        let mut told: Vec<_> = told.iter().map(|told| (told.path.clone(), told.reports().remove(0))).collect();
+        told.sort();
+        let mut wanted = [("/all".into(), here.clone()), ("/all".into(), there), ("/one".into(), here)];
+        wanted.sort();
+        assert_eq!(told, wanted);
+
+        // What fails in one project holds up no other.
+        lab.server.patch(&at(&path, &one), &bob.token, json!({ "archived": true })).await.expect(200);
+        receiver.state.lock().unwrap().trouble = vec![500];
+        let first = lab.alarmed().await;
+        receiver.told(&lab, 1, 0).await;
+        let second = lab.alarmed().await;
+        let third = lab.alarm_elsewhere().await;
+        let told = receiver.told(&lab, 3, 1).await;
+        let mut order: Vec<_> = told.iter().map(|told| told.reports().remove(0)).collect();
+        order.retain(|report| *report != third);
+        assert_eq!(order, [first, second]);
+    }
+
+    async fn a_user_who_may_not_view_a_project_is_not_told(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.calm().await;
+        let eve = lab.server.person("Eve").await;
+        let (bob, path) = bob(&lab).await;
+        let theirs = format!("/v0/users/{}/notices", eve.slug);
+        let wanted = webhook(&address, json!({ "project": "lab" }));
+        lab.server.post(&theirs, &eve.token, webhook(&address, json!({}))).await.expect(201);
+        lab.server.post(&theirs, &eve.token, wanted.clone()).await.expect(201);
+        lab.server.patch("/v0/projects/lab", &lab.token, json!({ "visibility": "private" })).await.expect(200);
+        lab.server.post(&theirs, &eve.token, wanted.clone()).await.expect(404);
+        lab.server.post(&theirs, &bob.token, wanted.clone()).await.expect(404);
+        let mine = lab.server.post(&path, &bob.token, wanted).await.expect(201);
+
+        let report = lab.alarmed().await;
+        assert_eq!(receiver.told(&lab, 1, 1).await[0].reports(), [report]);
+        lab.server.delete(&format!("/v0/organizations/ada/members/{}", bob.slug), &lab.token).await.expect(204);
+        lab.alarmed().await;
+        let log = lab.until_settled(&at(&path, &mine), &bob).await;
+        let statuses: Vec<_> = log.iter().map(|one| one["status"].as_str().unwrap()).collect();
+        assert_eq!(statuses, ["delivered", "dropped"]);
+        assert_eq!(log[1]["error"], "The user may not view the project any more.");
+        receiver.is_left_alone(&lab).await;
+    }
+
+    async fn mails_go_to_the_address_of_the_account(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.calm().await;
+        let (bob, path) = bob(&lab).await;
+        let mail = json!({ "name": "Mine", "kind": "email" });
+        lab.server.post(&path, &bob.token, with(mail.clone(), json!({ "email": "eve@example.com" }))).await.expect(400);
+        let created = lab.server.post(&path, &bob.token, mail.clone()).await.expect(201);
+        assert_eq!(created.text("/email"), bob.email);
+        let mine = at(&path, &created);
+        lab.server.patch(&mine, &bob.token, json!({ "email": "eve@example.com" })).await.expect(400);
+        assert_eq!(lab.server.patch(&mine, &bob.token, json!({ "name": "x" })).await.expect(200).text("/email"), bob.email);
+        lab.post("notices", with(mail, json!({ "project": "lab", "email": bob.email }))).await.expect(400);
+        lab.alarmed().await;
+        let letter = lab.server.mail(&bob.email).await;
+        assert!(letter.contains("+900.00") && letter.contains("of your account"), "{letter}");
+        let log = lab.until_settled(&mine, &bob).await;
+        let again = format!("{mine}/deliveries/{}", log[0]["uuid"].as_str().unwrap());
+        lab.server.get(&again, &bob.token).await.expect(200);
+        lab.server.post(&again, &bob.token, json!(null)).await.expect(201);
+        lab.server.mail(&bob.email).await;
+        lab.server.delete(&mine, &bob.token).await.expect(204);
+        lab.server.get(&mine, &bob.token).await.expect(404);
+    }
+}

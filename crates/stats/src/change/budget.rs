@@ -1,0 +1,133 @@
+//! How many false alarms there may be, and which alarms are worth one. What an alarm is told of, and to whom, is decided
+//! elsewhere.
+//!
+//! Values that were shuffled have no changes, so every alarm in them is false: that tells how often a machine raises one
+//! (a permutation test; R. A. Fisher, "The Design of Experiments", 1935). An alarm for which more speaks than must is
+//! rarer, by as much as it says itself. Of the series of a run so many are told of that false ones are the agreed share
+//! at the most (Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate", 1995); while nothing has changed
+//! at all, that share is how often a run raises any alarm.
+
+use super::{Monitor, Settings};
+use crate::random::Random;
+
+/// How often noise raises an alarm where nothing is known of it, and how many values that is worth as evidence.
+const USUAL: f64 = 1e-4;
+const USUAL_VALUES: f64 = 10_000.0;
+
+/// What is known of how often noise raises an alarm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// How many values without a change were looked at.
+    pub values: u64,
+    /// How many alarms they raised.
+    pub alarms: u64,
+}
+
+impl Evidence {
+    /// What a series tells whose level changes at these places: its values are shuffled between changes, so that what is
+    /// left is the noise around one level.
+    pub fn of(values: &[f64], changes: &[usize], settings: Settings) -> Self {
+        let mut noise = values.to_vec();
+        let mut random = Random(0x5eed ^ values.len() as u64);
+        let ends = changes.iter().copied().chain([values.len()]);
+        let mut start = 0;
+        let level = crate::median(values).unwrap_or_default();
+        for end in ends.filter(|end| *end <= values.len()) {
+            let Some(part) = noise.get_mut(start..end).filter(|part| !part.is_empty()) else { continue };
+            let own = crate::median(part).unwrap_or_default();
+            // A level that is a factor higher has noise that is, too.
+            let factor = if own > 0.0 && level > 0.0 { level / own } else { 1.0 };
+            let shift = if factor == 1.0 { level - own } else { 0.0 };
+            part.iter_mut().for_each(|value| *value = *value * factor + shift);
+            start = end;
+        }
+        random.shuffle(&mut noise);
+        let mut monitor = Monitor::new(settings);
+        let alarms = noise.iter().filter(|value| monitor.push(**value).is_some()).count();
+        Self { values: noise.len() as u64, alarms: alarms as u64 }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { values: self.values + other.values, alarms: self.alarms + other.alarms }
+    }
+
+    /// How often a value raises a false alarm: what was seen, and what is usual as far as little was seen.
+    pub fn rate(self) -> f64 {
+        (USUAL * USUAL_VALUES + self.alarms as f64) / (USUAL_VALUES + self.values as f64)
+    }
+
+    /// How likely noise is to raise an alarm with this margin or more, at any value.
+    pub fn chance(self, margin: f64) -> f64 {
+        (self.rate() * (-margin).exp()).min(1.0)
+    }
+}
+
+/// How many false alarms there may be in a month, shared out among the runs of a month.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    per_run: f64,
+}
+
+impl Budget {
+    /// So many false alarms a month, where there are so many runs in it.
+    pub fn new(per_month: f64, runs: f64) -> Self {
+        Self { per_run: (per_month / runs.max(1.0)).clamp(0.0, 1.0) }
+    }
+
+    /// How unlikely an alarm of a run must be to be told of: that of the last of its alarms that still is worth it, by
+    /// how likely each is in noise. `series` is how many series the run has.
+    pub fn limit(self, chances: &[f64], series: usize) -> f64 {
+        let mut sorted = chances.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let allowed = |place: usize| self.per_run * (place + 1) as f64 / series.max(sorted.len()) as f64;
+        let last = sorted.iter().enumerate().rev().find(|(place, chance)| **chance <= allowed(*place));
+        last.map_or(f64::NEG_INFINITY, |(_, chance)| *chance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::noise::normal;
+
+    #[test]
+    fn what_was_seen_counts_as_far_as_there_is_enough_of_it() {
+        let none = Evidence::default();
+        assert_eq!(none.rate(), USUAL);
+        let noisy = Evidence { values: 90_000, alarms: 99 };
+        assert_eq!(noisy.rate(), 1e-3);
+        assert!(Evidence { values: 90_000, alarms: 0 }.rate() < USUAL);
+        assert_eq!(noisy.chance(0.0), 1e-3);
+        assert!(noisy.chance(2.0) < noisy.chance(1.0));
+        assert_eq!(none.and(noisy), noisy);
+    }
+
+    #[test]
+    fn changes_are_no_noise() {
+        let mut values: Vec<f64> = normal(5, 600).iter().map(|value| 100.0 + value).collect();
+        values[300..].iter_mut().for_each(|value| *value *= 2.0);
+        let known = Evidence::of(&values, &[300], Settings::default());
+        assert_eq!(known, Evidence { values: 600, alarms: 0 });
+        let mut jumpy = values;
+        jumpy.chunks_mut(40).step_by(2).for_each(|part| part.iter_mut().for_each(|value| *value += 30.0));
+        // Shuffled, it is noise with two places, which is none either.
+        assert!(Evidence::of(&jumpy, &[300], Settings::default()).alarms < 3);
+        assert_eq!(Evidence::of(&[], &[], Settings::default()), Evidence::default());
+    }
+
+    /// As `p.adjust(p, "BH")` of R has it: 0.008 of five tests is worth 0.02, 0.03 is worth 0.05.
+    #[test]
+    fn false_ones_are_the_agreed_share_at_the_most() {
+        let chances = [0.03, 0.004, 0.9, 0.008, 0.4];
+        let limit = |share: f64| Budget { per_run: share }.limit(&chances, 5);
+        assert_eq!(limit(0.05), 0.03);
+        assert_eq!(limit(0.03), 0.008);
+        assert_eq!(limit(0.019), f64::NEG_INFINITY);
+        assert_eq!(Budget { per_run: 0.05 }.limit(&[0.004], 100), f64::NEG_INFINITY);
+        assert_eq!(Budget { per_run: 0.5 }.limit(&[0.004], 100), 0.004);
+        assert_eq!(Budget::new(2.0, 400.0), Budget { per_run: 0.005 });
+        assert_eq!(Budget::new(2.0, 0.0), Budget { per_run: 1.0 });
+    }
+}

@@ -1,0 +1,73 @@
+//! Between which places a change began, given that there is one. Nothing is believed or dropped here.
+//!
+//! With both levels known, every place has a likelihood; those that are not much less likely than the best are in the
+//! interval (D. V. Hinkley, "Inference about the change-point in a sequence of random variables", 1970).
+
+use super::{
+    partition::loss,
+    sample::{first, last, median},
+};
+
+/// How much more than at the best place the values may cost at another: twice the logarithm of twenty.
+const DOUBT: f64 = 6.0;
+/// How many values on both sides the levels are taken from.
+const REACH: usize = 48;
+
+/// The first and the last place at which the level may have changed, of values in units of noise. The change is where
+/// `before` ends.
+pub(super) fn around(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (usize, usize) {
+    let (old, new) = (median(last(before, REACH), buffer), median(first(after, REACH), buffer));
+    let excess = |value: &f64, there: f64, here: f64| loss(value - there) - loss(value - here);
+    let earlier = farthest(before.iter().rev().take(REACH).map(|value| excess(value, new, old)));
+    let later = farthest(after.iter().take(REACH).map(|value| excess(value, old, new)));
+    // One value of the new level is what makes it one.
+    (before.len() - earlier, before.len() + later.min(after.len().saturating_sub(1)))
+}
+
+/// How far one can go for no more than the doubt.
+fn farthest(costs: impl Iterator<Item = f64>) -> usize {
+    let (mut total, mut reached) = (0.0, 0);
+    for (step, cost) in costs.enumerate() {
+        total += cost;
+        if total <= DOUBT {
+            reached = step + 1;
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::noise::normal;
+
+    #[test]
+    fn a_clear_step_leaves_no_doubt() {
+        let mut values = normal(1, 60);
+        values[30..].iter_mut().for_each(|value| *value += 12.0);
+        assert_eq!(around(&values[..30], &values[30..], &mut Vec::new()), (30, 30));
+    }
+
+    #[test]
+    fn the_true_place_is_nearly_always_within() {
+        let within = (0..200)
+            .filter(|seed| {
+                let mut values = normal(*seed, 120);
+                values[60..].iter_mut().for_each(|value| *value += 1.5);
+                // Wherever the cut is put, the interval must reach to where the change was.
+                let at = (50..70)
+                    .min_by(|one, two| {
+                        let cost = |at: usize| {
+                            let left: f64 = values[..at].iter().map(|value| loss(*value)).sum();
+                            left + values[at..].iter().map(|value| loss(value - 1.5)).sum::<f64>()
+                        };
+                        cost(*one).total_cmp(&cost(*two))
+                    })
+                    .unwrap();
+                let (earliest, latest) = around(&values[..at], &values[at..], &mut Vec::new());
+                (earliest..=latest).contains(&60)
+            })
+            .count();
+        assert!(within >= 185, "{within} of 200");
+    }
+}

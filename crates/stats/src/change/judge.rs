@@ -1,0 +1,196 @@
+//! Which of the proposed changes to believe. Two things speak for one: that ranks tell the values before it from those
+//! after it, near and far; and that the two levels are far apart, both for how much values scatter around them and for
+//! how much the series moves about anyway.
+//!
+//! The weakest proposal is dropped until all that remain are strong enough, as each that goes gives its neighbors longer
+//! levels to be judged by (backward elimination; P. Fryzlewicz, "Tail-greedy bottom-up data decompositions and fast
+//! multiple change-point detection", 2018).
+
+use super::{
+    rank,
+    sample::{first, last, median},
+};
+use crate::level::NORMAL_MEAN;
+
+/// What must speak for a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
+const THRESHOLD: f64 = 3.6;
+/// By how much the threshold falls where e times as many false alarms are fine.
+pub(super) const PER_ALARM: f64 = 0.55;
+/// How many values on both sides are ranked: near ones show a clear step, far ones whether it lasts.
+const WINDOWS: [usize; 3] = [12, 24, 48];
+/// How many values on both sides the distance of the levels is measured with. Few, so that a drift does not add to it.
+const REACH: usize = 16;
+/// A step of so many times the scatter is clear; more adds nothing.
+const CLEAR: f64 = 4.0;
+/// How much it counts that a step is small for how much the series moves about anyway.
+const SHARE: f64 = 0.7;
+/// The smallest share that is told apart from none.
+const LEAST_SHARE: f64 = 0.02;
+/// A level is at least so many values long; anything shorter is a spike.
+const SHORTEST: usize = 7;
+/// The newest level is at least so many values long, as nobody knows yet how long it will be.
+const SHORTEST_OPEN: usize = 12;
+/// Below any score there can be.
+const NONE: f64 = -1e6;
+
+/// A proposal that has been looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Judged {
+    /// The first place of the new level.
+    pub(super) at: usize,
+    /// How much more speaks for it than must.
+    pub(super) margin: f64,
+    /// How far apart the levels are, in units of the scatter around them.
+    pub(super) sigma: f64,
+    /// Whether both neighbors are still those that it was judged with.
+    is_current: bool,
+}
+
+/// What the judge reuses from one series to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Judge {
+    proposals: Vec<Judged>,
+    buffer: Vec<f64>,
+}
+
+impl Judge {
+    /// Goes through the proposals, which are in ascending order and all lie after `start`, where a level begins that is
+    /// not in doubt. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
+    pub(super) fn judge(
+        &mut self,
+        values: &[f64],
+        start: usize,
+        cuts: &[usize],
+        tolerance: f64,
+    ) -> &[Judged] {
+        self.proposals.clear();
+        self.proposals.extend(cuts.iter().map(|at| Judged {
+            at: *at,
+            margin: 0.0,
+            sigma: 0.0,
+            is_current: false,
+        }));
+        if cuts.is_empty() {
+            return &self.proposals;
+        }
+        let spread = spread(values, &mut self.buffer);
+        let threshold = THRESHOLD - PER_ALARM * tolerance;
+        loop {
+            self.update(values, start, spread, threshold);
+            let weakest = self
+                .proposals
+                .iter()
+                .enumerate()
+                .min_by(|(_, one), (_, two)| one.margin.total_cmp(&two.margin));
+            let Some((place, _)) = weakest.filter(|(_, weakest)| weakest.margin < 0.0) else { break };
+            self.proposals.remove(place);
+            for neighbor in [place.wrapping_sub(1), place] {
+                if let Some(neighbor) = self.proposals.get_mut(neighbor) {
+                    neighbor.is_current = false;
+                }
+            }
+        }
+        &self.proposals
+    }
+
+    /// What was left of the proposals the last time.
+    pub(super) fn judged(&self) -> &[Judged] {
+        &self.proposals
+    }
+
+    /// Looks again at those whose neighbors have changed.
+    fn update(&mut self, values: &[f64], start: usize, spread: f64, threshold: f64) {
+        for place in 0..self.proposals.len() {
+            let at = self.proposals[place].at;
+            if self.proposals[place].is_current {
+                continue;
+            }
+            let start = place.checked_sub(1).map_or(start, |before| self.proposals[before].at);
+            let end = self.proposals.get(place + 1).map(|after| after.at);
+            let (before, after) = (&values[start..at], &values[at..end.unwrap_or(values.len())]);
+            let shortest = before.len().min(after.len());
+            let is_short = shortest < SHORTEST || (end.is_none() && after.len() < SHORTEST_OPEN);
+            let (score, sigma) = if is_short {
+                // The shortest goes first, by its lesser edge: a spike makes two proposals, and without the one the other
+                // is nothing.
+                let step = distance(last(before, REACH), first(after, REACH), &mut self.buffer);
+                (NONE + shortest as f64 + step / (1.0 + step), 0.0)
+            } else {
+                score(before, after, spread, &mut self.buffer)
+            };
+            self.proposals[place] = Judged { at, margin: score - threshold, sigma, is_current: true };
+        }
+    }
+}
+
+/// What speaks for a change between two levels, and how far apart they are in units of the scatter.
+fn score(before: &[f64], after: &[f64], spread: f64, buffer: &mut Vec<f64>) -> (f64, f64) {
+    let separations =
+        WINDOWS.iter().map(|window| rank::separation(last(before, *window), first(after, *window)));
+    let ranks = separations.sum::<f64>() / WINDOWS.len() as f64;
+    let (before, after) = (last(before, REACH), first(after, REACH));
+    let distance = distance(before, after, buffer);
+    let sigma = distance / scatter(before, after, buffer);
+    let share = (distance / spread).clamp(LEAST_SHARE, 1.0);
+    // A step of nothing has a logarithm of minus infinity, which is as it should be.
+    (ranks + sigma.min(CLEAR).ln() + SHARE * share.ln(), sigma)
+}
+
+/// How far apart two levels are.
+pub(super) fn distance(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> f64 {
+    (median(after, buffer) - median(before, buffer)).abs()
+}
+
+/// How much values scatter around two levels, as a standard deviation; at least a trace, in units of the noise.
+pub(super) fn scatter(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> f64 {
+    let mut total = 0.0;
+    for level in [before, after] {
+        let center = median(level, buffer);
+        total += level.iter().map(|value| (value - center).abs()).sum::<f64>();
+    }
+    (NORMAL_MEAN * total / (before.len() + after.len()) as f64).max(1e-6)
+}
+
+/// The range that four of five values keep to, with all their levels; at least one unit of noise.
+fn spread(values: &[f64], buffer: &mut Vec<f64>) -> f64 {
+    buffer.clear();
+    buffer.extend_from_slice(values);
+    let tenth = (values.len() - 1) / 10;
+    let low = *buffer.select_nth_unstable_by(tenth, f64::total_cmp).1;
+    let high = *buffer.select_nth_unstable_by(values.len() - 1 - tenth, f64::total_cmp).1;
+    (high - low).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::noise::normal;
+
+    fn judged(values: &[f64], cuts: &[usize]) -> Vec<usize> {
+        Judge::default().judge(values, 0, cuts, 0.0).iter().map(|judged| judged.at).collect()
+    }
+
+    #[test]
+    fn only_what_is_there_survives() {
+        let mut values = normal(5, 120);
+        values[60..].iter_mut().for_each(|value| *value += 4.0);
+        assert_eq!(judged(&values, &[20, 60, 63, 100]), [60]);
+        assert_eq!(judged(&values, &[]), []);
+    }
+
+    #[test]
+    fn both_sides_of_a_spike_go() {
+        let mut values = normal(6, 120);
+        values[60..64].iter_mut().for_each(|value| *value += 40.0);
+        assert_eq!(judged(&values, &[60, 64]), []);
+    }
+
+    #[test]
+    fn tolerance_lets_more_through() {
+        let mut values = normal(7, 120);
+        values[60..].iter_mut().for_each(|value| *value += 0.9);
+        assert_eq!(judged(&values, &[60]), []);
+        let margin = Judge::default().judge(&values, 0, &[60], 6.0)[0].margin;
+        assert!(margin > 0.0, "{margin}");
+    }
+}

@@ -1,0 +1,251 @@
+//! What the detectors do together, on noise of many kinds.
+
+use proptest::prelude::*;
+
+use super::{
+    Change, Monitor, Sensitivity, Settings, changes,
+    noise::{Random, normal},
+};
+
+fn places(values: &[f64]) -> Vec<usize> {
+    changes(values, &Settings::default()).iter().map(|change| change.at).collect()
+}
+
+/// The alarms, each with the place of the value that raised it.
+fn alarms(values: &[f64], later: usize) -> Vec<(usize, usize)> {
+    let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
+    let alarms = values.iter().enumerate();
+    alarms.filter_map(|(now, value)| Some((monitor.push(*value)?.at, now))).collect()
+}
+
+/// Noise around a level, with steps at some places.
+fn stepped(seed: u64, count: usize, steps: &[(usize, f64)]) -> Vec<f64> {
+    let mut values: Vec<f64> = normal(seed, count).iter().map(|value| 100.0 + value).collect();
+    for (at, size) in steps {
+        values[*at..].iter_mut().for_each(|value| *value += size);
+    }
+    values
+}
+
+#[test]
+fn a_step_is_described() {
+    let values = stepped(1, 300, &[(180, 8.0)]);
+    let found = changes(&values, &Settings::default());
+    let [Change { at, earliest, latest, before, after, effect, sigma, confidence, margin }] = found[..]
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!((at, earliest, latest), (180, 180, 180));
+    assert!((before - 100.0).abs() < 0.5 && (after - 108.0).abs() < 0.5, "{before} {after}");
+    assert_eq!(effect, Some((after - before) / before));
+    assert!((5.0..12.0).contains(&sigma), "{sigma}");
+    assert!(confidence > 0.95 && margin > 2.0, "{confidence} {margin}");
+}
+
+#[test]
+fn a_long_series_keeps_what_it_found() {
+    let steps = [(150, 5.0), (400, -5.0), (700, 4.0), (1_400, 6.0), (1_900, -6.0)];
+    assert_eq!(places(&stepped(2, 2_000, &steps)), steps.map(|(at, _)| at));
+}
+
+#[test]
+fn counts_that_do_not_vary_change_by_one() {
+    let mut counts = vec![1_000_000.0; 60];
+    counts[40..].fill(1_000_001.0);
+    assert_eq!(places(&counts), [40]);
+    assert_eq!(places(&[0.0; 100]), []);
+    let mut zeros = vec![0.0; 60];
+    zeros[30..].fill(5.0);
+    let found = changes(&zeros, &Settings::default());
+    assert_eq!((found.len(), found[0].at, found[0].effect), (1, 30, None));
+}
+
+#[test]
+fn a_value_that_is_no_number_says_nothing() {
+    let mut values = stepped(3, 200, &[(120, 6.0)]);
+    values[50] = f64::NAN;
+    values[150] = f64::INFINITY;
+    assert_eq!(places(&values), [120]);
+}
+
+#[test]
+fn values_may_fall_to_zero() {
+    let mut values = stepped(4, 200, &[]);
+    values[140..].iter_mut().for_each(|value| *value -= 100.0);
+    assert_eq!(places(&values), [140]);
+}
+
+#[test]
+fn little_or_nothing_has_no_changes() {
+    assert_eq!(places(&[]), []);
+    assert_eq!(places(&[1.0]), []);
+    assert_eq!(places(&[1.0, 2.0, 1.0, 9.0, 1.0, 2.0, 1.0]), []);
+}
+
+#[test]
+fn spikes_are_none() {
+    let mut random = Random(8);
+    let mut found = 0;
+    for seed in 0..20 {
+        let mut values = stepped(seed, 1_000, &[]);
+        for value in &mut values {
+            if random.even() < 0.03 {
+                *value += 30.0;
+            }
+        }
+        found += places(&values).len();
+    }
+    assert!(found <= 2, "{found} changes in 20,000 values");
+}
+
+#[test]
+fn a_drift_is_none() {
+    let found: usize = (0..20)
+        .map(|seed| {
+            let mut values = stepped(seed, 500, &[]);
+            values.iter_mut().enumerate().for_each(|(index, value)| *value += 0.01 * index as f64);
+            places(&values).len()
+        })
+        .sum();
+    assert!(found <= 2, "{found} changes in 20 drifts over five standard deviations");
+}
+
+#[test]
+fn noise_raises_no_alarm() {
+    type Noise = fn(&mut Random) -> f64;
+    let kinds: [(&str, Noise, f64, f64); 4] = [
+        ("normal", Random::normal, 1.0, 1.0),
+        ("heavy", Random::heavy, 1.0, 1.0),
+        ("rounded", |random| random.normal().round(), 1.0, 1.0),
+        // With four values to go by, two places that values jump between look like a change now and then.
+        ("bimodal", |random| random.normal() + if random.even() < 0.3 { 6.0 } else { 0.0 }, 1.0, 3.0),
+    ];
+    for (name, noise, most_changes, most_alarms) in kinds {
+        let mut random = Random(11);
+        let (mut found, mut raised) = (0, 0);
+        for _ in 0..100 {
+            let values: Vec<f64> = (0..1_000).map(|_| 100.0 + noise(&mut random)).collect();
+            found += places(&values).len();
+            raised += alarms(&values, 3).len();
+        }
+        let per_ten_thousand = |count: usize| count as f64 / 10.0;
+        assert!(per_ten_thousand(found) <= most_changes, "{name}: {found} changes in 100,000 values");
+        assert!(per_ten_thousand(raised) <= most_alarms, "{name}: {raised} alarms in 100,000 values");
+    }
+}
+
+#[test]
+fn shuffled_changes_are_gone() {
+    let mut random = Random(12);
+    let (mut found, mut raised) = (0, 0);
+    for seed in 0..100 {
+        let mut values = stepped(seed, 1_000, &[(200, 4.0), (500, -6.0), (800, 3.0)]);
+        random.shuffle(&mut values);
+        found += places(&values).len();
+        raised += alarms(&values, 3).len();
+    }
+    assert!(found <= 10, "{found} changes in 100,000 values");
+    assert!(raised <= 10, "{raised} alarms in 100,000 values");
+}
+
+#[test]
+fn more_than_half_of_the_steps_of_three_deviations_are_told_of_three_values_later() {
+    let raised = (0..200)
+        .filter(|seed| {
+            let values = stepped(*seed, 220, &[(200, 3.0)]);
+            alarms(&values, 3).iter().any(|(at, now)| at.abs_diff(200) <= 5 && *now <= 203)
+        })
+        .count();
+    assert!(raised > 100, "{raised} of 200");
+}
+
+#[test]
+fn a_step_of_one_deviation_is_found_with_fifty_values() {
+    let found = (0..200)
+        .filter(|seed| {
+            let found = places(&stepped(*seed, 250, &[(200, 1.0)]));
+            found.iter().any(|at| at.abs_diff(200) <= 20)
+        })
+        .count();
+    assert!(found >= 180, "{found} of 200");
+}
+
+#[test]
+fn sensitivity_is_a_factor() {
+    assert_eq!(Sensitivity::new(1.0), Some(Sensitivity::default()));
+    for wrong in [0.0, -1.0, 1e4, f64::NAN] {
+        assert_eq!(Sensitivity::new(wrong), None);
+    }
+    let values = stepped(20, 300, &[(100, 1.4), (200, -1.4)]);
+    let found = |factor: f64| {
+        let sensitivity = Sensitivity::new(factor).unwrap();
+        changes(&values, &Settings { sensitivity, ..Settings::default() }).len()
+    };
+    assert!(found(0.001) < found(1_000.0));
+}
+
+/// Series with a few steps, spikes and a share of rounding, of any length.
+fn series() -> impl Strategy<Value = Vec<f64>> {
+    let steps = prop::collection::vec((0.0..1.0, -8.0..8.0), 0..6);
+    (any::<u64>(), 0_usize..1_200, steps, any::<bool>()).prop_map(|(seed, count, steps, is_rounded)| {
+        let steps: Vec<(usize, f64)> =
+            steps.iter().map(|(place, size)| ((place * count as f64) as usize, *size)).collect();
+        let mut values = stepped(seed, count, &steps);
+        if is_rounded {
+            values.iter_mut().for_each(|value| *value = value.round());
+        }
+        values
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_series_in_portions_is_the_whole_series(values in series(), cut in 0.0..1.0) {
+        let cut = (cut * values.len() as f64) as usize;
+        let settings = Settings::default();
+        let mut whole = Monitor::new(settings);
+        let alarms: Vec<Change> = values[..cut].iter().filter_map(|value| whole.push(*value)).collect();
+        let newest = &values[cut.saturating_sub(Monitor::KEPT)..cut];
+        let last_alarm = alarms.last().map(|alarm| alarm.at);
+        let mut resumed = Monitor::resume(settings, cut, newest, whole.settled().to_vec(), last_alarm);
+        prop_assert_eq!(resumed.changes(), whole.changes());
+        for value in &values[cut..] {
+            prop_assert_eq!(resumed.push(*value), whole.push(*value));
+        }
+        prop_assert_eq!(resumed.changes(), whole.changes());
+        prop_assert_eq!(resumed.count(), values.len());
+        prop_assert_eq!(whole.changes(), changes(&values, &settings));
+    }
+
+    #[test]
+    fn settled_changes_stay(values in series()) {
+        let mut monitor = Monitor::new(Settings::default());
+        let mut settled: Vec<Change> = Vec::new();
+        for value in &values {
+            monitor.push(*value);
+            prop_assert!(monitor.settled().starts_with(&settled));
+            settled = monitor.settled().to_vec();
+        }
+        prop_assert!(monitor.changes().starts_with(&settled));
+    }
+
+    #[test]
+    fn changes_are_in_order_and_within_their_intervals(values in series()) {
+        let found = changes(&values, &Settings::default());
+        prop_assert!(found.is_sorted_by(|one, two| one.at < two.at));
+        for change in found {
+            prop_assert!(change.earliest <= change.at && change.at <= change.latest);
+            prop_assert!(0 < change.at && change.latest < values.len());
+            prop_assert!((0.0..=1.0).contains(&change.confidence));
+        }
+    }
+
+    /// By a power of two, so that nothing is rounded but the logarithms.
+    #[test]
+    fn the_unit_makes_no_difference(values in series(), exponent in -20_i32..20) {
+        let scaled: Vec<f64> = values.iter().map(|value| value * 2.0_f64.powi(exponent)).collect();
+        prop_assert_eq!(places(&values), places(&scaled));
+    }
+}

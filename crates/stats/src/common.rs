@@ -1,0 +1,90 @@
+//! What the benchmarks of a run have in common. When a machine is slow, all of them are; a change of the code rarely
+//! touches most of them at once. Where the steps come from is decided elsewhere.
+
+use crate::level::median;
+
+/// The fewest benchmarks that can have something in common.
+const LEAST: usize = 5;
+/// How many times the usual noise a benchmark must move to have moved.
+const MOVED: f64 = 2.0;
+
+/// By how much all benchmarks of a run moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Common {
+    /// The logarithm of the factor: the median of all.
+    pub step: f64,
+    /// The ends of its confidence interval of 95 %, by the sign test.
+    pub interval: (f64, f64),
+    /// How many benchmarks it is of.
+    pub count: usize,
+    /// The share of benchmarks that moved, and the same way.
+    pub together: f64,
+}
+
+impl Common {
+    /// What benchmarks have in common that moved by these steps, each with how much it varies anyway; none if there are
+    /// too few.
+    pub fn of(steps: &[(f64, f64)]) -> Option<Self> {
+        if steps.len() < LEAST {
+            return None;
+        }
+        let mut sorted: Vec<f64> = steps.iter().map(|(step, _)| *step).collect();
+        sorted.sort_by(f64::total_cmp);
+        let step = median(&sorted)?;
+        let moved = steps
+            .iter()
+            .filter(|(own, noise)| own * step > 0.0 && own.abs() > MOVED * noise)
+            .filter(|(own, _)| own.abs() >= step.abs() / 2.0);
+        let together = moved.count() as f64 / steps.len() as f64;
+        // So many on both sides lie beyond the interval, by the normal approximation of the binomial distribution.
+        let count = steps.len() as f64;
+        let beyond = ((count - 1.959_964 * count.sqrt()) / 2.0 - 0.5).floor().max(0.0) as usize;
+        let interval = (sorted[beyond], sorted[sorted.len() - 1 - beyond]);
+        Some(Self { step, interval, count: steps.len(), together })
+    }
+
+    /// Whether most benchmarks moved together, so that the machine is to blame rather than the code.
+    pub fn is_of_machine(&self) -> bool {
+        self.together > 0.5 && self.interval.0 * self.interval.1 > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::noise::normal;
+
+    fn steps(by: f64, moved: usize) -> Vec<(f64, f64)> {
+        let noise = normal(7, 40);
+        noise
+            .iter()
+            .enumerate()
+            .map(|(place, noise)| (0.01 * noise + if place < moved { by } else { 0.0 }, 0.01))
+            .collect()
+    }
+
+    #[test]
+    fn a_machine_moves_all() {
+        let slow = Common::of(&steps(0.2, 40)).unwrap();
+        assert!(slow.is_of_machine() && (slow.step - 0.2).abs() < 0.01, "{slow:?}");
+        assert!(slow.interval.0 > 0.18 && slow.interval.1 < 0.22, "{slow:?}");
+        assert_eq!((slow.count, slow.together), (40, 1.0));
+        assert!(Common::of(&steps(-0.2, 34)).unwrap().is_of_machine());
+    }
+
+    #[test]
+    fn code_moves_some() {
+        for moved in [0, 1, 10, 19] {
+            let common = Common::of(&steps(0.2, moved)).unwrap();
+            assert!(!common.is_of_machine(), "{moved}: {common:?}");
+        }
+        assert_eq!(Common::of(&steps(0.2, 40)[..4]), None);
+    }
+
+    #[test]
+    fn what_does_not_move_is_still() {
+        let still = Common::of(&[(0.0, 0.0); 12]).unwrap();
+        assert_eq!((still.step, still.interval, still.together), (0.0, (0.0, 0.0), 0.0));
+        assert!(!still.is_of_machine());
+    }
+}

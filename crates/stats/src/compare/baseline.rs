@@ -1,0 +1,252 @@
+//! A few new runs against the history of their series. The level is that since it last changed; how much runs vary is
+//! taken from all levels, so that a new level is not blind while it is short.
+
+use super::{Comparison, RANKED, ROUNDING};
+use crate::{
+    level::median,
+    moments::mean,
+    random::Random,
+    student,
+    wilcoxon::{rank_sum, smallest_rank_sum},
+};
+
+/// How many values the level is taken from at the most.
+const REACH: usize = 48;
+/// How often the history is drawn from for an interval.
+const DRAWS: usize = 999;
+/// By how much the median of normal values varies more than their mean, as a variance.
+const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
+
+/// A history and the new runs that are held against it.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    /// Whether all values are above zero, so that their logarithms are compared.
+    is_positive: bool,
+    level: f64,
+    /// How many values the level is of.
+    count: usize,
+    /// How far each value of the history is from its level, the newest last.
+    residuals: Vec<f64>,
+    levels: usize,
+    /// The new values on the same scale.
+    new: Vec<f64>,
+}
+
+impl Baseline {
+    /// A history whose level changes at these places, and new runs; none if either is missing.
+    pub fn new(history: &[f64], changes: &[usize], new: &[f64]) -> Option<Self> {
+        let is_positive = history.iter().chain(new).all(|value| *value > 0.0);
+        let scale = |value: &f64| if is_positive { value.ln() } else { *value };
+        let history: Vec<f64> = history.iter().map(scale).collect();
+        let starts = [0].into_iter().chain(changes.iter().copied());
+        let ends = changes.iter().copied().chain([history.len()]);
+        let (mut residuals, mut levels, mut level, mut count) = (Vec::new(), 0, None, 0);
+        for (start, end) in starts.zip(ends) {
+            let part = history.get(start..end).unwrap_or_default();
+            let newest = &part[part.len().saturating_sub(REACH)..];
+            level = median(newest).or(level);
+            count = if newest.is_empty() { count } else { newest.len() };
+            let (Some(center), true) = (median(part), part.len() > 1) else { continue };
+            levels += 1;
+            // Values are closer to their own median than to the level behind it.
+            let widening = (part.len() as f64 / (part.len() - 1) as f64).sqrt();
+            residuals.extend(part.iter().map(|value| (value - center) * widening));
+        }
+        let new: Vec<f64> = new.iter().map(scale).collect();
+        (!new.is_empty()).then_some(Self { is_positive, level: level?, count, residuals, levels, new })
+    }
+
+    /// How far the new runs are from the level: the logarithm of a factor; none where values are not above zero.
+    pub fn step(&self) -> Option<f64> {
+        let step = median(&self.new)? - self.level;
+        self.is_positive.then_some(step)
+    }
+
+    /// How much a run varies around its level, on the scale of [`step`](Self::step), unless it strays.
+    pub fn noise(&self) -> f64 {
+        let distances: Vec<f64> = self.residuals.iter().map(|value| value.abs()).collect();
+        median(&distances).unwrap_or_default() * crate::level::NORMAL
+    }
+
+    /// Compares the new runs with the level. `shift` is how far they are from it for a reason that is known, such as a
+    /// slow machine.
+    ///
+    /// How far apart the two are in the noise of the history is judged by Student's t distribution, and by ranks: a
+    /// single new run must be further from the level than almost all that came before (an exact test, if runs could have
+    /// come in any order). The interval is from drawing new runs and levels from the history (the bootstrap; B. Efron,
+    /// 1979).
+    pub fn compare(&self, confidence: f64, shift: f64) -> Comparison {
+        let center = median(&self.new).unwrap_or(self.level) - shift;
+        let step = Some(center - self.level).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
+        let freedom = self.residuals.len().saturating_sub(self.levels) as f64;
+        let share = |step: f64| {
+            if self.is_positive {
+                Some(step.exp_m1())
+            } else if self.level != 0.0 {
+                Some(step / self.level.abs())
+            } else {
+                (step == 0.0).then_some(0.0)
+            }
+        };
+        let whole = |value: f64| if self.is_positive { value.exp() } else { value };
+        let (ranks, smallest) = self.ranks(step, shift);
+        Comparison {
+            base: whole(self.level),
+            new: whole(center),
+            change: share(step),
+            interval: self.interval(step, confidence).and_then(|(low, high)| share(low).zip(share(high))),
+            p: (freedom >= 1.0).then(|| self.chance(step, freedom)),
+            ranks: Some(ranks),
+            smallest,
+            confidence,
+        }
+    }
+
+    /// How likely a step like this is when nothing has changed.
+    fn chance(&self, step: f64, freedom: f64) -> f64 {
+        let squares: f64 = self.residuals.iter().map(|value| value * value).sum();
+        let deviation = (squares / self.residuals.len() as f64).sqrt();
+        let parts = 1.0 / self.new.len() as f64 + MEDIAN_VARIANCE / self.count as f64;
+        match deviation * parts.sqrt() {
+            _ if step == 0.0 => 1.0,
+            error if error > 0.0 => student::two_sided(step / error, freedom),
+            // What has never varied has changed if it does.
+            _ => 0.0,
+        }
+    }
+
+    /// The same by ranks, and the least that can come out of so many.
+    fn ranks(&self, step: f64, shift: f64) -> (f64, f64) {
+        if let [_] = self.new[..] {
+            let beyond = self.residuals.iter().filter(|value| value.abs() >= step.abs()).count();
+            let all = self.residuals.len() as f64 + 1.0;
+            return ((beyond as f64 + 1.0) / all, 1.0 / all);
+        }
+        let room = RANKED.saturating_sub(self.new.len());
+        let newest = &self.residuals[self.residuals.len().saturating_sub(room)..];
+        let new: Vec<f64> = self.new.iter().map(|value| value - shift - self.level).collect();
+        (rank_sum(newest, &new), smallest_rank_sum(newest.len(), new.len()))
+    }
+
+    /// Between which ends the step lies, given how far levels and new runs are apart that are drawn from the history.
+    fn interval(&self, step: f64, confidence: f64) -> Option<(f64, f64)> {
+        if self.residuals.len() < 2 {
+            return None;
+        }
+        let mut random = Random(self.residuals.len() as u64);
+        let mut draw = |count: usize| -> Vec<f64> {
+            (0..count).map(|_| self.residuals[random.place(self.residuals.len())]).collect()
+        };
+        let mut apart: Vec<f64> = (0..DRAWS)
+            .map(|_| {
+                // The median of many is close to normal, and so is their mean, which is quicker.
+                let level = mean(&draw(self.count)) * MEDIAN_VARIANCE.sqrt();
+                let new = draw(self.new.len());
+                median(&new).unwrap_or_default() - level
+            })
+            .collect();
+        apart.sort_by(f64::total_cmp);
+        let end = |share: f64| apart[((DRAWS + 1) as f64 * share) as usize - 1];
+        let tail = ((1.0 - confidence) / 2.0).max(1.0 / (DRAWS + 1) as f64);
+        Some((step - end(1.0 - tail), step - end(tail)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Criteria, Verdict, Worse, change::noise::normal, verdicts};
+
+    const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+
+    fn history(seed: u64, count: usize, noise: f64) -> Vec<f64> {
+        normal(seed, count).iter().map(|value| 100.0 + noise * value).collect()
+    }
+
+    fn judged(history: &[f64], changes: &[usize], new: &[f64]) -> Verdict {
+        let comparison = Baseline::new(history, changes, new).unwrap().compare(0.95, 0.0);
+        verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0
+    }
+
+    #[test]
+    fn there_are_three_answers() {
+        let quiet = history(1, 60, 1.0);
+        assert_eq!(judged(&quiet, &[], &[110.0]), Verdict::Regression);
+        assert_eq!(judged(&quiet, &[], &[90.0]), Verdict::Improvement);
+        assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Same);
+        assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Unclear);
+        assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear, "five runs say little");
+        assert_eq!(judged(&[7.0; 30], &[], &[7.0]), Verdict::Same);
+        assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
+    }
+
+    #[test]
+    fn only_the_newest_level_counts_and_all_levels_tell_the_noise() {
+        let mut values = history(2, 80, 1.0);
+        values[..76].iter_mut().for_each(|value| *value += 50.0);
+        assert_eq!(judged(&values, &[76], &[100.0]), Verdict::Same);
+        assert_eq!(judged(&values, &[76], &[150.0]), Verdict::Regression);
+        let whole = Baseline::new(&values, &[76], &[104.0]).unwrap().compare(0.95, 0.0);
+        assert!((whole.base - 100.0).abs() < 2.0, "{whole:?}");
+    }
+
+    #[test]
+    fn a_value_that_strays_as_others_did_is_none() {
+        let mut values = history(3, 100, 1.0);
+        values.iter_mut().step_by(10).for_each(|value| *value += 30.0);
+        assert_eq!(judged(&values, &[], &[128.0]), Verdict::Unclear);
+    }
+
+    #[test]
+    fn a_reason_that_is_known_is_taken_away() {
+        let quiet = history(4, 60, 1.0);
+        let slow = Baseline::new(&quiet, &[], &[120.0]).unwrap();
+        let step = slow.step().unwrap();
+        assert!((step - 1.2_f64.ln()).abs() < 0.02 && slow.noise() < 0.02);
+        let comparison = slow.compare(0.95, step);
+        assert_eq!(verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0, Verdict::Same);
+    }
+
+    #[test]
+    fn several_runs_are_ranked() {
+        let quiet = history(5, 30, 1.0);
+        assert_eq!(judged(&quiet, &[], &[104.0, 103.0, 105.0, 104.5]), Verdict::Regression);
+        assert_eq!(judged(&quiet, &[], &[100.4, 99.0, 101.0, 99.5]), Verdict::Same);
+    }
+
+    #[test]
+    fn what_is_not_above_zero_is_compared_too() {
+        let values: Vec<f64> = normal(6, 40).iter().map(|value| value - 10.0).collect();
+        let baseline = Baseline::new(&values, &[], &[20.0]).unwrap();
+        assert_eq!(baseline.step(), None);
+        assert!(baseline.compare(0.95, 0.0).change.unwrap() > 2.5);
+        assert!(Baseline::new(&[], &[], &[1.0]).is_none() && Baseline::new(&[1.0], &[], &[]).is_none());
+        let single = Baseline::new(&[1.0], &[], &[2.0]).unwrap().compare(0.95, 0.0);
+        assert_eq!((single.interval, single.p), (None, None));
+    }
+
+    /// The interval holds the truth as often as it says.
+    #[test]
+    fn intervals_hold() {
+        let held = (0..400).filter(|seed| {
+            let mut values = history(100 + seed, 41, 1.0);
+            let new = values.pop().unwrap() * 1.1;
+            let comparison = Baseline::new(&values, &[], &[new]).unwrap().compare(0.95, 0.0);
+            let (low, high) = comparison.interval.unwrap();
+            (low..=high).contains(&0.1)
+        });
+        let held = held.count();
+        assert!((364..=396).contains(&held), "{held} of 400");
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_changed() {
+        let wrong = (0..400).filter(|seed| {
+            let mut values = history(1_000 + seed, 61, 3.0);
+            let new = values.pop().unwrap();
+            matches!(judged(&values, &[], &[new]), Verdict::Regression | Verdict::Improvement)
+        });
+        let wrong = wrong.count();
+        assert!(wrong <= 30, "{wrong} of 400");
+    }
+}

@@ -1,0 +1,65 @@
+//! What a badge says of a project, or of a part of it. How it looks is not known here.
+
+use crate::{BenchmarkId, BranchId, MeasureId, ProjectId, Result, TestbedId, Tx, sql::Conditions};
+
+/// What a badge is about: all of a project, or what every part that is given has to do with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Which {
+    /// This branch.
+    pub branch: Option<BranchId>,
+    /// This testbed.
+    pub testbed: Option<TestbedId>,
+    /// This benchmark.
+    pub benchmark: Option<BenchmarkId>,
+    /// This measure.
+    pub measure: Option<MeasureId>,
+}
+
+/// How many active alerts there are, without those of archived branches, testbeds and measures; nothing where nothing
+/// has been measured yet.
+pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<Option<i64>> {
+    if !is_measured(tx, project, which)? {
+        return Ok(None);
+    }
+    // The counts of thresholds know nothing of benchmarks.
+    let (count, from) = match which.benchmark {
+        None => ("cast(coalesce(sum(counted.active), 0) as bigint)", "threshold_count as counted"),
+        Some(_) => ("count(*)", "alert as counted"),
+    };
+    let mut conditions = Conditions::new(
+        "threshold.project_id = $1 and branch.archived is null and testbed.archived is null
+         and measure.archived is null"
+            .into(),
+        vec![&project],
+    );
+    conditions.and("threshold.branch_id =", &which.branch);
+    conditions.and("threshold.testbed_id =", &which.testbed);
+    conditions.and("threshold.measure_id =", &which.measure);
+    conditions.and("counted.status = 'active' and counted.benchmark_id =", &which.benchmark);
+    let sql = format!(
+        "select {count} from {from} join threshold on threshold.id = counted.threshold_id
+         join branch on branch.id = threshold.branch_id join testbed on testbed.id = threshold.testbed_id
+         join measure on measure.id = threshold.measure_id where {}",
+        conditions.sql
+    );
+    Ok(Some(tx.value(&sql, &conditions.params)?))
+}
+
+/// Whether there is a report of it.
+fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<bool> {
+    let mut lanes = Conditions::new("branch.project_id = $1 and lane.reports > 0".into(), vec![&project]);
+    lanes.and("lane.branch_id =", &which.branch);
+    lanes.and("lane.testbed_id =", &which.testbed);
+    if which.benchmark.is_some() || which.measure.is_some() {
+        lanes.sql.push_str(" and exists (select 1 from series where series.testbed_id = lane.testbed_id");
+        lanes.and("series.benchmark_id =", &which.benchmark);
+        lanes.and("series.measure_id =", &which.measure);
+        lanes.sql.push(')');
+    }
+    let sql = format!(
+        "select count(*) from (select 1 as one from lane join branch on branch.id = lane.branch_id where {}
+         limit 1) as found",
+        lanes.sql
+    );
+    Ok(tx.value::<i64>(&sql, &lanes.params)? > 0)
+}

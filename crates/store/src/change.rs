@@ -1,0 +1,488 @@
+//! Changes of the levels of series, and which lanes have reports that were not looked at for them.
+
+use tidemark_api::{
+    Change, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty, Page, ProjChangesSort,
+    Timestamp, Variant, Version, page::Direction,
+};
+use uuid::Uuid;
+
+use crate::{
+    BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, List, MeasureId, Param, ProjectId, ReportId,
+    Result, TestbedId, Tx, Value, VersionId, benchmark, branch, head, measure,
+    series::Subject,
+    sql::{Conditions, direction},
+    testbed,
+};
+
+/// A branch and a testbed with reports that were not looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Stale {
+    /// The project.
+    pub project: ProjectId,
+    /// The branch.
+    pub branch: BranchId,
+    /// Its head.
+    pub head: HeadId,
+    /// The testbed.
+    pub testbed: TestbedId,
+    /// How many reports there are.
+    pub reports: i64,
+}
+
+/// A change as detection has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// The first report of the new level, and the first and the last that it may be.
+    pub at: ReportId,
+    /// The first report that it may be.
+    pub earliest: ReportId,
+    /// The last report that it may be.
+    pub latest: ReportId,
+    /// When the first run of the new level began.
+    pub start_time: Timestamp,
+    /// The level before.
+    pub before: f64,
+    /// The level after.
+    pub after: f64,
+    /// The share of the old level by which the new one differs.
+    pub effect: Option<f64>,
+    /// How far apart they are, in standard deviations.
+    pub sigma: f64,
+    /// How likely it is one.
+    pub confidence: f64,
+    /// Whether the new level is worse (1), better (-1), or nobody knows (0).
+    pub worse: i64,
+}
+
+/// A change that is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    /// Its identifier.
+    pub uuid: ChangeUuid,
+    /// What it is of.
+    pub subject: Subject,
+    /// The change.
+    pub found: Found,
+    /// Whether people have said something of it.
+    pub is_touched: bool,
+    /// Whether detection does not see it any more.
+    pub is_withdrawn: bool,
+}
+
+/// A change to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Its identifier; a new one has none yet.
+    pub uuid: Option<ChangeUuid>,
+    /// What it is of.
+    pub subject: Subject,
+    /// The change.
+    pub found: Found,
+    /// Since when detection does not see it any more.
+    pub withdrawn: Option<Timestamp>,
+}
+
+/// Lanes with reports that were not looked at, at most so many.
+pub fn stale(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Stale>> {
+    tx.all(
+        "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports
+         from lane join branch on branch.id = lane.branch_id
+         join head on head.branch_id = branch.id and head.replaced is null
+         where lane.reports <> lane.analyzed order by lane.branch_id, lane.testbed_id limit $1",
+        &[&limit],
+        |row| {
+            Ok(Stale {
+                project: row.get(0)?,
+                branch: row.get(1)?,
+                head: row.get(2)?,
+                testbed: row.get(3)?,
+                reports: row.get(4)?,
+            })
+        },
+    )
+}
+
+/// Remembers that a lane was looked at when it had so many reports.
+pub fn settle(tx: &mut Tx<'_>, lane: &Stale) -> Result<()> {
+    tx.execute(
+        "update lane set analyzed = $3 where branch_id = $1 and testbed_id = $2",
+        &[&lane.branch, &lane.testbed, &lane.reports],
+    )?;
+    Ok(())
+}
+
+/// Has a lane looked at again, although it has no report more.
+pub(crate) fn unsettle(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<()> {
+    tx.execute(
+        "update lane set analyzed = -1 where branch_id = $1 and testbed_id = $2",
+        &[&branch, &testbed],
+    )?;
+    Ok(())
+}
+
+/// The changes on a head and a testbed, oldest first.
+pub fn of_lane(tx: &mut Tx<'_>, head: HeadId, testbed: TestbedId) -> Result<Vec<Stored>> {
+    tx.all(
+        "select uuid, benchmark_id, variant_id, measure_id, report_id, earliest_id, latest_id, start_time, old_level,
+                new_level, effect, sigma, confidence, worse, status <> 'active' or note is not null, withdrawn is not null
+         from change where head_id = $1 and testbed_id = $2 order by id",
+        &[&head, &testbed],
+        |row| {
+            let cells = &mut row.cells();
+            Ok(Stored {
+                uuid: cells.take()?,
+                subject: Subject {
+                    benchmark: cells.take()?,
+                    variant: cells.take()?,
+                    measure: cells.take()?,
+                },
+                found: Found {
+                    at: cells.take()?,
+                    earliest: cells.take()?,
+                    latest: cells.take()?,
+                    start_time: cells.take()?,
+                    before: cells.take()?,
+                    after: cells.take()?,
+                    effect: cells.take()?,
+                    sigma: cells.take()?,
+                    confidence: cells.take()?,
+                    worse: cells.take()?,
+                },
+                is_touched: cells.take()?,
+                is_withdrawn: cells.take()?,
+            })
+        },
+    )
+}
+
+/// Lets the changes that go by a report, which is about to be deleted, go by one beside it.
+pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+    let (head, testbed, version, start_time): (HeadId, TestbedId, VersionId, Timestamp) = tx.one(
+        "report",
+        "select head_id, testbed_id, version_id, start_time from report where id = $1",
+        &[&report],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
+    let beside: Option<ReportId> = tx.optional(
+        "select id from report where head_id = $1 and testbed_id = $2 and id <> $3
+         order by (version_id, start_time, id) < ($4, $5, $3), abs(version_id - $4), abs(start_time - $5) limit 1",
+        &[&head, &testbed, &report, &version, &start_time],
+        |row| row.get(0),
+    )?;
+    let Some(beside) = beside else { return Ok(()) };
+    tx.execute(
+        "update change set report_id = case when report_id = $1 then $2 else report_id end,
+             earliest_id = case when earliest_id = $1 then $2 else earliest_id end,
+             latest_id = case when latest_id = $1 then $2 else latest_id end
+         where report_id = $1 or earliest_id = $1 or latest_id = $1",
+        &[&report, &beside],
+    )?;
+    Ok(())
+}
+
+/// Writes changes of a lane: new ones, and what is known better of those that are there. What people say of them stays.
+pub fn write(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Stale, changes: &[Written]) -> Result<()> {
+    let uuids: Vec<_> =
+        changes.iter().map(|change| change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()))).collect();
+    let sizes: Vec<f64> = changes.iter().map(|change| change.found.size()).collect();
+    let rows: Vec<Vec<Value<'_>>> = changes
+        .iter()
+        .zip(&uuids)
+        .zip(&sizes)
+        .map(|((Written { subject, found, withdrawn, .. }, uuid), size)| {
+            let columns: [&dyn Param; 22] = [
+                uuid,
+                &lane.project,
+                &lane.head,
+                &lane.testbed,
+                &subject.benchmark,
+                &subject.variant,
+                &subject.measure,
+                &found.at,
+                &found.earliest,
+                &found.latest,
+                &found.before,
+                &found.after,
+                &found.effect,
+                size,
+                &found.sigma,
+                &found.confidence,
+                &found.worse,
+                &ChangeStatus::Active,
+                &found.start_time,
+                withdrawn,
+                &fresh.now,
+                &fresh.now,
+            ];
+            columns.into_iter().map(Param::value).collect()
+        })
+        .collect();
+    let columns = [
+        ("uuid", Kind::Uuid),
+        ("project_id", Kind::Int),
+        ("head_id", Kind::Int),
+        ("testbed_id", Kind::Int),
+        ("benchmark_id", Kind::Int),
+        ("variant_id", Kind::Int),
+        ("measure_id", Kind::Int),
+        ("report_id", Kind::Int),
+        ("earliest_id", Kind::Int),
+        ("latest_id", Kind::Int),
+        ("old_level", Kind::Real),
+        ("new_level", Kind::Real),
+        ("effect", Kind::Real),
+        ("size", Kind::Real),
+        ("sigma", Kind::Real),
+        ("confidence", Kind::Real),
+        ("worse", Kind::Int),
+        ("status", Kind::Text),
+        ("start_time", Kind::Int),
+        ("withdrawn", Kind::Int),
+        ("created", Kind::Int),
+        ("modified", Kind::Int),
+    ];
+    tx.insert_many(
+        "change",
+        &columns,
+        &rows,
+        "on conflict (uuid) do update set report_id = excluded.report_id, earliest_id = excluded.earliest_id,
+             latest_id = excluded.latest_id, old_level = excluded.old_level, new_level = excluded.new_level,
+             effect = excluded.effect, size = excluded.size, sigma = excluded.sigma,
+             confidence = excluded.confidence, worse = excluded.worse, start_time = excluded.start_time,
+             withdrawn = excluded.withdrawn, modified = excluded.modified",
+    )?;
+    Ok(())
+}
+
+impl Found {
+    /// How far the levels are apart: as a share of the old one, or, where that is zero, as if it were small.
+    fn size(&self) -> f64 {
+        self.effect.map_or(f64::MAX, f64::abs)
+    }
+}
+
+fn columns() -> String {
+    let point = |name: &str| {
+        format!("{name}_report.uuid, {name}_version.number, {name}_version.hash, {name}_report.start_time")
+    };
+    format!(
+        "change.uuid, {}, {}, {}, variant.uuid, variant.parameters, {}, {}, {}, {}, change.old_level,
+         change.new_level, change.effect, change.sigma, change.confidence, change.worse, change.status, change.note,
+         change.created, change.modified",
+        branch::columns(),
+        testbed::columns(),
+        benchmark::COLUMNS,
+        measure::COLUMNS,
+        point("at"),
+        point("earliest"),
+        point("latest")
+    )
+}
+
+fn joins() -> String {
+    let point = |name: &str, column: &str| {
+        format!(
+            "join report as {name}_report on {name}_report.id = change.{column}
+             join version as {name}_version on {name}_version.id = {name}_report.version_id"
+        )
+    };
+    format!(
+        "change join project on project.id = change.project_id
+         join head on head.id = change.head_id {} join branch on branch.id = head.branch_id
+         join testbed on testbed.id = change.testbed_id left join spec on spec.id = testbed.spec_id
+         join benchmark on benchmark.id = change.benchmark_id
+         left join variant on variant.id = change.variant_id
+         join measure on measure.id = change.measure_id {} {} {}",
+        head::JOINS,
+        point("at", "report_id"),
+        point("earliest", "earliest_id"),
+        point("latest", "latest_id")
+    )
+}
+
+fn read(cells: &mut Cells<'_>) -> Result<Change> {
+    let point = |cells: &mut Cells<'_>| {
+        Ok::<_, Error>(ChangePoint {
+            report: cells.take()?,
+            version: Version { number: cells.take()?, hash: cells.take()? },
+            start_time: cells.take()?,
+        })
+    };
+    let uuid = cells.take()?;
+    let (branch, testbed, benchmark) = (branch::read(cells)?, testbed::read(cells)?, benchmark::read(cells)?);
+    let variant = match (cells.take()?, cells.take()?) {
+        (Some(uuid), Some(parameters)) => Some(Variant { uuid, parameters }),
+        _ => None,
+    };
+    let measure = measure::read(cells)?;
+    let (at, earliest, latest) = (point(cells)?, point(cells)?, point(cells)?);
+    Ok(Change {
+        uuid,
+        branch,
+        testbed,
+        benchmark,
+        variant,
+        measure,
+        at,
+        earliest,
+        latest,
+        before: cells.take()?,
+        after: cells.take()?,
+        effect: cells.take()?,
+        sigma: cells.take()?,
+        confidence: cells.take()?,
+        direction: match cells.take::<i64>()? {
+            1.. => ChangeDirection::Regression,
+            0 => ChangeDirection::Unknown,
+            _ => ChangeDirection::Improvement,
+        },
+        status: cells.take()?,
+        note: cells.take()?,
+        created: cells.take()?,
+        modified: cells.take()?,
+    })
+}
+
+/// Which changes to list.
+#[derive(Clone, Debug, Default)]
+pub struct Which {
+    /// Only those of which this is said.
+    pub status: Option<ChangeStatus>,
+    /// Only those that are worse (1), better (-1) or neither (0).
+    pub worse: Option<i64>,
+    /// Only those of this branch.
+    pub branch: Option<BranchId>,
+    /// Only those of this testbed.
+    pub testbed: Option<TestbedId>,
+    /// Only those of this benchmark.
+    pub benchmark: Option<BenchmarkId>,
+    /// Only those of this measure.
+    pub measure: Option<MeasureId>,
+}
+
+/// The changes of a project on the heads that its branches have now.
+pub fn list(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &Which,
+    sort: ProjChangesSort,
+    page: &Page,
+) -> Result<(Vec<Change>, i64)> {
+    let live = "change.project_id = $1 and change.withdrawn is null and head.replaced is null".to_owned();
+    let mut conditions = Conditions::new(live, vec![&project]);
+    conditions.and("change.status =", &which.status);
+    conditions.and("change.worse =", &which.worse);
+    conditions.and("head.branch_id =", &which.branch);
+    conditions.and("change.testbed_id =", &which.testbed);
+    conditions.and("change.benchmark_id =", &which.benchmark);
+    conditions.and("change.measure_id =", &which.measure);
+    let column = match sort {
+        ProjChangesSort::Time => "start_time",
+        ProjChangesSort::Size => "size",
+    };
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    tx.page(
+        &List {
+            columns: &columns(),
+            from: &format!("{} where {}", joins(), conditions.sql),
+            order: &format!("change.{column} {direction}, change.id {direction}"),
+        },
+        &conditions.params,
+        page,
+        |row| read(&mut row.cells()),
+    )
+}
+
+/// Where a change may have begun, and how it goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Its key: an older one has a smaller key.
+    pub id: i64,
+    /// Its identifier.
+    pub uuid: ChangeUuid,
+    /// The head.
+    pub head: HeadId,
+    /// The number of the first version that it may have begun with, whether its testbed measured that or not: the one after
+    /// the last that was measured before it.
+    pub earliest: u32,
+    /// The number of the last one.
+    pub latest: u32,
+    /// How large it is.
+    pub size: f64,
+    /// Whether it is worse (1), better (-1) or neither (0).
+    pub worse: i64,
+}
+
+/// Where the changes of a project may have begun, on the heads that its branches have now.
+pub fn spans(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    branch: Option<BranchId>,
+    status: Option<ChangeStatus>,
+) -> Result<Vec<Span>> {
+    let live = "change.project_id = $1 and change.withdrawn is null and head.replaced is null".to_owned();
+    let mut conditions = Conditions::new(live, vec![&project]);
+    conditions.and("head.branch_id =", &branch);
+    conditions.and("change.status =", &status);
+    let sql = format!(
+        "select change.id, change.uuid, change.head_id,
+                coalesce((select version.number + 1 from report join version on version.id = report.version_id
+                          where report.head_id = change.head_id and report.testbed_id = change.testbed_id
+                            and report.version_id < first.id
+                          order by report.version_id desc, report.start_time desc, report.id desc limit 1),
+                         first.number),
+                last.number, change.size, change.worse
+         from change join head on head.id = change.head_id
+         join report as first_report on first_report.id = change.earliest_id
+         join version as first on first.id = first_report.version_id
+         join report as last_report on last_report.id = change.latest_id
+         join version as last on last.id = last_report.version_id where {}",
+        conditions.sql
+    );
+    tx.all(&sql, &conditions.params, |row| {
+        let cells = &mut row.cells();
+        Ok(Span {
+            id: cells.take()?,
+            uuid: cells.take()?,
+            head: cells.take()?,
+            earliest: cells.take()?,
+            latest: cells.take()?,
+            size: cells.take()?,
+            worse: cells.take()?,
+        })
+    })
+}
+
+/// These changes of a project, in any order.
+pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Change>> {
+    let sql = format!(
+        "select {} from {} where change.project_id = $1 and change.uuid in {{uuids $2}}",
+        columns(),
+        joins()
+    );
+    tx.all(&sql, &[&project, &uuids], |row| read(&mut row.cells()))
+}
+
+/// One change.
+pub fn view(tx: &mut Tx<'_>, project: ProjectId, change: ChangeUuid) -> Result<Change> {
+    let sql =
+        format!("select {} from {} where change.project_id = $1 and change.uuid = $2", columns(), joins());
+    tx.one("change", &sql, &[&project, &change], |row| read(&mut row.cells()))
+}
+
+/// Says something of a change.
+pub fn update(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    change: ChangeUuid,
+    status: Option<ChangeStatus>,
+    note: Option<Option<&NonEmpty>>,
+    now: Timestamp,
+) -> Result<()> {
+    let updated = tx.execute(
+        "update change set status = coalesce($3, status), note = case when $4 then $5 else note end, modified = $6
+         where project_id = $1 and uuid = $2",
+        &[&project, &change, &status, &note.is_some(), &note.flatten(), &now],
+    )?;
+    if updated == 0 { Err(Error::NotFound("change")) } else { Ok(()) }
+}

@@ -1,0 +1,211 @@
+//! Notices: where projects and users are told of alerts. What became of each telling is in `delivery.rs`.
+
+use tidemark_api::{
+    DeliveryStatus, Digest, Email, Notice, NoticeEvent, NoticeFilter, NoticeKind, NoticeUuid, Page, PlainKey,
+    QuietHours, ResourceName, Timestamp, Url, page::Direction,
+};
+
+use crate::{
+    Cells, Fresh, List, Lock, NoticeId, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
+    sql::direction,
+};
+
+/// The most notices of one project or one user.
+pub const MOST: i64 = 64;
+
+/// Whose a notice is.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner {
+    /// That of a project, which tells of itself.
+    Project(ProjectId),
+    /// That of a user, who is told of what they may view.
+    User(UserId),
+}
+
+impl Owner {
+    /// Keeps others from changing how many notices there are.
+    pub fn lock(self, tx: &mut Tx<'_>) -> Result<()> {
+        tx.lock(match self {
+            Self::Project(project) => Lock::Project(project.get()),
+            Self::User(user) => Lock::User(user.get()),
+        })
+    }
+
+    /// The condition that a notice is theirs, of the key that goes with it as the first parameter.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::Project(_) => "notice.project_id = $1 and notice.account_id is null",
+            Self::User(_) => "notice.account_id = $1",
+        }
+    }
+
+    fn key(&self) -> &dyn Param {
+        match self {
+            Self::Project(project) => project,
+            Self::User(user) => user,
+        }
+    }
+}
+
+/// A notice with its key.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The key.
+    pub id: NoticeId,
+    /// What the wire shows.
+    pub notice: Notice,
+}
+
+/// What can be changed about a notice.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its name.
+    pub name: ResourceName,
+    /// Where it is told, unless by mail.
+    pub url: Option<Url>,
+    /// Who gets the mail of a project.
+    pub email: Option<Email>,
+    /// What it tells of.
+    pub event: NoticeEvent,
+    /// When it is silent.
+    pub quiet: Option<QuietHours>,
+    /// What it gathers.
+    pub digest: Digest,
+    /// When it was put out of use.
+    pub archived: Option<Timestamp>,
+}
+
+pub(crate) const COLUMNS: &str = "notice.id, notice.uuid, about.uuid, account.uuid, notice.name, notice.kind, \
+     notice.url, case when notice.kind = 'email' then coalesce(notice.email, account.email) end, notice.event, \
+     notice.quiet_from, notice.quiet_to, notice.digest, notice.created, notice.modified, notice.archived";
+pub(crate) const TABLES: &str = "notice left join project as about on about.id = notice.project_id \
+     left join account on account.id = notice.account_id";
+
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Found> {
+    Ok(Found {
+        id: cells.take()?,
+        notice: Notice {
+            uuid: cells.take()?,
+            project: cells.take()?,
+            user: cells.take()?,
+            name: cells.take()?,
+            kind: cells.take()?,
+            url: cells.take()?,
+            email: cells.take()?,
+            secret: None,
+            event: cells.take()?,
+            quiet: match (cells.take()?, cells.take()?) {
+                (Some(from), Some(to)) => Some(QuietHours { from, to }),
+                _ => None,
+            },
+            digest: cells.take()?,
+            created: cells.take()?,
+            modified: cells.take()?,
+            archived: cells.take()?,
+        },
+    })
+}
+
+fn read_row(row: &Row<'_>) -> Result<Found> {
+    read(&mut row.cells())
+}
+
+/// How many notices there are.
+pub fn count(tx: &mut Tx<'_>, owner: Owner) -> Result<i64> {
+    tx.value(&format!("select count(*) from notice where {}", owner.condition()), &[owner.key()])
+}
+
+/// Adds a notice about a project, or about all of the organizations of a user, with the secret of a webhook.
+pub fn create(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    owner: Owner,
+    about: Option<ProjectId>,
+    kind: NoticeKind,
+    secret: Option<&PlainKey>,
+    settings: &Settings,
+) -> Result<Found> {
+    let uuid = NoticeUuid::from(fresh.uuid());
+    let user = match owner {
+        Owner::Project(_) => None,
+        Owner::User(user) => Some(user),
+    };
+    let Settings { name, url, email, event, quiet, digest, archived } = settings;
+    let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
+    tx.execute(
+        "insert into notice (uuid, project_id, account_id, name, kind, url, email, secret, event, quiet_from, quiet_to,
+                             digest, created, modified, archived)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
+        &[
+            &uuid, &about, &user, name, &kind, url, email, &secret, event, &from, &to, digest, &fresh.now,
+            archived,
+        ],
+    )?;
+    find(tx, owner, uuid)
+}
+
+/// One notice.
+pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<Found> {
+    tx.one(
+        "notice",
+        &format!("select {COLUMNS} from {TABLES} where {} and notice.uuid = $2", owner.condition()),
+        &[owner.key(), &notice],
+        read_row,
+    )
+}
+
+/// The notices of a project or a user, by name.
+pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -> Result<(Vec<Notice>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Asc));
+    let (rows, total) = tx.page(
+        &List {
+            columns: COLUMNS,
+            from: &format!("{TABLES} where {} and (notice.archived is not null) = $2", owner.condition()),
+            order: &format!("lower(notice.name) {direction}, notice.id {direction}"),
+        },
+        &[owner.key(), &filter.archived.unwrap_or(false)],
+        page,
+        read_row,
+    )?;
+    Ok((rows.into_iter().map(|found| found.notice).collect(), total))
+}
+
+/// Whether a notice is in use, which stays so until the end of the transaction.
+pub fn is_used(tx: &mut Tx<'_>, notice: NoticeId) -> Result<bool> {
+    let sql = format!("select notice.archived is null from notice where id = $1 {}", tx.share("notice"));
+    tx.one("notice", &sql, &[&notice], |row| row.get(0))
+}
+
+/// Changes a notice. One that is put out of use lets go of all that waits.
+pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &Settings, now: Timestamp) -> Result<()> {
+    let Settings { name, url, email, event, quiet, digest, archived } = settings;
+    let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
+    tx.execute(
+        "update notice set name = $2, url = $3, email = $4, event = $5, quiet_from = $6, quiet_to = $7, digest = $8,
+                archived = $9, modified = $10
+         where id = $1",
+        &[&notice, name, url, email, event, &from, &to, digest, archived, &now],
+    )?;
+    if archived.is_some() {
+        tx.execute(
+            "update delivery set status = $2, error = $3, tried = $4 where notice_id = $1 and status = 'waiting'",
+            &[&notice, &DeliveryStatus::Dropped, &"The notice was put out of use.", &now],
+        )?;
+    }
+    Ok(())
+}
+
+/// Deletes a notice with all that waits and its log.
+pub fn delete(tx: &mut Tx<'_>, notice: NoticeId) -> Result<()> {
+    tx.execute("delete from notice where id = $1", &[&notice])?;
+    Ok(())
+}
+
+/// Whether an address is that of a member of the organization who is not locked out.
+pub fn is_member(tx: &mut Tx<'_>, organization: OrganizationId, email: &Email) -> Result<bool> {
+    tx.value(
+        "select exists (select 1 from member join account on account.id = member.account_id
+                        where member.organization_id = $1 and account.email = $2 and not account.locked)",
+        &[&organization, email],
+    )
+}

@@ -1,0 +1,230 @@
+//! Plans of organizations, as the payment provider was last seen to have them, and what is owed to it.
+
+use serde::{Deserialize, Serialize};
+use tidemark_api::{JobUuid, Plan, PlanLevel, PlanStatus, Timestamp, UserUuid};
+
+use crate::{Error, OrganizationId, Result, Row, Tx, UserId, outbox};
+
+/// The kind of outbox work that looks at a subscription; its payload is the subscription.
+pub const SYNC: &str = "plan.sync";
+/// The kind of outbox work that looks at a checkout session; its payload is the session.
+pub const SESSION: &str = "plan.session";
+/// The kind of outbox work that ends a subscription; its payload is the subscription.
+pub const CANCEL: &str = "plan.cancel";
+/// The kind of outbox work that reports what was used; its payload is a [`Reading`].
+pub const METER: &str = "plan.meter";
+
+/// What was used, for the payment provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What is counted.
+    pub meter: String,
+    /// Who pays.
+    pub customer: String,
+    /// How much.
+    pub value: u64,
+    /// By what the provider knows it when it is sent again.
+    pub identifier: String,
+}
+
+/// A plan of an organization.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The subscription at the provider.
+    pub subscription: String,
+    /// Who pays, at the provider.
+    pub customer: String,
+    /// What for.
+    pub level: PlanLevel,
+    /// How it stands with the payment.
+    pub status: PlanStatus,
+    /// How often it was written.
+    pub revision: i64,
+    /// Whether the organization is deleted.
+    pub is_deleted: bool,
+}
+
+const COLUMNS: &str =
+    "plan.organization_id, plan.subscription, plan.customer, plan.level, plan.status, plan.revision,
+     organization.deleted is not null";
+const FROM: &str = "plan join organization on organization.id = plan.organization_id";
+
+fn read(row: &Row<'_>) -> Result<Found> {
+    let cells = &mut row.cells();
+    Ok(Found {
+        organization: cells.take()?,
+        subscription: cells.take()?,
+        customer: cells.take()?,
+        level: cells.take()?,
+        status: cells.take()?,
+        revision: cells.take()?,
+        is_deleted: cells.take()?,
+    })
+}
+
+/// The plan of an organization.
+pub fn of(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Found>> {
+    let sql = format!("select {COLUMNS} from {FROM} where plan.organization_id = $1");
+    tx.optional(&sql, &[&organization], read)
+}
+
+/// The plan with a subscription.
+pub fn by_subscription(tx: &mut Tx<'_>, subscription: &str) -> Result<Option<Found>> {
+    let sql = format!("select {COLUMNS} from {FROM} where plan.subscription = $1");
+    tx.optional(&sql, &[&subscription], read)
+}
+
+/// The plan of an organization, as it is shown.
+pub fn view(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Plan>> {
+    let sql = "select shown from plan where organization_id = $1";
+    let text: Option<String> = tx.optional(sql, &[&organization], |row| row.get(0))?;
+    text.map(|text| serde_json::from_str(&text).map_err(|error| Error::Engine(error.into()))).transpose()
+}
+
+/// Writes what was seen of a plan, in place of whatever plan the organization had.
+pub fn put(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    subscription: &str,
+    customer: &str,
+    seen: &Plan,
+    now: Timestamp,
+) -> Result<()> {
+    let shown = serde_json::to_string(seen).map_err(|error| Error::Engine(error.into()))?;
+    tx.execute(
+        "insert into plan (organization_id, subscription, customer, level, status, shown, revision, asked)
+         values ($1, $2, $3, $4, $5, $6, 1, $7)
+         on conflict (organization_id) do update set
+             subscription = excluded.subscription, customer = excluded.customer, level = excluded.level,
+             status = excluded.status, shown = excluded.shown, revision = plan.revision + 1",
+        &[&organization, &subscription, &customer, &seen.level, &seen.status, &shown, &now],
+    )?;
+    Ok(())
+}
+
+/// Forgets the plan of an organization.
+pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
+    tx.execute("delete from plan where organization_id = $1", &[&organization])?;
+    Ok(())
+}
+
+/// Promises to end the plan of an organization at the provider.
+pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
+    match of(tx, organization)? {
+        Some(found) if !found.status.is_over() => outbox::add(tx, CANCEL, &found.subscription, now),
+        _ => Ok(()),
+    }
+}
+
+/// Promises to ask the provider about every plan and every checkout that it was not asked about since `since`. What
+/// it told by itself may have been lost.
+pub fn ask(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
+    let text = |row: &Row<'_>| row.get::<String>(0);
+    let plans = tx.all(
+        "update plan set asked = $2 where asked <= $1 and status not in ('canceled', 'incomplete_expired')
+         returning subscription",
+        &[&since, &now],
+        text,
+    )?;
+    outbox::add_many(tx, SYNC, &plans, now)?;
+    let sessions =
+        tx.all("update checkout set asked = $2 where asked <= $1 returning session", &[&since, &now], text)?;
+    outbox::add_many(tx, SESSION, &sessions, now)
+}
+
+/// Promises to report that an organization used something, if it pays for what it uses.
+pub fn meter(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    meter: &str,
+    value: u64,
+    identifier: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let customer: Option<String> = tx.optional(
+        "select customer from plan where organization_id = $1 and status not in ('canceled', 'incomplete_expired')",
+        &[&organization],
+        |row| row.get(0),
+    )?;
+    let Some(customer) = customer else { return Ok(()) };
+    let reading = Reading { meter: meter.to_owned(), customer, value, identifier: identifier.to_owned() };
+    promise(tx, &[reading], now)
+}
+
+/// The same for the minutes of jobs that have ended, each begun minute counted.
+pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> Result<()> {
+    let jobs: Vec<_> = jobs.iter().map(|job| job.uuid()).collect();
+    let readings = tx.all(
+        "select job.uuid, plan.customer, (job.completed - job.started + 59999999) / 60000000
+         from job join project on project.id = job.project_id
+         join plan on plan.organization_id = project.organization_id
+              and plan.status not in ('canceled', 'incomplete_expired')
+         where job.uuid in {uuids $1} and job.completed > job.started",
+        &[&&jobs[..]],
+        |row| {
+            Ok(Reading {
+                meter: "runner_minutes".to_owned(),
+                customer: row.get(1)?,
+                value: row.get(2)?,
+                identifier: row.get::<JobUuid>(0)?.to_string(),
+            })
+        },
+    )?;
+    promise(tx, &readings, now)
+}
+
+fn promise(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> {
+    let written: serde_json::Result<Vec<String>> = readings.iter().map(serde_json::to_string).collect();
+    outbox::add_many(tx, METER, &written.map_err(|error| Error::Engine(error.into()))?, now)
+}
+
+/// Who a user is at the provider.
+pub fn customer(tx: &mut Tx<'_>, user: UserId) -> Result<Option<String>> {
+    tx.optional("select customer from customer where account_id = $1", &[&user], |row| row.get(0))
+}
+
+/// Remembers who a user is at the provider; the first to say it is believed, and told.
+pub fn set_customer(tx: &mut Tx<'_>, user: UserId, customer: &str) -> Result<String> {
+    tx.execute(
+        "insert into customer (account_id, customer) values ($1, $2) on conflict (account_id) do nothing",
+        &[&user, &customer],
+    )?;
+    tx.value("select customer from customer where account_id = $1", &[&user])
+}
+
+/// The user who is this customer at the provider.
+pub fn payer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
+    tx.optional(
+        "select account.uuid from customer join account on account.id = customer.account_id
+         where customer.customer = $1 order by account.id limit 1",
+        &[&customer],
+        |row| row.get(0),
+    )
+}
+
+/// Remembers that somebody may be paying for an organization.
+pub fn open_checkout(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    session: &str,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "insert into checkout (session, organization_id, asked) values ($1, $2, $3) on conflict (session) do nothing",
+        &[&session, &organization, &now],
+    )?;
+    Ok(())
+}
+
+/// Whether a checkout is one of this server, and has not been seen to be over.
+pub fn is_open(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
+    tx.value("select exists (select 1 from checkout where session = $1)", &[&session])
+}
+
+/// Forgets a checkout that is over.
+pub fn close_checkout(tx: &mut Tx<'_>, session: &str) -> Result<()> {
+    tx.execute("delete from checkout where session = $1", &[&session])?;
+    Ok(())
+}

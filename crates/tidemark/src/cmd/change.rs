@@ -1,0 +1,139 @@
+//! `tidemark change`: where levels changed, and what people say of it
+
+use tidemark_api::{
+    Change, ChangeDirection, ChangeFilter, ChangePatch, ChangePoint, ChangeStatus, ChangeUuid, NameId,
+    NonEmpty, ProjChangesSort,
+};
+use tidemark_client::changes;
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Change as NewValue, Fields, InProject, Order, Paging, Session, Shown, Verb, optional, word},
+};
+
+/// What can be done with changes.
+#[derive(clap::Subcommand)]
+pub(crate) enum ChangeVerb {
+    /// List the changes of a project
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        project: InProject,
+        /// Only those with this status
+        #[arg(long, value_parser = word::<ChangeStatus>())]
+        status: Option<ChangeStatus>,
+        /// Only those that go this way
+        #[arg(long, value_parser = word::<ChangeDirection>())]
+        change_direction: Option<ChangeDirection>,
+        /// Only those of this branch, by UUID, slug or name
+        #[arg(long)]
+        branch: Option<NameId>,
+        /// Only those of this testbed, by UUID, slug or name
+        #[arg(long)]
+        testbed: Option<NameId>,
+        /// Only those of this benchmark, by UUID, slug or name
+        #[arg(long)]
+        benchmark: Option<NameId>,
+        /// Only those of this measure, by UUID, slug or name
+        #[arg(long)]
+        measure: Option<NameId>,
+        #[command(flatten)]
+        order: Order<ProjChangesSort>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a change
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Say what a change is
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        one: One,
+        /// What it is
+        #[arg(long, value_parser = word::<ChangeStatus>(), required_unless_present = "note")]
+        status: Option<ChangeStatus>,
+        /// Why; _ takes the note away
+        #[arg(long)]
+        note: Option<NewValue<NonEmpty>>,
+    },
+}
+
+/// A change of a project.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    project: InProject,
+    /// The UUID of the change
+    change: ChangeUuid,
+}
+
+impl Verb for ChangeVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List {
+                project,
+                status,
+                change_direction,
+                branch,
+                testbed,
+                benchmark,
+                measure,
+                order,
+                paging,
+            } => {
+                let filter = ChangeFilter {
+                    status: *status,
+                    change_direction: *change_direction,
+                    branch: branch.clone(),
+                    testbed: testbed.clone(),
+                    benchmark: benchmark.clone(),
+                    measure: measure.clone(),
+                    sort: order.sort,
+                };
+                session.list(changes(project.id()?).list(&filter), paging)
+            }
+            Self::View(one) => session.show(&changes(one.project.id()?).view(&one.change)),
+            Self::Update { one, status, note } => {
+                let patch = ChangePatch { status: *status, note: NewValue::of(note.as_ref()) };
+                session.update(&changes(one.project.id()?), &one.change, &patch)
+            }
+        }
+    }
+}
+
+impl Shown for Change {
+    fn fields(&self) -> Fields {
+        let units = self.measure.units.as_str();
+        let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
+        Fields::default()
+            .column("Status", self.status)
+            .column("Direction", self.direction)
+            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .column("Measure", &self.measure.name)
+            .number("Before", output::quantity(self.before, units))
+            .number("After", output::quantity(self.after, units))
+            .number("Effect", optional(self.effect.map(|share| format!("{:+.1} %", share * 100.0))))
+            .column("Since", output::time(self.at.start_time))
+            .column("Branch", &self.branch.name)
+            .column("Testbed", &self.testbed.name)
+            .column("UUID", self.uuid)
+            .detail("Began with", commit(&self.at))
+            .detail("At the earliest", commit(&self.earliest))
+            .detail("At the latest", commit(&self.latest))
+            .detail("Deviations", format_args!("{:.1}", self.sigma))
+            .detail("Confidence", format_args!("{:.0} %", self.confidence * 100.0))
+            .detail("Note", optional(self.note.as_ref()))
+            .detail("Found", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+    }
+}
+
+/// The commit of a report, or its version where that is not known.
+fn commit(point: &ChangePoint) -> String {
+    match &point.version.hash {
+        Some(hash) => hash.to_string(),
+        None => format!("version {}", point.version.number),
+    }
+}

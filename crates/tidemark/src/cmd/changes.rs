@@ -1,0 +1,112 @@
+//! `tidemark changes`: where the levels of series in a file changed. Nothing leaves the machine, and nothing is judged
+//! better or worse.
+
+use std::path::PathBuf;
+
+use tidemark_stats::{Monitor, Settings};
+
+use crate::{
+    failure::{Exit, Failure, Result, print},
+    input::Output,
+};
+
+/// The arguments of `tidemark changes`.
+#[derive(clap::Args)]
+pub(crate) struct Changes {
+    /// A file with a series in each line, in columns that tabs separate; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    series: PathBuf,
+    /// Say only what could be told when there were so many values after a change
+    #[arg(long, value_name = "VALUES")]
+    later: Option<usize>,
+}
+
+/// One line of the file.
+#[derive(Debug, PartialEq)]
+struct Series<'a> {
+    name: &'a str,
+    values: Vec<f64>,
+}
+
+impl Changes {
+    pub(crate) fn run(&self) -> Result {
+        let Output { name, text } = Output::from_file(&self.series)?;
+        let mut found = String::new();
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let series = Series::read(line).map_err(|wrong| {
+                Failure::with(Exit::Unreadable, format!("{name}: {wrong} in line {}.", index + 1))
+            })?;
+            found.push_str(&self.look(&series));
+        }
+        print(&found)
+    }
+
+    /// The line that is printed for a series.
+    fn look(&self, series: &Series<'_>) -> String {
+        let later = self.later.unwrap_or(Settings::default().later);
+        let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
+        let mut places: Vec<String> = Vec::new();
+        for value in &series.values {
+            let alarm = monitor.push(*value).filter(|_| self.later.is_some());
+            places.extend(alarm.map(|change| change.at.to_string()));
+        }
+        if self.later.is_none() {
+            places.extend(monitor.changes().iter().map(|change| change.at.to_string()));
+        }
+        format!("{}\t{}\n", series.name, places.join(","))
+    }
+}
+
+impl<'a> Series<'a> {
+    /// Reads a line, or says what is wrong with it as the beginning of a sentence that ends with its number.
+    fn read(line: &'a str) -> std::result::Result<Self, &'static str> {
+        let mut columns = line.split('\t');
+        let name = columns.next().unwrap_or_default();
+        let values =
+            columns.nth(4).ok_or("A series has six columns that tabs separate, and there are fewer")?;
+        let values = values.split(',').filter(|value| !value.trim().is_empty());
+        let values: Option<_> =
+            values.map(|value| value.trim().parse().ok().filter(|number: &f64| number.is_finite())).collect();
+        let values = values.ok_or("Values are numbers that commas separate, and there is something else")?;
+        Ok(Self { name, values })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(values: &[f64]) -> Series<'_> {
+        Series { name: "a", values: values.to_vec() }
+    }
+
+    fn look(later: Option<usize>, values: &[f64]) -> String {
+        Changes { series: PathBuf::new(), later }.look(&series(values))
+    }
+
+    #[test]
+    fn annotations_may_be_there_or_not() {
+        let read = Series { name: "a", values: vec![1.0, 2.5, 3.0] };
+        assert_eq!(Series::read("a\tTrue\tmain\ttest\t3\t1,2.5,3"), Ok(read));
+        assert!(Series::read("a\tTrue\tmain\ttest\t3\t1,2.5,3\t1;2;").is_ok());
+        assert!(Series::read("a\tTrue\tmain\ttest\t0\t").is_ok_and(|series| series.values.is_empty()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let wrong = |line| Series::read(line).unwrap_err();
+        assert!(wrong("a\t1,2").contains("six columns"));
+        assert!(wrong("a\t\t\t\t2\t1,two").contains("something else"));
+        assert!(wrong("a\t\t\t\t2\t1,NaN").contains("something else"));
+    }
+
+    #[test]
+    fn a_step_is_named_with_and_without_what_came_later() {
+        let mut values: Vec<f64> = (0..60).map(|index| 100.0 + f64::from(index * 7 % 5)).collect();
+        values[40..].iter_mut().for_each(|value| *value += 50.0);
+        assert_eq!(look(None, &values), "a\t40\n");
+        assert_eq!(look(Some(3), &values), "a\t40\n");
+        assert_eq!(look(Some(3), &values[..43]), "a\t\n");
+        assert_eq!(look(Some(3), &values[..44]), "a\t40\n");
+    }
+}

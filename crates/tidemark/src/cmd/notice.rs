@@ -1,0 +1,252 @@
+//! `tidemark notice`: who is told of alerts, those of a project and those of a user
+
+use std::str::FromStr;
+
+use tidemark_api::{
+    Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, Digest, Email, NewNotice, Notice, NoticeEvent,
+    NoticeFilter, NoticeKind, NoticePatch, NoticeUuid, PlainKey, QuietHours, ResourceId, ResourceName, Url,
+};
+use tidemark_client::{Collection, notices, notices_of_user};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Archiving, Change, Fields, InProject, Paging, Session, Shown, Verb, optional, word},
+};
+
+/// What can be done with notices.
+#[derive(clap::Subcommand)]
+pub(crate) enum NoticeVerb {
+    /// List the notices of a project or a user
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        owner: Owner,
+        /// List those that are out of use instead of the others
+        #[arg(long)]
+        archived: bool,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Have somebody told of alerts; the secret of a webhook is shown this once
+    #[command(visible_alias = "add")]
+    Create(Box<New>),
+    /// Show a notice
+    #[command(visible_alias = "get")]
+    View(One),
+    /// Change a notice
+    #[command(visible_alias = "edit")]
+    Update(Box<Update>),
+    /// Delete a notice with all that waits and its log
+    #[command(visible_alias = "rm")]
+    Delete(One),
+    /// List what became of the reports that a notice was to tell, the newest first
+    Deliveries {
+        #[command(flatten)]
+        one: One,
+        /// Only those of which this became
+        #[arg(long, value_parser = word::<DeliveryStatus>())]
+        status: Option<DeliveryStatus>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Have a delivery told again
+    Redeliver {
+        #[command(flatten)]
+        one: One,
+        /// The UUID of the delivery
+        delivery: DeliveryUuid,
+    },
+}
+
+/// Whose notices.
+#[derive(clap::Args)]
+pub(crate) struct Owner {
+    #[command(flatten)]
+    project: InProject,
+    /// Those that this user set up for themselves, by UUID or slug, instead of those of a project
+    #[arg(long, value_name = "USER")]
+    user: Option<ResourceId>,
+}
+
+impl Owner {
+    fn notices(&self) -> Result<Collection<Notice>> {
+        match &self.user {
+            Some(user) => Ok(notices_of_user(user)),
+            None => Ok(notices(self.project.id()?)),
+        }
+    }
+}
+
+/// A notice of somebody.
+#[derive(clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    owner: Owner,
+    /// The UUID of the notice
+    notice: NoticeUuid,
+}
+
+/// A notice to make.
+#[derive(clap::Args)]
+pub(crate) struct New {
+    #[command(flatten)]
+    owner: Owner,
+    /// Its name
+    #[arg(long)]
+    name: ResourceName,
+    /// How to tell it
+    #[arg(long, value_parser = word::<NoticeKind>())]
+    kind: NoticeKind,
+    /// Where to tell it, unless by mail
+    #[arg(long)]
+    url: Option<Url>,
+    /// Who gets the mail: a member of the organization; those of a user go to their own address
+    #[arg(long)]
+    email: Option<Email>,
+    /// What to tell of
+    #[arg(long, value_parser = word::<NoticeEvent>(), default_value = "alerts")]
+    event: NoticeEvent,
+    /// When to be silent, in UTC, such as 22:00-06:00
+    #[arg(long, value_name = "FROM-TO")]
+    quiet: Option<Quiet>,
+    /// What to gather
+    #[arg(long, value_parser = word::<Digest>(), default_value = "none")]
+    digest: Digest,
+    /// The project to tell a user of; all projects of their organizations when not given
+    #[arg(long, value_name = "PROJECT", requires = "user")]
+    about: Option<ResourceId>,
+}
+
+/// What to change of a notice.
+#[derive(clap::Args)]
+pub(crate) struct Update {
+    #[command(flatten)]
+    one: One,
+    /// The new name
+    #[arg(long)]
+    name: Option<ResourceName>,
+    /// Where to tell it
+    #[arg(long)]
+    url: Option<Url>,
+    /// Who gets the mail
+    #[arg(long)]
+    email: Option<Email>,
+    /// What to tell of
+    #[arg(long, value_parser = word::<NoticeEvent>())]
+    event: Option<NoticeEvent>,
+    /// When to be silent, in UTC, such as 22:00-06:00; `_` for never
+    #[arg(long, value_name = "FROM-TO")]
+    quiet: Option<Change<Quiet>>,
+    /// What to gather
+    #[arg(long, value_parser = word::<Digest>())]
+    digest: Option<Digest>,
+    #[command(flatten)]
+    archiving: Archiving,
+}
+
+/// Quiet hours in a word.
+#[derive(Clone, Debug)]
+struct Quiet(QuietHours);
+
+impl FromStr for Quiet {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (from, to) = text.split_once('-').ok_or("quiet hours are two times, such as 22:00-06:00")?;
+        let time = |text: &str| text.parse().map_err(|error: tidemark_api::Invalid| error.to_string());
+        Ok(Self(QuietHours { from: time(from)?, to: time(to)? }))
+    }
+}
+
+impl Verb for NoticeVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { owner, archived, paging } => {
+                let filter = NoticeFilter { archived: archived.then_some(true) };
+                session.list(owner.notices()?.list(&filter), paging)
+            }
+            Self::Create(new) => session.show(&new.owner.notices()?.create(&new.body())),
+            Self::View(One { owner, notice }) => session.show(&owner.notices()?.view(notice)),
+            Self::Update(update) => update.run(session),
+            Self::Delete(One { owner, notice }) => {
+                session.done(&owner.notices()?.delete(notice), "The notice is deleted.")
+            }
+            Self::Deliveries { one: One { owner, notice }, status, paging } => {
+                let filter = DeliveryFilter { status: *status };
+                session.list(owner.notices()?.deliveries(*notice, &filter), paging)
+            }
+            Self::Redeliver { one: One { owner, notice }, delivery } => {
+                session.show(&owner.notices()?.redeliver(*notice, *delivery))
+            }
+        }
+    }
+}
+
+impl New {
+    fn body(&self) -> NewNotice {
+        NewNotice {
+            name: self.name.clone(),
+            kind: self.kind,
+            url: self.url.clone(),
+            email: self.email.clone(),
+            event: self.event,
+            quiet: self.quiet.clone().map(|quiet| quiet.0),
+            digest: self.digest,
+            project: self.about.clone(),
+        }
+    }
+}
+
+impl Update {
+    fn run(&self, session: &Session) -> Result {
+        let patch = NoticePatch {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            email: self.email.clone(),
+            event: self.event,
+            quiet: Change::of(self.quiet.as_ref()).map(|quiet| quiet.map(|quiet| quiet.0)),
+            digest: self.digest,
+            archived: self.archiving.wanted(),
+        };
+        session.update(&self.one.owner.notices()?, &self.one.notice, &patch)
+    }
+}
+
+impl Shown for Notice {
+    fn fields(&self) -> Fields {
+        let receiver = self.url.as_ref().map(ToString::to_string);
+        let receiver = receiver.or_else(|| self.email.as_ref().map(ToString::to_string));
+        let quiet = self.quiet.as_ref().map(|quiet| format!("{}-{}", quiet.from, quiet.to));
+        Fields::default()
+            .column("Name", &self.name)
+            .column("Kind", self.kind)
+            .column("To", optional(receiver))
+            .column("Event", self.event)
+            .detail("Quiet", optional(quiet))
+            .detail("Digest", self.digest)
+            .detail("Secret", optional(self.secret.as_ref().map(PlainKey::as_str)))
+            .column("UUID", self.uuid)
+            .detail("Project", optional(self.project))
+            .detail("User", optional(self.user))
+            .detail("Created", output::time(self.created))
+            .detail("Changed", output::time(self.modified))
+            .detail("Archived", optional(self.archived.map(output::time)))
+    }
+}
+
+impl Shown for Delivery {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("Promised", output::time(self.created))
+            .column("Status", self.status)
+            .number("Attempts", self.attempts)
+            .column("Error", optional(self.error.as_ref()))
+            .detail("Tried", optional(self.tried.map(output::time)))
+            .column("UUID", self.uuid)
+            .detail("Event", self.event)
+            .detail("Notice", self.notice)
+            .detail("Project", self.project)
+            .detail("Report", optional(self.report))
+    }
+}

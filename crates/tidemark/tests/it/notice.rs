@@ -1,0 +1,129 @@
+//! A server that is killed while reports with alerts come in: whoever is told hears of every one of them, in order.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    process::{Server, tidemark},
+};
+
+const REPORTS: u32 = 60;
+/// After how many reports the server is killed.
+const KILLS: [u32; 2] = [20, 45];
+/// How long it may take until all were told. What a server had under way when it died is taken over by the next at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An event and the report that it tells.
+type Told = (String, String);
+
+/// Takes requests, one after the other, a little slower than reports come in.
+fn receive(listener: &TcpListener, told: &Mutex<Vec<Told>>) {
+    for stream in listener.incoming() {
+        // A server that was killed leaves half a request.
+        let Some(one) = stream.ok().and_then(|stream| read(&stream)) else { continue };
+        told.lock().unwrap().push(one);
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn read(mut stream: &TcpStream) -> Option<Told> {
+    let mut reader = BufReader::new(stream);
+    let (mut event, mut length) = (None, 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("webhook-id") => event = Some(value.to_owned()),
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().ok()?;
+            }
+            None if line.trim_end().is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let body: Value = serde_json::from_slice(&body).ok()?;
+    // One that cannot be answered has been told all the same, and will be told again.
+    let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    Some((event?, body["reports"][0]["uuid"].as_str()?.to_owned()))
+}
+
+#[test]
+fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut serve = tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+        serve.arg(folder.path()).env("TIDEMARK_PLUS__NOTICES__PRIVATE_ADDRESSES", "true");
+        let mut server = Server::spawn(&mut serve);
+        server.drain();
+        server
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    thread::spawn(move || receive(&listener, &heard));
+
+    let mut server = start();
+    let mut ada = Client::connect(&server);
+    ada.sign_up("Ada", folder.path());
+    let (status, _) = ada.post("/v0/organizations/ada/projects", &json!({ "name": "Lab" })).unwrap();
+    assert_eq!(status, 201);
+    let notice = json!({ "name": "Hook", "kind": "webhook", "url": address });
+    let (status, notice) = ada.post("/v0/projects/lab/notices", &notice).unwrap();
+    assert_eq!(status, 201, "{notice}");
+
+    let mut sent = Vec::new();
+    for number in 0..REPORTS {
+        if KILLS.contains(&number) {
+            server.kill();
+            server = start();
+            ada = Client::connect_as(&server, &ada.token);
+        }
+        let time = "2026-01-01T00:00:00Z";
+        let results = json!({ "bench": { "latency": { "value": number + 1 } } }).to_string();
+        let report = json!({
+            "branch": "main", "testbed": "metal", "start_time": time, "end_time": time, "results": [results],
+            "thresholds": { "models": { "latency": { "test": "static", "upper_boundary": 0 } } },
+        });
+        let (status, answer) = ada.post("/v0/projects/lab/reports", &report).unwrap();
+        assert_eq!(status, 201, "{answer}");
+        sent.push(answer["uuid"].as_str().unwrap().to_owned());
+    }
+    let began = Instant::now();
+    let told = loop {
+        let told = told.lock().unwrap().clone();
+        if told.last().is_some_and(|(_, report)| Some(report) == sent.last()) {
+            break told;
+        }
+        assert!(began.elapsed() < PATIENCE, "{} of {REPORTS} were told", told.len());
+        thread::sleep(Duration::from_millis(100));
+    };
+    // An event that comes again is the one that came last: it was under way when the server died.
+    let mut events = told.clone();
+    events.dedup();
+    let reports: Vec<_> = events.iter().map(|(_, report)| report.clone()).collect();
+    assert_eq!(reports, sent);
+    eprintln!("{} requests for {REPORTS} events", told.len());
+    let path =
+        format!("/v0/projects/lab/notices/{}/deliveries?per_page=100", notice["uuid"].as_str().unwrap());
+    let log = loop {
+        let (_, log) = ada.get(&path).unwrap();
+        if log[0]["status"] == "delivered" {
+            break log;
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    let log = log.as_array().unwrap();
+    assert_eq!(log.len(), sent.len());
+    assert!(log.iter().all(|one| one["status"] == "delivered"), "{log:?}");
+}
