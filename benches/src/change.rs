@@ -1,11 +1,23 @@
-//! What it costs to find changes, in a whole series and with each value that comes in. Where the values are kept is not
-//! measured.
+//! What it costs to find changes: in a whole series, with each value that comes in, and in all series of a database.
 
-use std::hint::black_box;
+use std::{
+    fmt::Write,
+    hint::black_box,
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use serde_json::{Value, json};
+use tidemark_api::Timestamp;
+use tidemark_server::ingest::Submission;
 use tidemark_stats::{Monitor, Settings, changes};
 
-use crate::{report::cpu, round};
+use crate::{
+    Result,
+    report::{cpu, fill, make_project},
+    round,
+    server::Server,
+};
 
 /// How long a series is.
 const VALUES: u32 = 2_000;
@@ -14,8 +26,14 @@ const SERIES: u32 = 20;
 /// How often each is looked at.
 const ROUNDS: usize = 10;
 
+/// How many benchmarks the large project has, and how many reports.
+const BENCHMARKS: usize = 6_000;
+const REPORTS: usize = 2_000;
+/// How long a whole history may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// Looks at series and prints what it took.
-pub(crate) fn measure() {
+pub(crate) fn measure(program: &Path) -> Result {
     let series: Vec<Vec<f64>> = (0..SERIES).map(series).collect();
     let settings = Settings::default();
     let whole = least(|| {
@@ -33,6 +51,72 @@ pub(crate) fn measure() {
     println!("|---|---:|---|");
     println!("| a series of {VALUES} values | {} | ms |", round(whole / f64::from(SERIES) * 1e3));
     println!("| a value more | {} | µs |", round(appended / f64::from(SERIES * VALUES) * 1e6));
+    println!();
+    large(program)
+}
+
+/// Looks at all series of a large project in a database, and prints how long it took.
+fn large(program: &Path) -> Result {
+    let (server, _) = Server::start(program, tempfile::tempdir()?, None)?;
+    let token = server.sign_up()?;
+    make_project(&server, "Lab", &token)?;
+    let data = server.stop()?;
+    fill(data.path(), None, REPORTS, &mut 0, submission)?;
+    let begun = Instant::now();
+    let (server, _) = Server::start(program, data, None)?;
+    let ask = |method: &str, path: &str, body: &str| -> Result<Value> {
+        let (status, answer) =
+            server.call_for(PATIENCE, method, &format!("/v0/projects/lab/{path}"), &token, body)?;
+        if !(200..300).contains(&status) {
+            return Err(format!("{path} was answered {status}: {answer}").into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    };
+    let newest = ask("GET", "reports?per_page=1", "")?;
+    let verdict = format!("reports/{}/verdict", newest[0]["uuid"].as_str().unwrap_or_default());
+    while ask("GET", &verdict, "")?["settled"] != true {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let settled = begun.elapsed();
+    let begun = Instant::now();
+    ask("GET", &verdict, "")?;
+    let judged = begun.elapsed();
+    let begun = Instant::now();
+    let tested = ask("POST", "backtest", "{}")?;
+    let whole = begun.elapsed();
+    println!("| a project of {BENCHMARKS} series with {} values | s |", tested["values"]);
+    println!("|---|---:|");
+    println!("| all of them from the database, {} alarms | {:.1} |", tested["raised"], whole.as_secs_f64());
+    println!(
+        "| after a report: its branch and testbed, with the start of the server | {:.1} |",
+        settled.as_secs_f64()
+    );
+    println!("| the verdict on a report | {:.2} |", judged.as_secs_f64());
+    println!("\nMemory of the server at its peak: {} MiB.", server.peak_memory_kib()? / 1_024);
+    server.stop().map(drop)
+}
+
+/// A report of the large project; one an hour. A series in a hundred changes every 500 reports.
+fn submission(number: usize) -> Result<Submission> {
+    let mut output = String::from("{");
+    for benchmark in 0..BENCHMARKS {
+        let noise =
+            f64::from(((benchmark * 2_000 + number) as u32).wrapping_mul(2_654_435_761) >> 22) / 1_024.0;
+        let level = if benchmark % 100 == 0 { 100.0 * (number / 500) as f64 } else { 0.0 };
+        let comma = if benchmark == 0 { "" } else { "," };
+        write!(
+            output,
+            "{comma}\"b{benchmark:04}\":{{\"latency\":{{\"value\":{}}}}}",
+            1_000.0 + level + 50.0 * noise
+        )?;
+    }
+    output.push('}');
+    let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 3_600_000_000).to_string();
+    let body = json!({
+        "branch": "main", "testbed": "ci", "start_time": time, "end_time": time, "results": [output],
+        "settings": { "adapter": "json" },
+    });
+    Ok(Submission::read(serde_json::from_value(body)?, None, false).map_err(|error| format!("{error:?}"))?)
 }
 
 /// The least time that something takes, in seconds: when nobody else wants the machine.

@@ -66,7 +66,7 @@ fn measure() -> Result {
         println!();
     }
     if wants("change") {
-        change::measure();
+        change::measure(&program)?;
         println!();
     }
     if wants("cli") {

@@ -141,7 +141,7 @@ impl Figures {
         for (size, wanted) in STORED.into_iter().enumerate() {
             let data = server.stop()?;
             figures.record[size] =
-                fill(data.path(), database.as_deref(), (wanted - stored) / METRICS, &mut number)?;
+                fill(data.path(), database.as_deref(), (wanted - stored) / METRICS, &mut number, submission)?;
             stored = wanted;
             eprintln!("benches: {wanted} metrics are stored");
             (server, _) = Server::start(program, data, database.clone())?;
@@ -164,7 +164,7 @@ impl Figures {
     }
 }
 
-fn make_project(server: &Server, name: &str, token: &str) -> Result {
+pub(crate) fn make_project(server: &Server, name: &str, token: &str) -> Result {
     let body = json!({ "name": name }).to_string();
     let (status, answer) = server.call("POST", "/v0/organizations/ada/projects", token, &body)?;
     if status == 201 {
@@ -220,7 +220,13 @@ fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Re
 }
 
 /// Records reports without HTTP, and answers the least CPU time of the last ones.
-fn fill(data: &Path, database: Option<&str>, reports: usize, number: &mut usize) -> Result<f64> {
+pub(crate) fn fill(
+    data: &Path,
+    database: Option<&str>,
+    reports: usize,
+    number: &mut usize,
+    submission: fn(usize) -> Result<Submission>,
+) -> Result<f64> {
     let location = location(data, database);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let last = Arc::new(Mutex::new(Vec::new()));

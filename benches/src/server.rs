@@ -181,8 +181,20 @@ impl Server {
 
     /// One call on a connection of its own.
     pub(crate) fn call(&self, method: &str, path: &str, token: &str, body: &str) -> Result<(u16, String)> {
+        self.call_for(PATIENCE, method, path, token, body)
+    }
+
+    /// The same for what takes longer.
+    pub(crate) fn call_for(
+        &self,
+        patience: Duration,
+        method: &str,
+        path: &str,
+        token: &str,
+        body: &str,
+    ) -> Result<(u16, String)> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\

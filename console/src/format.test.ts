@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { change, duration, exactMoment, moment, plural, ratio, relative, scaled, scaleOf, significant, value } from "./format";
+import { change, duration, exactMoment, moment, plural, ratio, relative, scaled, scaleOf, share, significant, value } from "./format";
 
 test("a time is said in the unit that people would choose", () => {
   const ns = "nanoseconds (ns)";
@@ -54,6 +54,8 @@ test("a change has a sign and no more digits than it is worth", () => {
   assert.equal(change(-100, -50), "+50 %");
   assert.equal(change(0, 5), "–");
   assert.equal(ratio(0.1), "+10 %");
+  assert.equal(share(0.032), "3.2 %");
+  assert.equal(share(0), "0 %");
 });
 
 test("times are told from now on and in the reader's zone", () => {

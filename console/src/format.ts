@@ -137,6 +137,11 @@ export function ratio(part: number): string {
   return `${percent > 0 ? "+" : "−"}${text} %`;
 }
 
+/** A share without a sign: 0.032 is `3.2 %`. */
+export function share(part: number): string {
+  return ratio(part).replace(/^[+−±]/, "");
+}
+
 const AGO: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["week", 7 * 86400],
   ["day", 86400],

@@ -172,6 +172,7 @@ export function right(code: string | undefined): string {
   const [what = "", permission, ...more] = code.split(":");
   const words = RIGHTS[what] ?? `Whoever has the permission “${permission ?? ""}” in the ${what}`;
   const open = code.startsWith("project:view") && !more.length && permission === "view" ? "; everybody in a public project" : "";
-  const only = [permission, ...more].includes("by_user") ? "; not with a project's key" : [permission, ...more].includes("by_session") ? "; only when signed in, not with a key" : more.includes("billed") ? "; if the server bills" : "";
+  const bills = more.includes("billed") ? "; if the server bills" : "";
+  const only = bills + ([permission, ...more].includes("by_user") ? "; not with a project's key" : [permission, ...more].includes("by_session") ? "; only when signed in, not with a key" : "");
   return words + open + only;
 }

@@ -122,8 +122,9 @@ function sections(here: ProjectHere): SectionGroup[] {
     { href: here.isPublic ? here.path() : here.path("perf"), label: "Perf", icon: "chart", keys: "g p", end: here.isPublic },
   ];
   const changes: Section = { href: here.path("changes"), label: "Changes", icon: "step", keys: "g g" };
+  const detection: Section = { href: here.path("detection"), label: "Detection", icon: "search", keys: "g d" };
   if (here.isPublic) {
-    const group: SectionGroup = { sections: [...plots, changes] };
+    const group: SectionGroup = { sections: [...plots, changes, detection] };
     const own = { href: `/console/projects/${encodeURIComponent(here.slug())}/plots`, label: "Open in the console", icon: "right" } as const;
     return user() ? [group, { sections: [own] }] : [group];
   }
@@ -136,6 +137,7 @@ function sections(here: ProjectHere): SectionGroup[] {
         { href: here.path("jobs"), label: "Jobs", icon: "job", keys: "g j" },
         { href: here.path("alerts"), label: "Alerts", icon: "bell", keys: "g a", count: here.alerts() },
         changes,
+        detection,
       ],
     },
     {

@@ -34,6 +34,7 @@ const report = () => import("./pages/report");
 const job = () => import("./pages/job");
 const alert = () => import("./pages/alert");
 const change = () => import("./pages/change");
+const detection = () => import("./pages/detection");
 const threshold = () => import("./pages/threshold");
 const branch = () => import("./pages/branch");
 const testbed = () => import("./pages/testbed");
@@ -62,6 +63,7 @@ const READABLE: RouteDefinition[] = [
   { path: "/thresholds/:threshold", component: page(threshold, "View") },
   { path: "/alerts/:alert", component: page(alert, "View") },
   { path: "/changes", component: page(change, "List") },
+  { path: "/detection", component: page(detection, "View") },
 ];
 
 export const routes: RouteDefinition[] = [

@@ -24,6 +24,7 @@ test("a step is found without a threshold, and what is said of it stays", async 
   await expect(rows.nth(1)).toContainText("Latency · main · ci");
   await expect(rows.nth(1)).toContainText(/\+(19|20)(\.\d)? %/);
   await expect(rows.nth(1)).toContainText("regression");
+  await expect(rows.nth(1)).not.toContainText(/machine|noise/);
   await accessible(page);
   await fits(page);
   await page.getByRole("button", { name: "Largest first" }).click();
@@ -35,6 +36,8 @@ test("a step is found without a threshold, and what is said of it stays", async 
 
   await page.getByRole("button", { name: "Review" }).click();
   const dialog = page.getByRole("dialog");
+  // It began too long ago.
+  await expect(dialog).toContainText("and told to nobody.");
   await dialog.getByLabel("Status").selectOption("expected");
   await dialog.getByLabel("Note").fill("The queue keeps its order now.");
   await accessible(page);
@@ -57,4 +60,29 @@ test("a step is found without a threshold, and what is said of it stays", async 
   await page.goto(`/perf/${slug}/changes?status=expected`);
   await expect(rows.nth(1)).toContainText("The queue keeps its order now.");
   await expect(page.getByRole("button", { name: "Review" })).toHaveCount(0);
+});
+
+test("a change says that the machine seems to be behind it, and when people were told", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Machine-${project.name}`);
+  const { request } = page.context();
+  await step(request, slug);
+  await expect.poll(async () => ((await (await request.get(`/v0/projects/${slug}/changes`)).json()) as object[]).length).toBe(1);
+  // What it takes to get there by measuring is for the server's tests.
+  let cause = "host";
+  await page.route("**/changes?*", async (route) => {
+    const answer = await route.fetch();
+    const changes = (await answer.json()) as object[];
+    await route.fulfill({ response: answer, json: changes.map((change) => ({ ...change, cause, raised: new Date(Date.now() - 7_300_000).toISOString() })) });
+  });
+  await page.goto(`/console/projects/${slug}/changes`);
+  const row = page.getByRole("row").nth(1);
+  await expect(row.getByText("machine", { exact: true })).toBeVisible();
+  await expect(row.getByText("2 hours ago").filter({ visible: true })).toBeVisible();
+  await accessible(page);
+  await fits(page);
+  await page.getByRole("button", { name: "Review" }).click();
+  await expect(page.getByRole("dialog")).toContainText("and told 2 hours ago.");
+  cause = "noise";
+  await page.reload();
+  await expect(row.getByText("noise", { exact: true })).toBeVisible();
 });

@@ -23,9 +23,11 @@ async function listen(): Promise<Receiver> {
   return { server, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, events };
 }
 
-/** Sends a report that raises an alert. */
+/** Sends a report that raises an alert, in a project that is told of alerts. */
 async function raise(page: Page, project: string): Promise<void> {
   const time = new Date().toISOString();
+  const chosen = await page.context().request.patch(`/v0/projects/${project}/detection`, { data: { notifies: "alerts" }, headers: { "x-tidemark-console": "1" } });
+  expect(chosen.ok()).toBe(true);
   await make(page.context().request, `/v0/projects/${project}/reports`, {
     branch: "main", testbed: "ci", start_time: time, end_time: time, results: [JSON.stringify({ parse: { latency: { value: 1 } } })],
     thresholds: { models: { latency: { test: "static", upper_boundary: 0 } } },

@@ -1,5 +1,5 @@
 // Not a test: takes the pictures of docs/console.md on a fresh server with the demo, each in the light, in the dark and
-// on a phone. `cargo xtask console pictures` remakes all of them.
+// on a phone, and those of docs/statistics.md and docs/changes.md. `cargo xtask console pictures` remakes all of them.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -92,4 +92,41 @@ test("the pictures of the manual", async ({ page }) => {
 
   await page.goto("/console/api/proj_alerts_get");
   await pictures(page, "reference", () => settled(page));
+});
+
+interface Change { branch: { uuid: string }; testbed: { uuid: string; slug: string }; benchmark: { uuid: string; name: string }; measure: { uuid: string; slug: string }; cause: string; at: { report: string } }
+
+test("the pictures of changes", async ({ page }) => {
+  test.setTimeout(300_000);
+  mkdirSync(FOLDER, { recursive: true });
+  const { request } = page.context();
+  await signIn(page, "Ada Lovelace", ADMIN);
+  const list = async <T>(path: string): Promise<T[]> => (await (await request.get(`/v0/projects/demo/${path}`)).json()) as T[];
+  const all: Change[] = [];
+  await expect.poll(async () => all.push(...(await list<Change>("changes?per_page=255"))), { timeout: 60_000 }).toBeGreaterThan(100);
+  const plot = (changes: (Change | undefined)[]) => {
+    const uuids = (part: "branch" | "testbed" | "benchmark" | "measure") => [...new Set(changes.map((change) => change?.[part].uuid))].join(",");
+    return `${DEMO}/perf?branches=${uuids("branch")}&testbeds=${uuids("testbed")}&benchmarks=${uuids("benchmark")}&measures=${uuids("measure")}`;
+  };
+  const sight = async (name: string, address: string, wanted: () => Promise<void>) => {
+    await page.setViewportSize({ width: 1100, height: 620 });
+    for (const [colorScheme, file] of [["light", name], ["dark", `${name}-dark`]] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(address);
+      await wanted();
+      await settled(page);
+      await keep(page, file);
+    }
+  };
+  const drawn = async () => page.getByRole("group", { name: /with [\d,]+ points/ }).scrollIntoViewIfNeeded();
+  const on = (name: string) => all.find(({ benchmark, testbed, measure }) => benchmark.name === name && testbed.slug === "ci-linux-x64" && measure.slug === "latency");
+  await sight("change", plot([on("parser::json::large")]), drawn);
+  const host = all.filter(({ cause, measure, testbed }) => cause === "host" && measure.slug === "latency" && testbed.slug === "ci-linux-x64");
+  await sight("host", plot(host.slice(0, 4)), drawn);
+  const [newest] = await list<{ uuid: string }>("reports?per_page=1");
+  await sight("verdict", `${DEMO}/reports/${newest?.uuid}`, () => expect(page.getByRole("heading", { name: "Against the runs before" })).toBeVisible());
+  await sight("backtest", `${DEMO}/detection`, async () => {
+    await expect(page.getByRole("table", { name: "Figures of the backtest" })).toContainText(/\d/);
+    await page.getByRole("heading", { name: "Backtest" }).scrollIntoViewIfNeeded();
+  });
 });

@@ -40,7 +40,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   await page.goto(`/console/projects/${slug}/reports`);
   await page.getByRole("row").nth(1).getByRole("link").first().click();
   await expect(page).toHaveURL(new RegExp(uuid));
-  const rows = page.getByRole("row");
+  const rows = page.getByRole("region", { name: "Results", exact: true }).getByRole("row");
   await expect(rows.nth(1)).toContainText("text::parse");
   await expect(rows.nth(1)).toContainText("+100 %");
   await expect(rows.nth(1)).toContainText("regression");
@@ -68,6 +68,50 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByText("19 reports")).toBeVisible();
+});
+
+test("a report is held against the runs before, without a threshold", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Verdict-${project.name}`);
+  const { uuid } = await history(page.context().request, slug);
+  await page.goto(`/perf/${slug}/reports/${uuid}`);
+  const verdict = page.getByRole("region", { name: "Against the runs before" });
+  await expect(verdict.getByText(/^1 regression, 2 unchanged/)).toBeVisible();
+  const changed = verdict.getByRole("region", { name: "What changed" }).getByRole("row");
+  await expect(changed).toHaveCount(2);
+  await expect(changed.nth(1)).toContainText("text::parse");
+  await expect(changed.nth(1)).toContainText("+100 %");
+  await expect(changed.nth(1).getByRole("link")).toHaveAttribute("href", /\?branches=/);
+  await verdict.getByText("2 unchanged", { exact: true }).press("Enter");
+  const unchanged = verdict.getByRole("region", { name: "unchanged" }).getByRole("row");
+  await expect(unchanged).toHaveCount(3);
+  await expect(unchanged.nth(1)).toContainText(/from \d+(\.\d+)? %/);
+  await accessible(page);
+  await fits(page);
+});
+
+test("a report says when the machine is to blame, or nothing but noise", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Blame-${project.name}`);
+  const { uuid } = await history(page.context().request, slug, { days: 8 });
+  // What it takes to get there by measuring is for the server's tests.
+  let cause = "host";
+  let asked = 0;
+  await page.route("**/verdict", async (route) => {
+    const answer = await route.fetch();
+    const verdict = (await answer.json()) as { comparisons: { measure: object }[] };
+    const factors = [{ measure: verdict.comparisons[0]?.measure, change: 0.082, lower: 0.07, upper: 0.09, benchmarks: 12, together: 0.9, is_host: true }];
+    asked += 1;
+    await route.fulfill({ response: answer, json: { ...verdict, cause, factors, settled: asked > 1 } });
+  });
+  await page.goto(`/console/projects/${slug}/reports/${uuid}`);
+  await expect(page.getByText(/Most benchmarks moved together: \w+ \+8\.2 % \(\+7 % to \+9 %\)\. Look at the machine first/)).toBeVisible();
+  await expect(page.getByText("Looking for changes of level…")).toBeVisible();
+  await expect(page.getByText("Looking for changes of level…")).toBeHidden();
+  expect(asked).toBe(2);
+  await accessible(page);
+  await fits(page);
+  cause = "noise";
+  await page.reload();
+  await expect(page.getByText("The same was measured before, so that all differences are noise.")).toBeVisible();
 });
 
 test("a value leads to everything that is known of it", async ({ page }, { project }) => {

@@ -4,7 +4,7 @@
 import type { Page } from "@playwright/test";
 import { asAdmin, audit, fits, settled, test } from "./support";
 
-const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/changes", "/perf/demo/benchmarks/parser-json-large"];
+const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/changes", "/perf/demo/detection", "/perf/demo/benchmarks/parser-json-large"];
 
 /** What an administrator sees, in parts that can be walked side by side. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
@@ -26,6 +26,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/jobs",
     "/console/projects/demo/alerts",
     "/console/projects/demo/changes",
+    "/console/projects/demo/detection",
     "/console/projects/demo/thresholds",
     "/console/projects/demo/thresholds/add",
     "/console/projects/demo/branches",

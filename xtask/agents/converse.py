@@ -145,6 +145,24 @@ async def walk(list_tools, use, project: str, session: str) -> None:
     sides = {"base": f"version:main@{2:040x}", "new": f"report:{report['uuid']}"}
     assert (await call("compare", project=project, **sides))["rows"][0]["benchmark"] == "parse"
 
+    for number in range(14):
+        level = 100 if number < 9 else 150
+        trend = run(level + number % 3, number) | {"branch": "trend", "thresholds": None}
+        last = await call("create_report", project=project, **trend)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (verdict := await call("view_verdict", project=project, report=last["uuid"]))["settled"]:
+        assert time.monotonic() < deadline, verdict
+    assert verdict["counts"]["regressions"] + verdict["counts"]["inconclusive"] == 1, verdict
+    changes = (await call("list_changes", project=project, branch="trend"))["data"]
+    assert [change["at"]["version"]["hash"] for change in changes] == [f"{9:040x}"], changes
+    here = {"project": project, "change": changes[0]["uuid"]}
+    assert (await call("view_change", **here))["direction"] == "regression"
+    assert (await call("update_change", status="expected", note="a slower parser", **here))["status"] == "expected"
+    assert (await call("list_incidents", project=project, branch="trend"))["total_count"] == 1
+    assert (await call("view_detection", project=project))["notifies"] == "changes"
+    tested = await call("backtest", project=project, branch="trend", sensitivity=1)
+    assert (tested["raised"], tested["found"], tested["missed"]) == (1, 1, 0), tested
+
     if session:
         plot = {
             key: [series[key]] for key in ("branches", "testbeds", "benchmarks", "measures")

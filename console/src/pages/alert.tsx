@@ -15,7 +15,7 @@ import { worseOf } from "../stats/worse";
 import { Confirm } from "../ui/Dialog";
 import { List as Rows } from "../ui/List";
 import { Page, type Crumb } from "../ui/Page";
-import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, Skeleton, Time, Value } from "../ui/parts";
+import { Button, Delta, Empty, Failure, LinkButton, Name, Notice, Skeleton, StatusTabs, Time, Value } from "../ui/parts";
 import { Picker } from "../ui/Picker";
 import { Raw } from "../ui/Raw";
 import { Fact, Record as Facts } from "../ui/Record";
@@ -56,15 +56,7 @@ export function List(): JSX.Element {
       crumbs={[{ href: project.path(), label: project().name }]}
       actions={<Show when={project.may("edit") && project.alerts()}><Button onClick={() => setDismissing(true)}>Dismiss several…</Button></Show>}
     >
-      <nav class="tabs" aria-label="Status">
-        <For each={STATUSES}>
-          {({ value, label }, place) => (
-            <a href={`?${new URLSearchParams({ ...(value === "active" ? {} : { status: value }), ...(params.archived === "true" ? { archived: "true" } : {}) })}`} aria-current={status() === value ? "page" : undefined}>
-              {label} <span class="muted small number">{count(totals()?.[place()] ?? 0)}</span>
-            </a>
-          )}
-        </For>
-      </nav>
+      <StatusTabs tabs={STATUSES} chosen={status()} totals={totals()} kept={{ archived: params.archived === "true" ? "true" : undefined }} />
       {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
       <Show when={status()} keyed>
         {(shown) => (

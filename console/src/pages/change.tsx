@@ -3,16 +3,16 @@
 import { useSearchParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type ChangeDirection, type ChangeStatus, type JsonChange, type JsonUpdateChange } from "../api";
-import { count, ratio, scaled, scaleOf } from "../format";
+import { DIRECTIONS, Effect, Levels } from "../change";
 import { nameOf } from "../history";
-import { perfPath } from "../links";
+import { perfAround } from "../links";
 import { load } from "../load";
-import { useProject, type ProjectHere } from "../project";
+import { useProject } from "../project";
 import { Dialog } from "../ui/Dialog";
 import { Form, SelectField, TextField, type Values } from "../ui/Form";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
-import { Badge, Empty, IconButton, LinkButton, Name, Time, Value, type Tone } from "../ui/parts";
+import { Badge, Empty, IconButton, LinkButton, Name, StatusTabs, Time, type Tone } from "../ui/parts";
 import { toast, toastFailure } from "../ui/Toast";
 import { Version } from "../ui/Version";
 import "./lists.css";
@@ -33,13 +33,6 @@ const STATUSES: Readonly<Record<ChangeStatus, { word: string; meaning: string; t
   expected: { word: "expected", meaning: "Expected: meant to be so", tone: "neutral" },
   fixed: { word: "fixed", meaning: "Fixed: the cause is gone", tone: "good" },
   false_alarm: { word: "false alarm", meaning: "False alarm: no change", tone: "neutral" },
-};
-
-const DIRECTIONS: Readonly<Record<ChangeDirection, { word: string; tone: Tone; delta: string }>> = {
-  regression: { word: "regression", tone: "alert", delta: "worse" },
-  improvement: { word: "improvement", tone: "good", delta: "better" },
-  // Of a measure that does not say which way is worse.
-  unknown: { word: "change", tone: "neutral", delta: "" },
 };
 
 const ORDERS = [
@@ -63,21 +56,9 @@ export function List(): JSX.Element {
       return await Promise.all(TABS.map(total));
     },
   );
-  const tab = (status: Shown) => {
-    const kept = { status: status === "active" ? "" : status, sort: order() === "time" ? "" : order(), ...direction() };
-    return `?${new URLSearchParams(Object.entries(kept).filter(([, value]) => value))}`;
-  };
   return (
     <Page title="Changes" crumbs={[{ href: project.path(), label: project().name }]}>
-      <nav class="tabs" aria-label="Status">
-        <For each={TABS}>
-          {({ value, label }, place) => (
-            <a href={tab(value)} aria-current={status() === value ? "page" : undefined}>
-              {label} <span class="muted small number">{count(totals()?.[place()] ?? 0)}</span>
-            </a>
-          )}
-        </For>
-      </nav>
+      <StatusTabs tabs={TABS} chosen={status()} totals={totals()} kept={{ sort: order() === "time" ? undefined : order(), ...direction() }} />
       {/* A list of its own for each status, so that nothing of the last one is left while the next comes. */}
       <Show when={status()} keyed>
         {(shown) => (
@@ -86,7 +67,7 @@ export function List(): JSX.Element {
             again={settled()}
             filters={[{ name: "change_direction", label: "Direction", options: [{ value: "", label: "Either direction" }, { value: "regression", label: "Regressions" }, { value: "improvement", label: "Improvements" }] }]}
             load={({ page, per_page }, signal) => list("/v0/projects/{project}/changes", { path: { project: project.slug() }, query: { page, per_page, ...filter(shown), sort: order() }, signal })}
-            href={(change) => perfAround(project, change)}
+            href={(change) => perfAround(project, change, change.at.start_time)}
             tools={() => (
               <div class="segments" role="group" aria-label="Order">
                 <For each={ORDERS}>
@@ -99,8 +80,9 @@ export function List(): JSX.Element {
             columns={[
               { title: "Series", cell: (change) => <Series change={change} status={shown === "all"} /> },
               { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
-              { title: "Level", wide: true, end: true, cell: (change) => <Levels change={change} /> },
+              { title: "Level", wide: true, end: true, cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} /> },
               { title: "Began", wide: true, end: true, cell: (change) => <Began change={change} /> },
+              { title: "Told", wide: true, end: true, cell: (change) => <Show when={change.raised} fallback={<span class="muted">–</span>}>{(raised) => <Time at={raised()} />}</Show> },
               ...(shown === "all" ? [{ title: "Status", wide: true, cell: (change: JsonChange) => <StatusBadge status={change.status} /> }] : []),
             ]}
             {...(project.may("edit") ? { rowActions: (change: JsonChange) => <IconButton icon="edit" label="Review" onClick={() => setJudged(change)} /> } : {})}
@@ -130,31 +112,10 @@ function Series(props: { change: JsonChange; status: boolean }): JSX.Element {
     <>
       <Name of={nameOf(props.change)} />
       <span class="below">{props.change.measure.name} · {props.change.branch.name} · {props.change.testbed.name}</span>
-      <span class="below on-phone"><Levels change={props.change} /></span>
-      <span class="below on-phone"><Time at={props.change.at.start_time} /><Show when={props.status}> · {STATUSES[props.change.status].word}</Show></span>
+      <span class="below on-phone"><Levels before={props.change.before} after={props.change.after} units={props.change.measure.units} /></span>
+      <span class="below on-phone"><Time at={props.change.at.start_time} /><Show when={props.change.raised}>{(raised) => <> · told <Time at={raised()} /></>}</Show><Show when={props.status}> · {STATUSES[props.change.status].word}</Show></span>
       <Show when={props.change.note}>{(note) => <span class="below note">“{note()}”</span>}</Show>
     </>
-  );
-}
-
-function Effect(props: { change: JsonChange }): JSX.Element {
-  const direction = () => DIRECTIONS[props.change.direction];
-  return (
-    <>
-      <span class={`delta number nowrap ${direction().delta}`}>{typeof props.change.effect === "number" ? ratio(props.change.effect) : "–"}</span>
-      <span class="below"><Badge tone={direction().tone}>{direction().word}</Badge></span>
-    </>
-  );
-}
-
-function Levels(props: { change: JsonChange }): JSX.Element {
-  const units = () => props.change.measure.units;
-  // At one scale, so that they can be compared at a glance and the unit is said once.
-  const scale = () => scaleOf(Math.max(Math.abs(props.change.before), Math.abs(props.change.after)), units());
-  return (
-    <span class="number">
-      {scaled(props.change.before, units(), scale())[0]} → <Value value={props.change.after} units={units()} scale={scale()} />
-    </span>
   );
 }
 
@@ -177,19 +138,6 @@ function StatusBadge(props: { status: ChangeStatus }): JSX.Element {
   return <Badge tone={STATUSES[props.status].tone}>{STATUSES[props.status].word}</Badge>;
 }
 
-const DAY = 86_400_000;
-/** How much time before and after a change its plot shows, at the least and at the most. */
-const AROUND = { least: 30 * DAY, most: 180 * DAY };
-
-/** The plot of its series, with as much before the change as after it. */
-function perfAround(project: ProjectHere, { branch, testbed, benchmark, measure, at }: JsonChange): string {
-  const began = Date.parse(at.start_time);
-  const around = Math.min(Math.max(Date.now() - began, AROUND.least), AROUND.most);
-  // A plot that goes up to now needs no end.
-  const end: Record<string, string> = began + around < Date.now() ? { end_time: String(began + around) } : {};
-  return perfPath(project, { branch: branch.uuid, head: branch.head.uuid, testbed: testbed.uuid, benchmark: benchmark.uuid, measure: measure.uuid }, { start_time: String(began - around), ...end });
-}
-
 /** Asks what a change is, and why. */
 function Review(props: { change: JsonChange | undefined; onClose: () => void; onDone: () => void }): JSX.Element {
   const project = useProject();
@@ -209,7 +157,8 @@ function Review(props: { change: JsonChange | undefined; onClose: () => void; on
         {(change) => (
           <>
             <p class="break"><Name of={nameOf(change())} /> <span class="muted">{change().measure.name} · {change().branch.name} · {change().testbed.name}</span></p>
-            <p class="row"><Effect change={change()} /> <Levels change={change()} /></p>
+            <p class="row"><Effect change={change()} /> <Levels before={change().before} after={change().after} units={change().measure.units} /></p>
+            <p class="muted small">Found <Time at={change().created} />, <Show when={change().raised} fallback="and told to nobody.">{(raised) => <>and told <Time at={raised()} />.</>}</Show></p>
             <Form action="Save" onSubmit={(values) => save(change(), values)} onCancel={props.onClose}>
               <SelectField name="status" label="Status" required value={change().status} options={Object.entries(STATUSES).map(([value, { meaning }]) => ({ value, label: meaning }))} />
               <TextField name="note" label="Note" value={change().note ?? ""} hint="Why, for whoever looks at it next." />

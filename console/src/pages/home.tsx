@@ -4,7 +4,8 @@
 import { A, useSearchParams } from "@solidjs/router";
 import { createEffect, createMemo, createSignal, For, Show, type JSX } from "solid-js";
 import { list, type JsonAlert, type JsonBranch, type JsonReport } from "../api";
-import { count, plural, ratio, shortHash } from "../format";
+import { count, plural, share, shortHash } from "../format";
+import { FalseAlarms } from "../detection";
 import { load } from "../load";
 import { useProject, type ProjectHere } from "../project";
 import { rememberProject } from "../start";
@@ -58,6 +59,7 @@ export function Home(): JSX.Element {
       <Show when={reports.error()}>{(error) => <Failure error={error()} retry={reports.refresh} />}</Show>
       <Show when={!isEmpty()} fallback={<NoReports />}>
         <Numbers reports={reports()?.total} newest={reports()?.rows[0]} alerts={alerts()?.total} looked={looked()} />
+        <FalseAlarms />
         <div class="home-columns">
           <section class="card home-card" aria-labelledby="home-changes">
             <header class="row between">
@@ -138,11 +140,6 @@ function Numbers(props: { reports: number | undefined; newest: JsonReport | unde
       <div><dt>Smallest change seen</dt><dd class="number">{typical() === undefined ? (props.looked ? "–" : "…") : share(typical() ?? 0)}</dd><dd class="small muted">{props.looked ? "by half of the series" : "\u00a0"}</dd></div>
     </dl>
   );
-}
-
-/** A share without a sign: `3.2 %`. */
-function share(part: number): string {
-  return part === 0 ? "0 %" : ratio(part).replace(/^[+−]/, "");
 }
 
 function Reading(props: { share: number }): JSX.Element {

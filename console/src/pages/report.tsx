@@ -6,7 +6,7 @@ import { call, list, type JsonAlert, type JsonJob, type JsonReport, type JsonRep
 import { DateRange, FilterPicker } from "../choices";
 import { count, elapsed, moment, plural } from "../format";
 import { hasEnded, Noise, Standing, Status } from "../job";
-import { perfPath } from "../links";
+import { perfUpTo } from "../links";
 import { load, refreshWhile } from "../load";
 import { useProject } from "../project";
 import { worseOf } from "../stats/worse";
@@ -21,6 +21,7 @@ import { toast, toastFailure } from "../ui/Toast";
 import { Gauge, limitsText, VERDICTS } from "../ui/Verdict";
 import { Version } from "../ui/Version";
 import { judged, type Judged, type Verdict } from "../verdict";
+import { ReportVerdict } from "./report_verdict";
 import "./lists.css";
 
 export function List(): JSX.Element {
@@ -156,7 +157,10 @@ export function View(): JSX.Element {
             {(job) => <Standing of={job()}><p><A href={project.path("jobs", job().uuid)}>{hasEnded(job()) ? "See what the job printed" : "Watch the job"}</A></p></Standing>}
           </Show>
           <Summary report={shown()} job={job()} />
-          <Show when={!isUnderWay()}><Results report={shown()} /></Show>
+          <Show when={!isUnderWay()}>
+            <ReportVerdict report={shown()} />
+            <Results report={shown()} />
+          </Show>
           <Confirm open={deleting()} title="Delete the report?" action="Delete" onConfirm={remove} onClose={() => setDeleting(false)}>
             <p>Its {plural(shown().counts.results.reduce((sum, iteration) => sum + iteration.benchmarks, 0), "result")} and {plural(shown().alerts?.length ?? 0, "alert")} will be gone for good.</p>
             <p class="muted">Limits that were computed with its values stay as they are.</p>
@@ -266,22 +270,15 @@ function Results(props: { report: JsonReport }): JSX.Element {
 
 function Group(props: { title: string; rows: readonly Row[]; report: JsonReport; withMeasure: boolean }): JSX.Element {
   const project = useProject();
-  const [all, setAll] = createSignal(false);
   const several = () => (props.report.results?.length ?? 0) > 1;
-  const end = () => new Date(props.report.end_time).getTime();
-  const perf = ({ result, measured }: Row) =>
-    perfPath(
-      project,
-      { branch: props.report.branch.uuid, head: props.report.branch.head.uuid, testbed: props.report.testbed.uuid, spec: props.report.testbed.spec?.uuid, benchmark: result.benchmark.uuid, measure: measured.measure.uuid },
-      { start_time: String(end() - 90 * 864e5), end_time: String(end()), lower_boundary: "true", upper_boundary: "true" },
-    );
   return (
     <div class="group">
       <Show when={props.title}><h2>{props.title} <span class="muted small number">{count(props.rows.length)}</span></h2></Show>
       <Table<Row>
         label={props.title || "Results"}
-        rows={all() ? props.rows : props.rows.slice(0, FIRST)}
-        href={perf}
+        rows={props.rows}
+        first={FIRST}
+        href={({ result, measured }) => perfUpTo(project, props.report, result.benchmark, measured.measure)}
         columns={[
           { title: "Benchmark", cell: (row) => <>{row.name}<Show when={several()}> <span class="muted small">iteration {row.result.iteration}</span></Show><Show when={props.withMeasure}><span class="muted small"> · {row.measured.measure.name}</span></Show></> },
           { title: "Value", end: true, cell: (row) => <A class="above plain" href={project.path("metrics", row.measured.metric.uuid)}><Value value={row.measured.metric.value} units={row.measured.measure.units} /></A> },
@@ -304,9 +301,6 @@ function Group(props: { title: string; rows: readonly Row[]; report: JsonReport;
           { title: "Verdict", end: true, cell: (row) => <Outcome row={row} /> },
         ]}
       />
-      <Show when={!all() && props.rows.length > FIRST}>
-        <div class="row"><Button onClick={() => setAll(true)}>Show all {count(props.rows.length)}</Button></div>
-      </Show>
     </div>
   );
 }

@@ -1,8 +1,10 @@
 // A table of what is already here, in the look of a list: without search, pages and an address of its own.
 
 import { A } from "@solidjs/router";
-import { For, Show, type JSX } from "solid-js";
+import { createSignal, For, Show, type JSX } from "solid-js";
+import { count } from "../format";
 import type { Column } from "./List";
+import { Button } from "./parts";
 
 export function Table<Row extends object>(props: {
   /** What the rows are, for those who listen. */
@@ -11,35 +13,44 @@ export function Table<Row extends object>(props: {
   columns: readonly Omit<Column<Row>, "sort" | "falling">[];
   /** Where the first column leads. */
   href?: (row: Row) => string | undefined;
+  /** So many rows are drawn before one asks for the others. */
+  first?: number;
 }): JSX.Element {
+  const [all, setAll] = createSignal(false);
+  const shown = () => (all() ? props.rows : props.rows.slice(0, props.first));
   return (
-    <div class="table-wrap" tabindex="0" role="region" aria-label={props.label}>
-      <table class="rows">
-        <thead>
-          <tr>
-            <For each={props.columns}>
-              {(column) => <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }}>{column.title}</th>}
+    <>
+      <div class="table-wrap" tabindex="0" role="region" aria-label={props.label}>
+        <table class="rows">
+          <thead>
+            <tr>
+              <For each={props.columns}>
+                {(column) => <th scope="col" classList={{ end: column.end ?? false, wide: column.wide ?? false }}>{column.title}</th>}
+              </For>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={shown()}>
+              {(row) => (
+                <tr>
+                  <For each={props.columns}>
+                    {(column, place) => (
+                      <td classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}>
+                        <Show when={place() === 0 && props.href?.(row)} fallback={column.cell(row)}>
+                          {(href) => <A class="row-link break" href={href()}>{column.cell(row)}</A>}
+                        </Show>
+                      </td>
+                    )}
+                  </For>
+                </tr>
+              )}
             </For>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.rows}>
-            {(row) => (
-              <tr>
-                <For each={props.columns}>
-                  {(column, place) => (
-                    <td classList={{ end: column.end ?? false, wide: column.wide ?? false, first: place() === 0 }}>
-                      <Show when={place() === 0 && props.href?.(row)} fallback={column.cell(row)}>
-                        {(href) => <A class="row-link break" href={href()}>{column.cell(row)}</A>}
-                      </Show>
-                    </td>
-                  )}
-                </For>
-              </tr>
-            )}
-          </For>
-        </tbody>
-      </table>
-    </div>
+          </tbody>
+        </table>
+      </div>
+      <Show when={shown().length < props.rows.length}>
+        <div class="row"><Button onClick={() => setAll(true)}>Show all {count(props.rows.length)}</Button></div>
+      </Show>
+    </>
   );
 }

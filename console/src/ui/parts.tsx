@@ -3,7 +3,7 @@
 import { A } from "@solidjs/router";
 import { createSignal, createUniqueId, For, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { ApiError, sentence } from "../api";
-import { change, exactMoment, relative, scaled, type Scale } from "../format";
+import { change, count, exactMoment, relative, scaled, type Scale } from "../format";
 import { Icon, type IconName } from "./Icon";
 
 /** A link that looks like a button, for what leads to another page. */
@@ -192,6 +192,31 @@ export function Tabs(props: { label: string; tabs: readonly { href: string; labe
   return (
     <nav class="tabs" aria-label={props.label}>
       <For each={props.tabs}>{(tab) => <A href={tab.href} end={tab.end ?? true}>{tab.label}</A>}</For>
+    </nav>
+  );
+}
+
+/** The lists of one thing by status, and how many are in each. The active ones need no word in the address; `kept` is what
+ *  else stays there. */
+export function StatusTabs(props: {
+  tabs: readonly { value: string; label: string }[];
+  chosen: string;
+  totals: readonly number[] | undefined;
+  kept: Readonly<Record<string, string | undefined>>;
+}): JSX.Element {
+  const address = (status: string) => {
+    const query = Object.entries({ status: status === "active" ? undefined : status, ...props.kept });
+    return `?${new URLSearchParams(query.flatMap(([name, value]) => (value ? [[name, value]] : [])))}`;
+  };
+  return (
+    <nav class="tabs" aria-label="Status">
+      <For each={props.tabs}>
+        {({ value, label }, place) => (
+          <a href={address(value)} aria-current={props.chosen === value ? "page" : undefined}>
+            {label} <span class="muted small number">{count(props.totals?.[place()] ?? 0)}</span>
+          </a>
+        )}
+      </For>
     </nav>
   );
 }

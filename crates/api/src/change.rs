@@ -37,6 +37,20 @@ word! {
 }
 
 word! {
+    /// What seems to be behind a change.
+    #[derive(Default)]
+    ChangeCause {
+        /// Nothing speaks against the code.
+        #[default]
+        Code = "code",
+        /// Most benchmarks moved together: the machine, or something that all of them share.
+        Host = "host",
+        /// The same binary or version was measured before and after.
+        Noise = "noise",
+    }
+}
+
+word! {
     /// What changes can be ordered by.
     #[derive(Default)]
     ProjChangesSort {
@@ -82,10 +96,14 @@ pub struct Change {
     pub confidence: f64,
     /// Which way it goes.
     pub direction: ChangeDirection,
+    /// What seems to be behind it.
+    pub cause: ChangeCause,
     /// What people say of it.
     pub status: ChangeStatus,
     /// Why they say so.
     pub note: Option<NonEmpty>,
+    /// When it was worth to be told, within the false alarms that the project takes; null if it was not yet.
+    pub raised: Option<Timestamp>,
     /// When it was found.
     pub created: Timestamp,
     /// When people or detection last changed something about it.
@@ -140,6 +158,9 @@ pub struct ChangeFilter {
     /// Only those of this measure, by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
+    /// Only those that were found with this report.
+    #[param(inline)]
+    pub report: Option<ReportUuid>,
     /// What to order by.
     #[param(inline)]
     pub sort: Option<ProjChangesSort>,

@@ -13,6 +13,9 @@ use crate::{
 /// The prefixes of the keys of a context: our own, and the one that existing clients send.
 const PREFIXES: [&str; 2] = ["tidemark.dev/v0", "bencher.dev/v0"];
 
+/// The longest hash of a binary.
+const HASH_MAX: usize = 128;
+
 /// A run to record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRun)]
@@ -95,6 +98,13 @@ impl RunContext {
     /// The commit that was measured.
     pub fn branch_hash(&self) -> Option<&str> {
         self.get("branch/hash")
+    }
+
+    /// A hash of what was measured, by its content.
+    pub fn binary_hash(&self) -> Option<&str> {
+        let is_plain =
+            |hash: &&str| hash.len() <= HASH_MAX && hash.bytes().all(|byte| byte.is_ascii_graphic());
+        self.get("binary/hash").filter(is_plain)
     }
 
     /// The operating system of the machine.

@@ -9,5 +9,6 @@ pub mod comment;
 pub mod links;
 pub mod markup;
 pub mod notice;
+pub mod outcome;
 pub mod shown;
 pub mod verdict;

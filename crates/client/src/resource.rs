@@ -7,20 +7,20 @@ use std::{fmt::Display, marker::PhantomData};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{
     Accept, Alert, AlertFilter, AlertPatch, AlertsPatch, AlertsPatched, Allowed, AuditEntry, AuthAck,
-    AuthUser, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch, Change,
-    ChangeFilter, ChangePatch, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Invitation, Job,
-    JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch, Member, MemberFilter, MemberPatch,
-    MetricUuid, Model, NewBenchmark, NewBranch, NewCheckout, NewClaim, NewMeasure, NewMember, NewNotice,
-    NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey, NewProjectMember, NewReport, NewRunner,
-    NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold, NewToken, NewUserKey, Notice, NoticeFilter,
-    NoticePatch, NoticeUuid, OneMetric, Organization, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch, PlanRemoval, Plot, PlotFilter, PlotPatch,
-    Project, ProjectFilter, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectMember,
-    ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission, Report, ReportFilter,
-    ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec, SpecFilter, SpecPatch, Sso,
-    SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid,
-    Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey, UserKeyCreated, UserKeyPatch,
-    UserPatch,
+    AuthUser, Backtest, Benchmark, BenchmarkFilter, BenchmarkPatch, Branch, BranchFilter, BranchPatch,
+    Change, ChangeFilter, ChangePatch, Checkout, Confirm, Delivery, DeliveryFilter, DeliveryUuid, Detection,
+    DetectionPatch, Invitation, Job, JobFilter, KeyFilter, Login, Measure, MeasureFilter, MeasurePatch,
+    Member, MemberFilter, MemberPatch, MetricUuid, Model, NewBacktest, NewBenchmark, NewBranch, NewCheckout,
+    NewClaim, NewMeasure, NewMember, NewNotice, NewOrganization, NewPlan, NewPlot, NewProject, NewProjectKey,
+    NewProjectMember, NewReport, NewRunner, NewRunnerSpec, NewSpec, NewSso, NewTestbed, NewThreshold,
+    NewToken, NewUserKey, Notice, NoticeFilter, NoticePatch, NoticeUuid, OneMetric, Organization,
+    OrganizationFilter, OrganizationPatch, OrganizationPermission, Perf, PerfQuery, Plan, PlanPatch,
+    PlanRemoval, Plot, PlotFilter, PlotPatch, Project, ProjectFilter, ProjectKey, ProjectKeyCreated,
+    ProjectKeyPatch, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectPatch, ProjectPermission,
+    Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec,
+    SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
+    ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
+    UserKeyCreated, UserKeyPatch, UserPatch, Verdict,
 };
 
 use crate::Request;
@@ -270,6 +270,26 @@ pub fn models(project: &ResourceId, threshold: ThresholdUuid) -> Request<Vec<Mod
 /// Changes all alerts that fit.
 pub fn update_alerts(project: &ResourceId, patch: &AlertsPatch) -> Request<AlertsPatched> {
     Request::patch(&[&"projects", project, &"alerts"], patch)
+}
+
+/// A report against the runs before it.
+pub fn verdict(project: &ResourceId, report: ReportUuid) -> Request<Verdict> {
+    Request::get(&[&"projects", project, &"reports", &report, &"verdict"])
+}
+
+/// What a project is told of, and how many false alarms there are.
+pub fn detection(project: &ResourceId) -> Request<Detection> {
+    Request::get(&[&"projects", project, &"detection"])
+}
+
+/// Chooses what a project is told of.
+pub fn update_detection(project: &ResourceId, patch: &DetectionPatch) -> Request<Detection> {
+    Request::patch(&[&"projects", project, &"detection"], patch)
+}
+
+/// Which alarms there would have been.
+pub fn backtest(project: &ResourceId, new: &NewBacktest) -> Request<Backtest> {
+    Request::post(&[&"projects", project, &"backtest"], new)
 }
 
 /// A metric with all that it belongs to.

@@ -15,6 +15,7 @@ use crate::{
     changes::Changes,
     clock::{Clock, SystemEntropy},
     config::Config,
+    heavy::Heavy,
     http::{
         error::{Error, Result},
         stream::Places,
@@ -51,6 +52,8 @@ pub struct Parts {
     pub(crate) billing: Option<Billing>,
     /// Where levels changed.
     pub changes: Changes,
+    /// Whose turn it is to look at long histories.
+    pub(crate) heavy: Heavy,
     /// What images are made of.
     pub blobs: Blobs,
     /// Work done after the answer.
@@ -155,6 +158,7 @@ impl App {
             jobs: Jobs::default(),
             billing,
             changes: Changes::default(),
+            heavy: Heavy::default(),
             blobs,
             background,
             metrics,

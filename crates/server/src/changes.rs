@@ -1,20 +1,19 @@
-//! Where levels changed: after each report the series of its branch and testbed are looked at, behind the scenes. What was
-//! found before keeps its identity while detection learns more about it. Which steps are changes is for `stats` to say.
+//! Where levels changed: after each report the series of its branch and testbed are looked at, behind the scenes. Which steps
+//! are changes, and which of them are worth a false alarm, is for `stats` to say.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+mod history;
+mod seen;
 
-use tidemark_api::Timestamp;
-use tidemark_stats::{Change, Monitor, Settings, Worse};
+use std::{sync::Arc, time::Duration};
+
+use tidemark_api::{ChangeCause, Notifies, Timestamp};
+use tidemark_stats::{Budget, Evidence, Monitor, Worse};
 use tidemark_store::{
-    Lock, ReportId, Tx,
-    change::{self, Found, Stale, Stored, Written},
+    BranchId, Fresh, Lock, TestbedId, Tx, change, delivery, detection,
+    lane::{self, Lane, Noise},
     measure,
     series::{self, Subject},
-    vector,
+    version::Stretch,
 };
 use tokio::{
     sync::{Notify, watch},
@@ -22,6 +21,11 @@ use tokio::{
     time::sleep,
 };
 
+use self::seen::{Known, Seen};
+pub(crate) use self::{
+    history::{History, Values},
+    seen::{TOLERANCE, UNSURE},
+};
 use crate::{
     App,
     http::error::{Error, Result},
@@ -32,11 +36,12 @@ const LANES: i64 = 16;
 /// How long to sleep at the most where other servers write to the same database, and otherwise.
 const SHARED_PAUSE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(60);
-/// How many values a change may move without becoming another one.
-const TOLERANCE: usize = 5;
-
-/// How many values of a new level it takes to be sure of it.
-const UNSURE: usize = 12;
+/// A change that began so long ago is not told any more.
+const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
+/// A month.
+pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// With how many reports a lane is first looked at for what noise it has.
+const NOISY: i64 = 32;
 
 /// The handle on the work.
 pub struct Changes {
@@ -67,20 +72,33 @@ impl Changes {
     }
 }
 
+/// Looks at all that was not looked at, now: for a server that does nothing behind the scenes.
+pub(crate) async fn catch_up(app: &App) -> Result<()> {
+    let mut next = Some(lane::before_all());
+    while let Some(from) = next {
+        next = round(app, from).await?.next;
+    }
+    Ok(())
+}
+
 async fn run(app: App) {
     let mut stopped = app.changes.stop.subscribe();
     let pause = if app.db.is_shared() { SHARED_PAUSE } else { PAUSE };
+    let (mut from, mut has_worked) = (lane::before_all(), false);
     loop {
         let looked = tokio::select! {
-            looked = round(&app) => looked,
+            looked = round(&app, from) => looked,
             _ = stopped.wait_for(|stop| *stop) => return,
         };
-        let is_done = looked.unwrap_or_else(|error| {
+        let Round { next, is_useful } = looked.unwrap_or_else(|error| {
             let cause = error.cause();
             tracing::warn!(cause, "series could not be looked at for changes; will try again");
-            true
+            Round { next: None, is_useful: false }
         });
-        if is_done {
+        has_worked |= is_useful;
+        // All lanes have their turn before the first has another one, and those that fail wait for the next pass.
+        from = next.unwrap_or(lane::before_all());
+        if next.is_none() && !std::mem::take(&mut has_worked) {
             tokio::select! {
                 _ = stopped.wait_for(|stop| *stop) => return,
                 () = app.changes.wake.notified() => {}
@@ -90,235 +108,133 @@ async fn run(app: App) {
     }
 }
 
-/// Looks at some lanes that have new reports; answers whether there were none.
-async fn round(app: &App) -> Result<bool> {
-    let lanes = app.db.read(|tx| change::stale(tx, LANES)).await?;
-    let mut is_done = lanes.is_empty();
-    for lane in lanes {
-        // One that cannot be looked at must not keep the others waiting, nor the processor busy.
-        if let Err(error) = look(app, lane).await {
-            let cause = error.cause();
-            tracing::warn!(cause, "a branch could not be looked at for changes; will try again");
-            is_done = true;
-        }
-    }
-    Ok(is_done)
+/// What came of looking at some lanes.
+struct Round {
+    /// The last of them, if there may be more.
+    next: Option<(BranchId, TestbedId)>,
+    /// Whether any could be looked at.
+    is_useful: bool,
 }
 
-/// Looks at all series of a lane and writes what changed.
-async fn look(app: &App, lane: Stale) -> Result<()> {
+/// Looks at some lanes after this one that have new reports.
+async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
+    let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES)).await?;
+    let mut round = Round { next: lanes.last().map(|last| (last.branch, last.testbed)), is_useful: false };
+    for lane in lanes {
+        // One that cannot be looked at must not keep the others waiting, nor the processor busy.
+        match look(app, lane).await {
+            Ok(()) => round.is_useful = true,
+            Err(error) => {
+                let cause = error.cause();
+                tracing::warn!(cause, "a branch could not be looked at for changes; will try again");
+            }
+        }
+    }
+    Ok(round)
+}
+
+/// Looks at all series of a lane, writes what changed, and promises to tell what is worth it.
+async fn look(app: &App, lane: Lane) -> Result<()> {
+    let window = window(lane.reports);
     let read = move |tx: &mut Tx<'_>| {
-        let mut history = History::default();
-        vector::newest(
-            tx,
-            lane.head,
-            lane.testbed,
-            window(lane.reports),
-            |report, start, series, values| {
-                history.add(report, start, series, values);
-            },
-        )?;
+        let history = History::read(tx, &[Stretch::whole(lane.head)], lane.testbed, window)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
         let subjects = series::subjects(tx, &ids)?;
         Ok::<_, Error>((history, subjects))
     };
     let (history, subjects) = app.db.read(read).await?;
-    let is_whole = lane.reports <= kept();
-    let seen = spawn_blocking(move || history.look(&subjects)).await;
-    let seen = seen.map_err(|error| Error::Internal(error.into()))?;
+    let is_whole = history.reports.len() < window;
+    let block = i64::try_from(Monitor::BLOCK).unwrap_or(i64::MAX);
+    let due = if lane.noise.sampled == 0 { NOISY } else { lane.noise.sampled.saturating_add(block) };
+    let shuffle = lane.reports >= due;
+    let seen = spawn_blocking(move || Seen::of(history, &subjects, shuffle)).await;
+    let (seen, evidence) = seen.map_err(|error| Error::Internal(error.into()))?;
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(lane.project.get()))?;
-        let stored = change::of_lane(tx, lane.head, lane.testbed)?;
-        let mut measures: Vec<i64> = seen.found.keys().map(|subject| subject.measure.get()).collect();
-        measures.sort_unstable();
-        measures.dedup();
-        let measures = measure::by_ids(tx, &measures)?;
+        let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
+        let measures = measure::by_ids(tx, &seen.measures())?;
         let worse =
             |subject: &Subject| measures.get(&subject.measure).map_or(Worse::Unknown, |one| one.worse());
-        let written = seen.reconcile(&stored, is_whole, worse, fresh.now);
+        let (mut known, mut written) = seen.reconcile(&stored, is_whole, worse, fresh.now);
+        let noise = evidence.map_or(lane.noise, |evidence| noise(evidence, lane.reports));
+        let is_event = raise(tx, &lane, &noise, seen.series(), &mut known, fresh.now)?;
+        let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
+        written.extend(news.map(|one| one.written));
         if !written.is_empty() {
-            change::write(tx, &fresh, &lane, &written)?;
+            change::write(tx, &fresh, &lane, seen.newest(), &written)?;
         }
-        Ok::<_, Error>(change::settle(tx, &lane)?)
+        lane::settle(tx, &lane, &noise)?;
+        if is_event { tell(tx, &fresh, &lane, &seen) } else { Ok(false) }
     };
-    app.db.write(write).await
+    if app.db.write(write).await? {
+        app.background.poke();
+    }
+    Ok(())
 }
 
-fn kept() -> i64 {
-    i64::try_from(Monitor::KEPT).unwrap_or(i64::MAX)
+/// Marks the changes that are worth to be told, within the false alarms that the project takes. Answers whether there is an
+/// event among them that nobody was told of before.
+fn raise(
+    tx: &mut Tx<'_>,
+    lane: &Lane,
+    noise: &Noise,
+    series: usize,
+    known: &mut [Known],
+    now: Timestamp,
+) -> Result<bool> {
+    let horizon = now.plus_seconds(-HORIZON_SECONDS);
+    let is_open = |one: &&mut Known| {
+        let found = &one.written.found;
+        one.is_open && found.cause != ChangeCause::Noise && found.start_time >= horizon
+    };
+    let open: Vec<&mut Known> = known.iter_mut().filter(is_open).collect();
+    if open.is_empty() {
+        return Ok(false);
+    }
+    let settings = detection::settings(tx, lane.project)?;
+    let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
+    let evidence = evidence(noise);
+    let chances: Vec<f64> = open.iter().map(|one| evidence.chance(one.margin)).collect();
+    let budget = Budget::new(f64::from(settings.budget.get()), runs as f64);
+    let limit = budget.limit(&chances, series);
+    let told = change::raised_since(tx, lane.head, horizon)?;
+    let mut is_event = false;
+    for (one, chance) in open.into_iter().zip(chances) {
+        if chance > limit {
+            continue;
+        }
+        one.written.is_raised = true;
+        let (first, last) = (one.span.0.version, one.span.1.version);
+        is_event |= !told.iter().any(|(earliest, latest, worse)| {
+            *worse == one.written.found.worse && *earliest <= last && first <= *latest
+        });
+    }
+    Ok(is_event && settings.notifies == Notifies::Changes)
+}
+
+fn tell(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Lane, seen: &Seen) -> Result<bool> {
+    match seen.newest() {
+        Some(report) => Ok(delivery::promise(tx, fresh, lane.project, report)?),
+        None => Ok(false),
+    }
+}
+
+/// What shuffled values tell of noise, as it is counted.
+pub(crate) fn evidence(noise: &Noise) -> Evidence {
+    let number = |number: i64| u64::try_from(number).unwrap_or_default();
+    Evidence { values: number(noise.values), alarms: number(noise.alarms), margins: noise.margins }
+}
+
+fn noise(evidence: Evidence, sampled: i64) -> Noise {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let Evidence { values, alarms, margins } = evidence;
+    Noise { values: number(values), alarms: number(alarms), margins, sampled }
 }
 
 /// How many of the newest reports to read: all, or so many that the first is the same for a whole block of new ones.
-fn window(reports: i64) -> i64 {
-    let (kept, block) = (kept(), i64::try_from(Monitor::BLOCK).unwrap_or(i64::MAX));
-    if reports <= kept { kept } else { kept - block + 1 + (reports - 1) % block }
-}
-
-/// The newest values of the series of a lane, the newest first.
-#[derive(Default)]
-struct History {
-    reports: Vec<(ReportId, Timestamp)>,
-    /// Of each series its values, with the place of their reports.
-    series: HashMap<u32, Vec<(usize, f64)>>,
-}
-
-/// What was seen of a lane.
-struct Seen {
-    found: BTreeMap<Subject, Course>,
-}
-
-/// What was seen of a series: the reports that it has values in, oldest first, and its changes.
-struct Course {
-    reports: Vec<(ReportId, Timestamp)>,
-    changes: Vec<Change>,
-}
-
-impl History {
-    fn add(&mut self, report: ReportId, start: Timestamp, series: &[u8], values: &[u8]) {
-        let place = self.reports.len();
-        self.reports.push((report, start));
-        let mut iterations: Vec<f64> = Vec::new();
-        let pairs: Vec<(u32, f64)> = vector::series(series)
-            .zip(vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes)))
-            .collect();
-        for of_series in pairs.chunk_by(|left, right| left.0 == right.0) {
-            iterations.clear();
-            iterations.extend(of_series.iter().map(|pair| pair.1));
-            iterations.sort_by(f64::total_cmp);
-            // One value a report: its iterations were made at the same time, and do not confirm each other.
-            let middle = iterations.len() / 2;
-            let median = match iterations.len() % 2 {
-                0 => f64::midpoint(iterations[middle - 1], iterations[middle]),
-                _ => iterations[middle],
-            };
-            self.series.entry(of_series[0].0).or_default().push((place, median));
-        }
-    }
-
-    fn look(self, subjects: &HashMap<u32, Subject>) -> Seen {
-        let (settings, mut values) = (Settings::default(), Vec::new());
-        let mut found = BTreeMap::new();
-        for (series, points) in self.series {
-            let Some(subject) = subjects.get(&series) else { continue };
-            values.clear();
-            values.extend(points.iter().rev().map(|point| point.1));
-            let reports = points.iter().rev().map(|point| self.reports[point.0]).collect();
-            found.insert(*subject, Course { reports, changes: known_by_now(&values, settings) });
-        }
-        Seen { found }
-    }
-}
-
-/// The changes of a series, and the newest step if there are too few values after it to be sure of it: an alarm comes with
-/// the fourth of them, and is withdrawn if the others do not bear it out.
-fn known_by_now(values: &[f64], settings: Settings) -> Vec<Change> {
-    let mut monitor = Monitor::new(settings);
-    let mut alarm = None;
-    for value in values {
-        alarm = monitor.push(*value).or(alarm);
-    }
-    let mut changes = monitor.changes();
-    let is_open = |alarm: &Change| {
-        values.len() - alarm.at < UNSURE
-            && changes.iter().all(|change| change.at.abs_diff(alarm.at) > TOLERANCE)
-    };
-    changes.extend(alarm.filter(is_open));
-    changes
-}
-
-impl Seen {
-    /// What is to be written, so that what is stored is what was seen: changes that are known keep their identity, and what
-    /// is not seen any more is withdrawn, unless people have said something of it.
-    fn reconcile(
-        &self,
-        stored: &[Stored],
-        is_whole: bool,
-        worse: impl Fn(&Subject) -> Worse,
-        now: Timestamp,
-    ) -> Vec<Written> {
-        let mut known: HashMap<Subject, Vec<&Stored>> = HashMap::new();
-        for one in stored {
-            known.entry(one.subject).or_default().push(one);
-        }
-        let mut written = Vec::new();
-        // What lies at the beginning of a part of the history was settled when there was more of it to see.
-        let settled = if is_whole { 0 } else { Monitor::GUARD };
-        for (subject, Course { reports, changes }) in &self.found {
-            let places: HashMap<ReportId, usize> =
-                reports.iter().enumerate().map(|(place, report)| (report.0, place)).collect();
-            let worse = worse(subject);
-            let mut left: Vec<(usize, &Stored)> = known
-                .get(subject)
-                .into_iter()
-                .flatten()
-                .filter_map(|one| Some((*places.get(&one.found.at)?, *one)))
-                .filter(|(place, _)| *place >= settled)
-                .collect();
-            for change in changes.iter().filter(|change| change.at >= settled) {
-                let found = found(change, reports, worse);
-                let same = left
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, (place, one))| is_same(change, *place, one, &places))
-                    .min_by_key(|(_, (place, one))| (place.abs_diff(change.at), one.is_withdrawn))
-                    .map(|(index, _)| index);
-                match same.map(|index| left.remove(index).1) {
-                    Some(one) if one.found == found && !one.is_withdrawn => {}
-                    Some(one) => {
-                        written.push(Written {
-                            uuid: Some(one.uuid),
-                            subject: *subject,
-                            found,
-                            withdrawn: None,
-                        });
-                    }
-                    None => written.push(Written { uuid: None, subject: *subject, found, withdrawn: None }),
-                }
-            }
-            for (_, gone) in left.into_iter().filter(|(_, one)| !one.is_withdrawn && !one.is_touched) {
-                written.push(Written {
-                    uuid: Some(gone.uuid),
-                    subject: *subject,
-                    found: gone.found,
-                    withdrawn: Some(now),
-                });
-            }
-        }
-        written
-    }
-}
-
-fn found(change: &Change, reports: &[(ReportId, Timestamp)], worse: Worse) -> Found {
-    let goes_up = change.after > change.before;
-    Found {
-        at: reports[change.at].0,
-        earliest: reports[change.earliest].0,
-        latest: reports[change.latest].0,
-        start_time: reports[change.at].1,
-        before: change.before,
-        after: change.after,
-        effect: change.effect,
-        sigma: change.sigma,
-        confidence: change.confidence,
-        worse: match worse {
-            Worse::Unknown => 0,
-            Worse::Up if goes_up => 1,
-            Worse::Down if !goes_up => 1,
-            Worse::Up | Worse::Down => -1,
-        },
-    }
-}
-
-/// Whether a change is the one that is stored: it goes the same way, and begins where that one may.
-fn is_same(change: &Change, place: usize, stored: &Stored, places: &HashMap<ReportId, usize>) -> bool {
-    let one = &stored.found;
-    if (change.after > change.before) != (one.after > one.before) {
-        return false;
-    }
-    let earliest = places.get(&one.earliest).copied().unwrap_or(place);
-    let latest = places.get(&one.latest).copied().unwrap_or(place);
-    place.abs_diff(change.at) <= TOLERANCE
-        || (earliest..=latest).contains(&change.at)
-        || (change.earliest..=change.latest).contains(&place)
+fn window(reports: i64) -> usize {
+    let reports = usize::try_from(reports).unwrap_or_default();
+    let (kept, block) = (Monitor::KEPT, Monitor::BLOCK);
+    if reports <= kept { kept + 1 } else { kept - block + 1 + (reports - 1) % block }
 }

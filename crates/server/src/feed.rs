@@ -1,10 +1,10 @@
-//! The alerts of a project as an Atom feed (RFC 4287): what is told of each report that raised some, and how it is
-//! written. Asking for one is the business of `http`.
+//! The alerts or changes of a project as an Atom feed (RFC 4287): what is told of each report that raised some, and how it
+//! is written. Asking for one is the business of `http`.
 
 use std::fmt::Write;
 
 use tidemark_api::{
-    Project, Timestamp, Url, Visibility,
+    Notifies, Project, Timestamp, Url, Visibility,
     telling::{
         links::project_page,
         markup::{self, Align, Block, Dialect, Span, html},
@@ -14,7 +14,8 @@ use tidemark_api::{
 };
 use tidemark_store::{
     ProjectId, Result, Tx,
-    feed::{self, Alert, Which},
+    feed::{self, Alert, Moved},
+    part::Part,
 };
 
 /// The most events in a feed.
@@ -24,46 +25,103 @@ const ROWS: usize = 20;
 /// As much of a hash as tells commits apart.
 const SHORT_HASH: usize = 10;
 
-/// A report that raised alerts, with the worst of them.
+/// A report that raised alerts or changes, with the worst of them.
 #[derive(Debug)]
 pub(crate) struct Event {
     about: feed::Event,
-    alerts: Alerts,
+    noun: &'static str,
+    items: Items,
 }
 
-/// The alerts of an event.
+/// What an event tells of.
 #[derive(Debug, Default)]
-struct Alerts {
+struct Items {
     count: usize,
-    /// The worst first, each with its verdict and how bad it is.
-    worst: Vec<(Verdict, f64, Alert)>,
+    /// The worst first.
+    worst: Vec<Item>,
 }
 
-impl Alerts {
-    fn add(&mut self, alert: Alert) {
+/// An alert or a change, as texts.
+#[derive(Debug)]
+struct Item {
+    /// What it is, and how bad that is.
+    verdict: Verdict,
+    badness: f64,
+    benchmark: String,
+    measure: String,
+    value: String,
+    /// How far it is from what was expected, if anything was.
+    change: Option<String>,
+    /// What it may be, or what it was.
+    expected: String,
+}
+
+impl Items {
+    fn add(&mut self, item: Item) {
         self.count += 1;
-        let worse = alert.measure.worse();
-        let verdict = Verdict::of_crossing(alert.limit, worse);
-        let badness = badness(change(alert.value, alert.boundary.baseline), worse);
-        let place =
-            self.worst.partition_point(|(before, worse, _)| (*before, -*worse) <= (verdict, -badness));
+        let key = (item.verdict, -item.badness);
+        let place = self.worst.partition_point(|before| (before.verdict, -before.badness) <= key);
         if place < ROWS {
-            self.worst.insert(place, (verdict, badness, alert));
+            self.worst.insert(place, item);
             self.worst.truncate(ROWS);
         }
     }
 }
 
-/// The newest events of a project, in two statements.
-pub(crate) fn events(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<Vec<Event>> {
-    let mut alerts: Vec<Alerts> = Vec::new();
-    let events = feed::list(tx, project, which, EVENTS, |place, alert| {
-        if alerts.len() <= place {
-            alerts.resize_with(place + 1, Alerts::default);
+impl Item {
+    fn of_alert(alert: &Alert) -> Self {
+        let (worse, units) = (alert.measure.worse(), alert.measure.units.as_str());
+        let change = change(alert.value, alert.boundary.baseline);
+        Self {
+            verdict: Verdict::of_crossing(alert.limit, worse),
+            badness: badness(change, worse),
+            benchmark: shown::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
+            measure: shown::plain(alert.measure.name.as_str()),
+            value: shown::quantity(alert.value, units),
+            change: change.map(|change| format!("{} %", shown::percent(change))),
+            expected: shown::range(alert.boundary.lower_limit, alert.boundary.upper_limit, units),
         }
-        alerts[place].add(alert);
-    })?;
-    Ok(events.into_iter().zip(alerts).map(|(about, alerts)| Event { about, alerts }).collect())
+    }
+
+    fn of_change(moved: &Moved) -> Self {
+        let units = moved.measure.units.as_str();
+        Self {
+            verdict: if moved.worse < 0 { Verdict::Improvement } else { Verdict::Regression },
+            badness: moved.effect.unwrap_or(0.0).abs(),
+            benchmark: shown::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
+            measure: shown::plain(moved.measure.name.as_str()),
+            value: shown::quantity(moved.after, units),
+            change: moved.effect.map(|effect| format!("{} %", shown::percent(effect))),
+            expected: shown::quantity(moved.before, units),
+        }
+    }
+}
+
+/// The newest events of a project, in two statements.
+pub(crate) fn events(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &Part,
+    notifies: Notifies,
+) -> Result<Vec<Event>> {
+    let mut items: Vec<Items> = Vec::new();
+    let mut add = |place: usize, item: Item| {
+        if items.len() <= place {
+            items.resize_with(place + 1, Items::default);
+        }
+        items[place].add(item);
+    };
+    let (events, noun) = match notifies {
+        Notifies::Alerts => (
+            feed::alerts(tx, project, which, EVENTS, |place, alert| add(place, Item::of_alert(&alert)))?,
+            "alert",
+        ),
+        Notifies::Changes => {
+            let take = |place: usize, moved: Moved| add(place, Item::of_change(&moved));
+            (feed::changes(tx, project, which, EVENTS, take)?, "change")
+        }
+    };
+    Ok(events.into_iter().zip(items).map(|(about, items)| Event { about, noun, items }).collect())
 }
 
 /// A feed to be written.
@@ -77,6 +135,8 @@ pub(crate) struct Feed<'a> {
     pub(crate) parts: Vec<&'a str>,
     /// The same as a query string; empty for all of it.
     pub(crate) query: String,
+    /// What it tells of.
+    pub(crate) notifies: Notifies,
     /// The events, the newest first.
     pub(crate) events: &'a [Event],
 }
@@ -84,7 +144,7 @@ pub(crate) struct Feed<'a> {
 impl Feed<'_> {
     /// When something was last told.
     pub(crate) fn updated(&self) -> Timestamp {
-        self.events.first().map_or(self.project.created, |newest| newest.about.alerted)
+        self.events.first().map_or(self.project.created, |newest| newest.about.told)
     }
 
     /// The document.
@@ -97,7 +157,7 @@ impl Feed<'_> {
         };
         let root = self.console.as_str().trim_end_matches('/');
         let address = format!("{root}/v0/projects/{}/feed{to_self}", project.slug);
-        let title: String = std::iter::once(format!("{}: alerts", project.name))
+        let title: String = std::iter::once(format!("{}: {}", project.name, self.notifies))
             .chain(self.parts.iter().map(|part| format!(" · {part}")))
             .collect();
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n");
@@ -122,7 +182,7 @@ impl Event {
         out.push_str("<entry>\n");
         element(out, "id", &format!("urn:uuid:{}", self.about.report));
         element(out, "title", &self.title());
-        element(out, "updated", &self.about.alerted.to_string());
+        element(out, "updated", &self.about.told.to_string());
         link(out, "alternate", "text/html", &report);
         let content = markup::write(&self.content(report), Dialect::Html);
         let _ = writeln!(out, "<content type=\"html\">{}</content>", escape(&content));
@@ -131,28 +191,33 @@ impl Event {
 
     /// The worst of it in one line.
     fn title(&self) -> String {
-        let Some((verdict, _, worst)) = self.alerts.worst.first() else { return String::new() };
-        let verdict = match verdict {
+        let Some(worst) = self.items.worst.first() else { return String::new() };
+        let verdict = match worst.verdict {
             Verdict::Improvement => "Improvement",
             _ => "Regression",
         };
-        let size = match percent(worst) {
-            None => format!("{} (limit {})", value(worst), limit(worst)),
-            Some(change) => change,
+        let size = match &worst.change {
+            None => format!("{} ({} {})", worst.value, self.expected().to_lowercase(), worst.expected),
+            Some(change) => change.clone(),
         };
-        let more = match self.alerts.count {
+        let more = match self.items.count {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let (branch, measure) = (shown::plain(self.about.branch.as_str()), measure(worst));
-        format!("{verdict} on {branch}: {}, {measure} {size}{more}", benchmark(worst))
+        let branch = shown::plain(self.about.branch.as_str());
+        format!("{verdict} on {branch}: {}, {} {size}{more}", worst.benchmark, worst.measure)
+    }
+
+    /// What is told beside a value: what it may be, or what it was.
+    fn expected(&self) -> &'static str {
+        if self.noun == "alert" { "Limit" } else { "Before" }
     }
 
     fn content(&self, report: String) -> Vec<Block> {
-        let count = self.alerts.count;
-        let alerts = if count == 1 { "1 alert".to_owned() } else { format!("{count} alerts") };
+        let (count, noun) = (self.items.count, self.noun);
+        let counted = if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
         let mut place = vec![
-            Span::strong(alerts).to(Some(report)),
+            Span::strong(counted).to(Some(report)),
             Span::text(" on "),
             Span::name(shown::plain(self.about.branch.as_str())),
         ];
@@ -161,11 +226,12 @@ impl Event {
             place.extend([Span::text(" at "), Span::name(short)]);
         }
         place.extend([Span::text(", measured on "), Span::name(shown::plain(self.about.testbed.as_str()))]);
-        let row = |(verdict, _, alert): &(Verdict, f64, Alert)| {
-            let texts = [measure(alert), value(alert), percent(alert).unwrap_or_default(), limit(alert)];
-            let mut row = vec![Span::name(benchmark(alert))];
+        let row = |item: &Item| {
+            let change = item.change.clone().unwrap_or_default();
+            let texts = [item.measure.clone(), item.value.clone(), change, item.expected.clone()];
+            let mut row = vec![Span::name(item.benchmark.clone())];
             row.extend(texts.map(Span::text));
-            row.push(Span::text(verdict.word()));
+            row.push(Span::text(item.verdict.word()));
             row
         };
         let table = Block::Table {
@@ -174,41 +240,18 @@ impl Event {
                 ("Measure", Align::Left),
                 ("Value", Align::Right),
                 ("Change", Align::Right),
-                ("Limit", Align::Right),
+                (self.expected(), Align::Right),
                 ("Verdict", Align::Left),
             ],
-            rows: self.alerts.worst.iter().map(row).collect(),
+            rows: self.items.worst.iter().map(row).collect(),
         };
         let mut blocks = vec![Block::Paragraph(place), table];
-        let hidden = count - self.alerts.worst.len();
+        let hidden = count - self.items.worst.len();
         if hidden > 0 {
             blocks.push(Block::Paragraph(vec![Span::text(format!("And {hidden} more."))]));
         }
         blocks
     }
-}
-
-fn benchmark(alert: &Alert) -> String {
-    shown::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref())
-}
-
-fn measure(alert: &Alert) -> String {
-    shown::plain(alert.measure.name.as_str())
-}
-
-fn value(alert: &Alert) -> String {
-    shown::quantity(alert.value, alert.measure.units.as_str())
-}
-
-fn limit(alert: &Alert) -> String {
-    let boundary = &alert.boundary;
-    shown::range(boundary.lower_limit, boundary.upper_limit, alert.measure.units.as_str())
-}
-
-/// How far the value is from what was expected, if anything was.
-fn percent(alert: &Alert) -> Option<String> {
-    let change = change(alert.value, alert.boundary.baseline)?;
-    Some(format!("{} %", shown::percent(change)))
 }
 
 fn element(out: &mut String, name: &str, text: &str) {

@@ -69,6 +69,8 @@ pub struct Submission {
     pub results: Vec<Results>,
     /// How the iterations become one.
     pub fold: Option<Fold>,
+    /// What was measured, by its content.
+    pub binary_hash: Option<String>,
     /// By what it is known when it is sent again.
     pub idempotency_key: Option<Uuid>,
 }
@@ -105,6 +107,7 @@ impl Submission {
             adapter,
             results: new.results.iter().enumerate().map(read).collect::<Result<_>>()?,
             fold: settings.fold,
+            binary_hash: None,
             idempotency_key: new.idempotency_key.map(|key| key.0),
         })
     }
@@ -196,6 +199,7 @@ pub fn record(
         adapter: new.adapter.plain(),
         start_time: new.start_time,
         end_time: new.end_time,
+        binary_hash: new.binary_hash.as_deref(),
         idempotency_key: new.idempotency_key,
         counts: &resolve::count(&items),
         metrics: items.len(),
@@ -244,7 +248,7 @@ pub(crate) fn fill(
     report: ReportId,
     filling: &Filling,
 ) -> Result<()> {
-    let report::Empty { project, branch, head, testbed, spec } = report::place(tx, report)?;
+    let report::Empty { project, branch, head, testbed, spec, .. } = report::place(tx, report)?;
     tx.lock(Lock::Project(project.get()))?;
     let standing = quota.standing(tx, home.organization)?;
     quota.check_metrics(tx, home.organization, home.claimed, standing, fresh.now)?;

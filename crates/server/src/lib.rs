@@ -6,6 +6,7 @@
 mod app;
 pub mod auth;
 pub mod background;
+mod backtest;
 mod backup;
 mod billing;
 mod blobs;
@@ -17,6 +18,7 @@ pub mod config;
 mod console;
 mod export;
 mod feed;
+mod heavy;
 pub mod http;
 mod identity;
 pub mod ingest;
@@ -34,5 +36,6 @@ mod plan;
 pub mod plot;
 pub mod private;
 pub mod quota;
+mod verdict;
 
 pub use app::{App, Parts};

@@ -1,4 +1,4 @@
-//! Tells of the alerts that reports raise: to webhooks, chats and people. What is to be told is promised with the report
+//! Tells of the alerts that reports raise, or of the changes found with them: to webhooks, chats and people. What is to be told is promised with the report
 //! and comes here from `background.rs`, one event of a project after the other for each notice; how it reads is in `telling/notice.rs`.
 //!
 //! A receiver may get an event twice, when a server dies between the sending and its record; it has the same id then.
@@ -9,12 +9,13 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tidemark_api::{
-    DeliveryStatus, Digest, Email, NoticeKind, PlainKey, Report, Timestamp, Url, telling::notice::Telling,
+    DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url,
+    telling::notice::{News, Telling},
 };
 use tidemark_store::{
-    self as store, Db, Fresh, Tx,
+    self as store, Db, Fresh, ReportId, Tx, change,
     delivery::{self, Turn},
-    notice, outbox, project, report,
+    detection, notice, outbox, project, report,
 };
 use tokio::task::spawn_blocking;
 use ureq::http::{Request, header};
@@ -42,7 +43,7 @@ pub(crate) fn new_secret(fresh: &Fresh) -> Result<PlainKey> {
     secret.parse().map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))
 }
 
-/// Tells of alerts.
+/// Tells of alerts and changes.
 #[derive(Clone)]
 pub(crate) struct Notifier {
     /// The database.
@@ -170,8 +171,19 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
     if reports.is_empty() {
         return Ok(Task::Drop("The report was deleted."));
     }
-    let Some(telling) = Telling::new(turn.event, turn.promised, &reports, notice.event, console) else {
-        return Ok(Task::Drop("The report has no such alert."));
+    let changes;
+    let news = match detection::settings(tx, turn.project)?.notifies {
+        Notifies::Alerts => News::Alerts,
+        Notifies::Changes => {
+            let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
+            changes = change::raised_with(tx, turn.project, &ids)?;
+            News::Changes(&changes)
+        }
+    };
+    let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
+    let telling = Telling::new(turn.event, turn.promised, &reports, news, notice.event, console);
+    let Some(telling) = telling else {
+        return Ok(Task::Drop("The report has no such alert or change."));
     };
     let body = match notice.kind {
         NoticeKind::Webhook => telling.webhook(),
@@ -197,7 +209,7 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
 }
 
 /// The reports of an event, with their results and alerts.
-fn reports(tx: &mut Tx<'_>, turn: &Turn) -> store::Result<Vec<Report>> {
+fn reports(tx: &mut Tx<'_>, turn: &Turn) -> store::Result<Vec<(ReportId, Report)>> {
     let ids = delivery::reports(tx, turn.notice.id, turn.event)?;
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -205,7 +217,7 @@ fn reports(tx: &mut Tx<'_>, turn: &Turn) -> store::Result<Vec<Report>> {
     let home = project::by_id(tx, turn.project)?.project;
     let mut found = report::summaries(tx, &home, &ids)?;
     report::expand(tx, &mut found)?;
-    Ok(found.into_iter().map(|found| found.report).collect())
+    Ok(found.into_iter().map(|found| (found.id, found.report)).collect())
 }
 
 /// The headers by which a receiver knows an event, and that it is from here.

@@ -17,7 +17,7 @@ use tidemark_store::{
     BranchId, HeadId, ModelId, ProjectId, ReportId, SpecId, TestbedId, Tx, alert, benchmark, branch, head,
     measure,
     metric::{self, Packed},
-    report::Placed,
+    perf::Placed,
     series, spec, testbed, threshold, variant,
 };
 use uuid::Uuid;

@@ -6,8 +6,9 @@ use tidemark_api::{
 };
 
 use crate::{
-    AlertId, BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, MeasureId, ModelId, Param, ProjectId,
-    ReportId, Result, TestbedId, ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
+    AlertId, BenchmarkId, Cells, Error, Fresh, HeadId, Kind, ModelId, Param, ProjectId, ReportId, Result,
+    ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
+    part::Part,
     sql::{Conditions, direction},
     testbed, threshold,
     value::distinct,
@@ -307,14 +308,8 @@ pub struct Which {
     pub status: Option<AlertStatus>,
     /// Those of a report.
     pub report: Option<ReportId>,
-    /// Those of a branch.
-    pub branch: Option<BranchId>,
-    /// Those of a testbed.
-    pub testbed: Option<TestbedId>,
-    /// Those of a benchmark.
-    pub benchmark: Option<BenchmarkId>,
-    /// Those of a measure.
-    pub measure: Option<MeasureId>,
+    /// Those of a part of the project.
+    pub part: Part,
 }
 
 /// Changes alerts, or only when they were last changed; answers how many.
@@ -329,12 +324,13 @@ pub fn update(
     alerts.and("id =", &which.id);
     alerts.and("status =", &which.status);
     alerts.and("report_id =", &which.report);
-    alerts.and("benchmark_id =", &which.benchmark);
-    if which.branch.is_some() || which.testbed.is_some() || which.measure.is_some() {
+    let Part { branch, testbed, benchmark, measure } = &which.part;
+    alerts.and("benchmark_id =", benchmark);
+    if branch.is_some() || testbed.is_some() || measure.is_some() {
         alerts.sql.push_str(" and threshold_id in (select id from threshold where project_id = $1");
-        alerts.and("branch_id =", &which.branch);
-        alerts.and("testbed_id =", &which.testbed);
-        alerts.and("measure_id =", &which.measure);
+        alerts.and("branch_id =", branch);
+        alerts.and("testbed_id =", testbed);
+        alerts.and("measure_id =", measure);
         alerts.sql.push(')');
     }
     let sql = format!(

@@ -1,23 +1,10 @@
 //! What a badge says of a project, or of a part of it. How it looks is not known here.
 
-use crate::{BenchmarkId, BranchId, MeasureId, ProjectId, Result, TestbedId, Tx, sql::Conditions};
-
-/// What a badge is about: all of a project, or what every part that is given has to do with.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Which {
-    /// This branch.
-    pub branch: Option<BranchId>,
-    /// This testbed.
-    pub testbed: Option<TestbedId>,
-    /// This benchmark.
-    pub benchmark: Option<BenchmarkId>,
-    /// This measure.
-    pub measure: Option<MeasureId>,
-}
+use crate::{ProjectId, Result, Tx, part::Part, sql::Conditions};
 
 /// How many active alerts there are, without those of archived branches, testbeds and measures; nothing where nothing
 /// has been measured yet.
-pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<Option<i64>> {
+pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
@@ -45,8 +32,33 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<Opti
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
+/// How many regressions people were told of and have said nothing of; nothing where nothing has been measured yet.
+pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
+    if !is_measured(tx, project, which)? {
+        return Ok(None);
+    }
+    let mut conditions = Conditions::new(
+        "change.project_id = $1 and change.raised is not null and change.withdrawn is null
+         and change.status = 'active' and change.worse = 1 and head.replaced is null
+         and branch.archived is null and testbed.archived is null and measure.archived is null"
+            .into(),
+        vec![&project],
+    );
+    conditions.and("head.branch_id =", &which.branch);
+    conditions.and("change.testbed_id =", &which.testbed);
+    conditions.and("change.benchmark_id =", &which.benchmark);
+    conditions.and("change.measure_id =", &which.measure);
+    let sql = format!(
+        "select count(*) from change join head on head.id = change.head_id
+         join branch on branch.id = head.branch_id join testbed on testbed.id = change.testbed_id
+         join measure on measure.id = change.measure_id where {}",
+        conditions.sql
+    );
+    Ok(Some(tx.value(&sql, &conditions.params)?))
+}
+
 /// Whether there is a report of it.
-fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &Which) -> Result<bool> {
+fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<bool> {
     let mut lanes = Conditions::new("branch.project_id = $1 and lane.reports > 0".into(), vec![&project]);
     lanes.and("lane.branch_id =", &which.branch);
     lanes.and("lane.testbed_id =", &which.testbed);

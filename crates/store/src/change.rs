@@ -1,33 +1,21 @@
-//! Changes of the levels of series, and which lanes have reports that were not looked at for them.
+//! Changes of the levels of series.
 
 use tidemark_api::{
-    Change, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty, Page, ProjChangesSort,
-    Timestamp, Variant, Version, page::Direction,
+    Change, ChangeCause, ChangeDirection, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty, Page,
+    ProjChangesSort, ReportUuid, Timestamp, Variant, Version, page::Direction,
 };
 use uuid::Uuid;
 
 use crate::{
-    BenchmarkId, BranchId, Cells, Error, Fresh, HeadId, Kind, List, MeasureId, Param, ProjectId, ReportId,
-    Result, TestbedId, Tx, Value, VersionId, benchmark, branch, head, measure,
+    Cells, Error, Fresh, HeadId, Kind, List, Param, ProjectId, ReportId, Result, TestbedId, Tx, Value,
+    VersionId, benchmark, branch, head,
+    lane::Lane,
+    measure,
+    part::Part,
     series::Subject,
     sql::{Conditions, direction},
     testbed,
 };
-
-/// A branch and a testbed with reports that were not looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Stale {
-    /// The project.
-    pub project: ProjectId,
-    /// The branch.
-    pub branch: BranchId,
-    /// Its head.
-    pub head: HeadId,
-    /// The testbed.
-    pub testbed: TestbedId,
-    /// How many reports there are.
-    pub reports: i64,
-}
 
 /// A change as detection has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +40,8 @@ pub struct Found {
     pub confidence: f64,
     /// Whether the new level is worse (1), better (-1), or nobody knows (0).
     pub worse: i64,
+    /// What seems to be behind it.
+    pub cause: ChangeCause,
 }
 
 /// A change that is stored.
@@ -63,10 +53,14 @@ pub struct Stored {
     pub subject: Subject,
     /// The change.
     pub found: Found,
-    /// Whether people have said something of it.
+    /// What people say of it.
+    pub status: ChangeStatus,
+    /// Whether they have said something.
     pub is_touched: bool,
     /// Whether detection does not see it any more.
     pub is_withdrawn: bool,
+    /// Whether it was worth to be told already.
+    pub is_raised: bool,
 }
 
 /// A change to write.
@@ -80,53 +74,19 @@ pub struct Written {
     pub found: Found,
     /// Since when detection does not see it any more.
     pub withdrawn: Option<Timestamp>,
+    /// Whether it has just become worth to be told.
+    pub is_raised: bool,
 }
 
-/// Lanes with reports that were not looked at, at most so many.
-pub fn stale(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Stale>> {
-    tx.all(
-        "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports
-         from lane join branch on branch.id = lane.branch_id
-         join head on head.branch_id = branch.id and head.replaced is null
-         where lane.reports <> lane.analyzed order by lane.branch_id, lane.testbed_id limit $1",
-        &[&limit],
-        |row| {
-            Ok(Stale {
-                project: row.get(0)?,
-                branch: row.get(1)?,
-                head: row.get(2)?,
-                testbed: row.get(3)?,
-                reports: row.get(4)?,
-            })
-        },
-    )
-}
-
-/// Remembers that a lane was looked at when it had so many reports.
-pub fn settle(tx: &mut Tx<'_>, lane: &Stale) -> Result<()> {
-    tx.execute(
-        "update lane set analyzed = $3 where branch_id = $1 and testbed_id = $2",
-        &[&lane.branch, &lane.testbed, &lane.reports],
-    )?;
-    Ok(())
-}
-
-/// Has a lane looked at again, although it has no report more.
-pub(crate) fn unsettle(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<()> {
-    tx.execute(
-        "update lane set analyzed = -1 where branch_id = $1 and testbed_id = $2",
-        &[&branch, &testbed],
-    )?;
-    Ok(())
-}
-
-/// The changes on a head and a testbed, oldest first.
-pub fn of_lane(tx: &mut Tx<'_>, head: HeadId, testbed: TestbedId) -> Result<Vec<Stored>> {
+/// The changes on some heads and a testbed, oldest first.
+pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result<Vec<Stored>> {
+    let heads: Vec<i64> = heads.iter().map(|head| head.get()).collect();
     tx.all(
         "select uuid, benchmark_id, variant_id, measure_id, report_id, earliest_id, latest_id, start_time, old_level,
-                new_level, effect, sigma, confidence, worse, status <> 'active' or note is not null, withdrawn is not null
-         from change where head_id = $1 and testbed_id = $2 order by id",
-        &[&head, &testbed],
+                new_level, effect, sigma, confidence, worse, cause, status, status <> 'active' or note is not null,
+                withdrawn is not null, raised is not null
+         from change where head_id in {ints $1} and testbed_id = $2 order by id",
+        &[&heads, &testbed],
         |row| {
             let cells = &mut row.cells();
             Ok(Stored {
@@ -147,9 +107,12 @@ pub fn of_lane(tx: &mut Tx<'_>, head: HeadId, testbed: TestbedId) -> Result<Vec<
                     sigma: cells.take()?,
                     confidence: cells.take()?,
                     worse: cells.take()?,
+                    cause: cells.take()?,
                 },
+                status: cells.take()?,
                 is_touched: cells.take()?,
                 is_withdrawn: cells.take()?,
+                is_raised: cells.take()?,
             })
         },
     )
@@ -180,17 +143,28 @@ pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     Ok(())
 }
 
-/// Writes changes of a lane: new ones, and what is known better of those that are there. What people say of them stays.
-pub fn write(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Stale, changes: &[Written]) -> Result<()> {
-    let uuids: Vec<_> =
-        changes.iter().map(|change| change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()))).collect();
-    let sizes: Vec<f64> = changes.iter().map(|change| change.found.size()).collect();
+/// Writes changes of a lane, whose newest report is this one: new changes, and what is known better of those that are there.
+/// What people say of them stays.
+pub fn write(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    lane: &Lane,
+    newest: Option<ReportId>,
+    changes: &[Written],
+) -> Result<()> {
+    let made: Vec<_> = changes
+        .iter()
+        .map(|change| {
+            let uuid = change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()));
+            let raised = (newest.filter(|_| change.is_raised), change.is_raised.then_some(fresh.now));
+            (uuid, change.found.size(), raised)
+        })
+        .collect();
     let rows: Vec<Vec<Value<'_>>> = changes
         .iter()
-        .zip(&uuids)
-        .zip(&sizes)
-        .map(|((Written { subject, found, withdrawn, .. }, uuid), size)| {
-            let columns: [&dyn Param; 22] = [
+        .zip(&made)
+        .map(|(Written { subject, found, withdrawn, .. }, (uuid, size, raised))| {
+            let columns: [&dyn Param; 26] = [
                 uuid,
                 &lane.project,
                 &lane.head,
@@ -208,6 +182,10 @@ pub fn write(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Stale, changes: &[Written]) 
                 &found.sigma,
                 &found.confidence,
                 &found.worse,
+                &found.cause,
+                &newest,
+                &raised.0,
+                &raised.1,
                 &ChangeStatus::Active,
                 &found.start_time,
                 withdrawn,
@@ -235,6 +213,10 @@ pub fn write(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Stale, changes: &[Written]) 
         ("sigma", Kind::Real),
         ("confidence", Kind::Real),
         ("worse", Kind::Int),
+        ("cause", Kind::Text),
+        ("found_id", Kind::Int),
+        ("raised_id", Kind::Int),
+        ("raised", Kind::Int),
         ("status", Kind::Text),
         ("start_time", Kind::Int),
         ("withdrawn", Kind::Int),
@@ -248,7 +230,9 @@ pub fn write(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Stale, changes: &[Written]) 
         "on conflict (uuid) do update set report_id = excluded.report_id, earliest_id = excluded.earliest_id,
              latest_id = excluded.latest_id, old_level = excluded.old_level, new_level = excluded.new_level,
              effect = excluded.effect, size = excluded.size, sigma = excluded.sigma,
-             confidence = excluded.confidence, worse = excluded.worse, start_time = excluded.start_time,
+             confidence = excluded.confidence, worse = excluded.worse, cause = excluded.cause,
+             raised_id = coalesce(change.raised_id, excluded.raised_id),
+             raised = coalesce(change.raised, excluded.raised), start_time = excluded.start_time,
              withdrawn = excluded.withdrawn, modified = excluded.modified",
     )?;
     Ok(())
@@ -267,8 +251,8 @@ fn columns() -> String {
     };
     format!(
         "change.uuid, {}, {}, {}, variant.uuid, variant.parameters, {}, {}, {}, {}, change.old_level,
-         change.new_level, change.effect, change.sigma, change.confidence, change.worse, change.status, change.note,
-         change.created, change.modified",
+         change.new_level, change.effect, change.sigma, change.confidence, change.worse, change.cause, change.status,
+         change.note, change.raised, change.created, change.modified",
         branch::columns(),
         testbed::columns(),
         benchmark::COLUMNS,
@@ -336,8 +320,10 @@ fn read(cells: &mut Cells<'_>) -> Result<Change> {
             0 => ChangeDirection::Unknown,
             _ => ChangeDirection::Improvement,
         },
+        cause: cells.take()?,
         status: cells.take()?,
         note: cells.take()?,
+        raised: cells.take()?,
         created: cells.take()?,
         modified: cells.take()?,
     })
@@ -350,14 +336,10 @@ pub struct Which {
     pub status: Option<ChangeStatus>,
     /// Only those that are worse (1), better (-1) or neither (0).
     pub worse: Option<i64>,
-    /// Only those of this branch.
-    pub branch: Option<BranchId>,
-    /// Only those of this testbed.
-    pub testbed: Option<TestbedId>,
-    /// Only those of this benchmark.
-    pub benchmark: Option<BenchmarkId>,
-    /// Only those of this measure.
-    pub measure: Option<MeasureId>,
+    /// Only those of this part of the project.
+    pub part: Part,
+    /// Only those that were found with this report.
+    pub report: Option<ReportId>,
 }
 
 /// The changes of a project on the heads that its branches have now.
@@ -372,10 +354,11 @@ pub fn list(
     let mut conditions = Conditions::new(live, vec![&project]);
     conditions.and("change.status =", &which.status);
     conditions.and("change.worse =", &which.worse);
-    conditions.and("head.branch_id =", &which.branch);
-    conditions.and("change.testbed_id =", &which.testbed);
-    conditions.and("change.benchmark_id =", &which.benchmark);
-    conditions.and("change.measure_id =", &which.measure);
+    conditions.and("head.branch_id =", &which.part.branch);
+    conditions.and("change.testbed_id =", &which.part.testbed);
+    conditions.and("change.benchmark_id =", &which.part.benchmark);
+    conditions.and("change.measure_id =", &which.part.measure);
+    conditions.and("change.found_id =", &which.report);
     let column = match sort {
         ProjChangesSort::Time => "start_time",
         ProjChangesSort::Size => "size",
@@ -393,66 +376,6 @@ pub fn list(
     )
 }
 
-/// Where a change may have begun, and how it goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// Its key: an older one has a smaller key.
-    pub id: i64,
-    /// Its identifier.
-    pub uuid: ChangeUuid,
-    /// The head.
-    pub head: HeadId,
-    /// The number of the first version that it may have begun with, whether its testbed measured that or not: the one after
-    /// the last that was measured before it.
-    pub earliest: u32,
-    /// The number of the last one.
-    pub latest: u32,
-    /// How large it is.
-    pub size: f64,
-    /// Whether it is worse (1), better (-1) or neither (0).
-    pub worse: i64,
-}
-
-/// Where the changes of a project may have begun, on the heads that its branches have now.
-pub fn spans(
-    tx: &mut Tx<'_>,
-    project: ProjectId,
-    branch: Option<BranchId>,
-    status: Option<ChangeStatus>,
-) -> Result<Vec<Span>> {
-    let live = "change.project_id = $1 and change.withdrawn is null and head.replaced is null".to_owned();
-    let mut conditions = Conditions::new(live, vec![&project]);
-    conditions.and("head.branch_id =", &branch);
-    conditions.and("change.status =", &status);
-    let sql = format!(
-        "select change.id, change.uuid, change.head_id,
-                coalesce((select version.number + 1 from report join version on version.id = report.version_id
-                          where report.head_id = change.head_id and report.testbed_id = change.testbed_id
-                            and report.version_id < first.id
-                          order by report.version_id desc, report.start_time desc, report.id desc limit 1),
-                         first.number),
-                last.number, change.size, change.worse
-         from change join head on head.id = change.head_id
-         join report as first_report on first_report.id = change.earliest_id
-         join version as first on first.id = first_report.version_id
-         join report as last_report on last_report.id = change.latest_id
-         join version as last on last.id = last_report.version_id where {}",
-        conditions.sql
-    );
-    tx.all(&sql, &conditions.params, |row| {
-        let cells = &mut row.cells();
-        Ok(Span {
-            id: cells.take()?,
-            uuid: cells.take()?,
-            head: cells.take()?,
-            earliest: cells.take()?,
-            latest: cells.take()?,
-            size: cells.take()?,
-            worse: cells.take()?,
-        })
-    })
-}
-
 /// These changes of a project, in any order.
 pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Change>> {
     let sql = format!(
@@ -461,6 +384,41 @@ pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<V
         joins()
     );
     tx.all(&sql, &[&project, &uuids], |row| read(&mut row.cells()))
+}
+
+/// The changes of a project that were worth to be told with these reports, and the report of each.
+pub fn raised_with(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    reports: &[i64],
+) -> Result<Vec<(ReportUuid, Change)>> {
+    let sql = format!(
+        "select raising.uuid, {} from {} join report as raising on raising.id = change.raised_id
+         where change.project_id = $1 and change.raised_id in {{ints $2}} and change.withdrawn is null
+         order by change.worse desc, change.size desc, change.id",
+        columns(),
+        joins()
+    );
+    tx.all(&sql, &[&project, &reports], |row| {
+        let cells = &mut row.cells();
+        Ok((cells.take()?, read(cells)?))
+    })
+}
+
+/// Between which versions the changes of a head began that were worth to be told since a time, and whether they are worse.
+pub fn raised_since(
+    tx: &mut Tx<'_>,
+    head: HeadId,
+    since: Timestamp,
+) -> Result<Vec<(VersionId, VersionId, i64)>> {
+    tx.all(
+        "select first.version_id, last.version_id, change.worse from change
+         join report as first on first.id = change.earliest_id join report as last on last.id = change.latest_id
+         where change.head_id = $1 and change.raised >= $2 and change.withdrawn is null
+           and change.status <> 'false_alarm'",
+        &[&head, &since],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
 }
 
 /// One change.

@@ -1,4 +1,4 @@
-//! The reports of a project that raised alerts, the newest first. What is told of them is decided elsewhere.
+//! The reports of a project that raised alerts, or with which people were told of changes, the newest first. What is told of them is decided elsewhere.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,15 @@ use tidemark_api::{
     ResourceName, Timestamp,
 };
 
-use crate::{BranchId, MeasureId, ProjectId, ReportId, Result, TestbedId, Tx, measure, sql::Conditions};
+use crate::{ProjectId, ReportId, Result, Row, Tx, measure, part::Part, sql::Conditions};
 
-/// Which alerts count: all of a project, or those of every part that is given.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Which {
-    /// Those of this branch.
-    pub branch: Option<BranchId>,
-    /// Those of this testbed.
-    pub testbed: Option<TestbedId>,
-    /// Those of this measure.
-    pub measure: Option<MeasureId>,
-}
-
-/// A report that raised alerts.
+/// A report that raised alerts or changes.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The report.
     pub report: ReportUuid,
     /// When it raised them.
-    pub alerted: Timestamp,
+    pub told: Timestamp,
     /// The branch that was measured.
     pub branch: BranchName,
     /// The commit that was measured, if it is known.
@@ -52,12 +41,99 @@ pub struct Alert {
     pub limit: BoundaryLimit,
 }
 
-/// The newest events, at most so many. Each alert is handed to `take` with the place of its event in the answer: a
-/// report can have raised thousands, and no more of them need to be kept than are told.
-pub fn list(
+/// A change of an event.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// The benchmark.
+    pub benchmark: BenchmarkName,
+    /// Its parameters, if it was run with some.
+    pub parameters: Option<Parameters>,
+    /// The measure.
+    pub measure: Measure,
+    /// The level before.
+    pub before: f64,
+    /// The level after.
+    pub after: f64,
+    /// By which share of the old level the new one differs.
+    pub effect: Option<f64>,
+    /// Whether it is worse (1), better (-1) or neither (0).
+    pub worse: i64,
+    /// The commit that it began with, if that is known.
+    pub since: Option<GitHash>,
+}
+
+/// The newest events with changes, at most so many. Each change is handed to `take` with the place of its event in the answer.
+pub fn changes(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Which,
+    which: &Part,
+    most: u32,
+    mut take: impl FnMut(usize, Moved),
+) -> Result<Vec<Event>> {
+    let live = "change.project_id = $1 and change.raised is not null and change.withdrawn is null";
+    let mut conditions = Conditions::new(live.to_owned(), vec![&project]);
+    conditions.and("report.branch_id =", &which.branch);
+    conditions.and("report.testbed_id =", &which.testbed);
+    conditions.and("change.measure_id =", &which.measure);
+    let sql = format!(
+        "select report.id, report.uuid, max(change.raised), branch.name, version.hash, testbed.name
+         from change join report on report.id = change.raised_id join branch on branch.id = report.branch_id
+         join version on version.id = report.version_id join testbed on testbed.id = report.testbed_id
+         where {} group by report.id, report.uuid, branch.name, version.hash, testbed.name
+         order by max(change.raised) desc, report.id desc limit {most}",
+        conditions.sql
+    );
+    let found = tx.all(&sql, &conditions.params, event)?;
+    let places: HashMap<ReportId, usize> =
+        found.iter().enumerate().map(|(place, (report, _))| (*report, place)).collect();
+    let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();
+    let keys = keys.as_slice();
+    let live = "change.raised_id in {ints $1} and change.withdrawn is null";
+    let mut conditions = Conditions::new(live.to_owned(), vec![&keys]);
+    conditions.and("change.measure_id =", &which.measure);
+    let sql = format!(
+        "select change.raised_id, benchmark.name, variant.parameters, change.old_level, change.new_level,
+                change.effect, change.worse, version.hash, {} from change
+         join benchmark on benchmark.id = change.benchmark_id left join variant on variant.id = change.variant_id
+         join report as first on first.id = change.report_id join version on version.id = first.version_id
+         join measure on measure.id = change.measure_id {}
+         where {} order by benchmark.name, measure.name, change.id",
+        measure::COLUMNS,
+        measure::JOINS,
+        conditions.sql
+    );
+    tx.each(&sql, &conditions.params, |row| {
+        let cells = &mut row.cells();
+        let report = cells.take()?;
+        let (benchmark, parameters) = (cells.take()?, cells.take()?);
+        let (before, after, effect) = (cells.take()?, cells.take()?, cells.take()?);
+        let (worse, since) = (cells.take()?, cells.take()?);
+        let measure = measure::read(cells)?;
+        if let Some(place) = places.get(&report) {
+            take(*place, Moved { benchmark, parameters, measure, before, after, effect, worse, since });
+        }
+        Ok(())
+    })?;
+    Ok(found.into_iter().map(|(_, event)| event).collect())
+}
+
+fn event(row: &Row<'_>) -> Result<(ReportId, Event)> {
+    let event = Event {
+        report: row.get(1)?,
+        told: row.get(2)?,
+        branch: row.get(3)?,
+        hash: row.get(4)?,
+        testbed: row.get(5)?,
+    };
+    Ok((row.get(0)?, event))
+}
+
+/// The newest events with alerts, at most so many. Each alert is handed to `take` with the place of its event in the answer: a
+/// report can have raised thousands, and no more of them need to be kept than are told.
+pub fn alerts(
+    tx: &mut Tx<'_>,
+    project: ProjectId,
+    which: &Part,
     most: u32,
     mut take: impl FnMut(usize, Alert),
 ) -> Result<Vec<Event>> {
@@ -79,16 +155,7 @@ pub fn list(
          limit {most}",
         reports.sql
     );
-    let found: Vec<(ReportId, Event)> = tx.all(&sql, &reports.params, |row| {
-        let event = Event {
-            report: row.get(1)?,
-            alerted: row.get(2)?,
-            branch: row.get(3)?,
-            hash: row.get(4)?,
-            testbed: row.get(5)?,
-        };
-        Ok((row.get(0)?, event))
-    })?;
+    let found = tx.all(&sql, &reports.params, event)?;
     let places: HashMap<ReportId, usize> =
         found.iter().enumerate().map(|(place, (report, _))| (*report, place)).collect();
     let keys: Vec<i64> = found.iter().map(|(report, _)| report.get()).collect();

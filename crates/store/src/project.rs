@@ -1,6 +1,7 @@
 //! Projects: what holds the dimensions and the results.
 
 use tidemark_api::{
+    detection::Notifies,
     id::ResourceId,
     name::{ResourceName, Url},
     page::{Direction, Page},
@@ -114,9 +115,9 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
     })?;
     let id: ProjectId = tx.one(
         "project",
-        "insert into project (uuid, organization_id, name, slug, url, visibility, created, modified)
-         values ($1, $2, $3, $4, $5, $6, $7, $7) returning id",
-        &[&uuid, &organization, name, &slug, &url, &visibility, &fresh.now],
+        "insert into project (uuid, organization_id, name, slug, url, visibility, created, modified, notifies)
+         values ($1, $2, $3, $4, $5, $6, $7, $7, $8) returning id",
+        &[&uuid, &organization, name, &slug, &url, &visibility, &fresh.now, &Notifies::default()],
         |row| row.get(0),
     )?;
     by_id(tx, id)

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     BranchId, Cells, Error, Fresh, HeadId, ProjectId, ReportId, Result, SpecId, TestbedId, Tx, UserId,
-    VersionId, alert, benchmark, branch, change, head, measure, metric, series,
+    VersionId, alert, benchmark, branch, change, head, lane, measure, metric, series,
     sql::{Conditions, direction},
     testbed, threshold,
     value::distinct,
@@ -43,6 +43,8 @@ pub struct New<'a> {
     pub start_time: Timestamp,
     /// When the run ended.
     pub end_time: Timestamp,
+    /// What was measured, by its content.
+    pub binary_hash: Option<&'a str>,
     /// By what it is known when it is sent again.
     pub idempotency_key: Option<Uuid>,
     /// How much is in each iteration.
@@ -86,8 +88,9 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
     let id = tx.one(
         "report",
         "insert into report (uuid, project_id, account_id, branch_id, head_id, version_id, testbed_id, spec_id, adapter,
-                             start_time, end_time, idempotency_key, counts, iterations, metrics, created)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) returning id",
+                             start_time, end_time, idempotency_key, counts, iterations, metrics, created, binary_hash)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+         returning id",
         &[
             &uuid,
             &new.project,
@@ -105,6 +108,7 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
             &iterations,
             &metrics,
             &fresh.now,
+            &new.binary_hash,
         ],
         |row| row.get(0),
     )?;
@@ -138,13 +142,15 @@ pub struct Empty {
     pub testbed: TestbedId,
     /// The spec of the job that makes it.
     pub spec: Option<SpecId>,
+    /// The version that is measured.
+    pub version: VersionId,
 }
 
 /// Where a report stands.
 pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
     tx.one(
         "report",
-        "select project_id, branch_id, head_id, testbed_id, spec_id from report where id = $1",
+        "select project_id, branch_id, head_id, testbed_id, spec_id, version_id from report where id = $1",
         &[&report],
         |row| {
             Ok(Empty {
@@ -153,6 +159,7 @@ pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
                 head: row.get(2)?,
                 testbed: row.get(3)?,
                 spec: row.get(4)?,
+                version: row.get(5)?,
             })
         },
     )
@@ -180,7 +187,7 @@ pub fn fill(
         &[&report, &start_time, &end_time, &counts, &metrics],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    change::unsettle(tx, branch, testbed)?;
+    lane::unsettle(tx, branch, testbed)?;
     Ok(uuid)
 }
 
@@ -191,69 +198,6 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<R
         "select id from report where project_id = $1 and uuid = $2",
         &[&project, &report],
         |row| row.get(0),
-    )
-}
-
-/// A report in its place in time.
-#[derive(Clone, Debug)]
-pub struct Placed {
-    /// The key.
-    pub id: ReportId,
-    /// The id.
-    pub uuid: ReportUuid,
-    /// The head it was made under.
-    pub head: HeadId,
-    /// The version that was measured.
-    pub version_id: VersionId,
-    /// The number and the commit of the version.
-    pub version: Arc<Version>,
-    /// Where it was measured.
-    pub testbed: TestbedId,
-    /// The spec of the job that made it.
-    pub spec: Option<SpecId>,
-    /// When the run began.
-    pub start_time: Timestamp,
-    /// When the run ended.
-    pub end_time: Timestamp,
-    /// How many iterations it has, and so the most metrics of a series.
-    pub iterations: u64,
-}
-
-/// The reports of these heads on these testbeds, by version, start and key; those of the other heads only up to a
-/// version.
-pub fn placed(
-    tx: &mut Tx<'_>,
-    heads: &[i64],
-    (others, last): (&[i64], VersionId),
-    testbeds: &[i64],
-    start_time: Option<Timestamp>,
-    end_time: Option<Timestamp>,
-) -> Result<Vec<Placed>> {
-    let all: Vec<i64> = heads.iter().chain(others).copied().collect();
-    tx.all(
-        "select report.id, report.uuid, report.head_id, report.version_id, version.number, version.hash,
-                report.testbed_id, report.spec_id, report.start_time, report.end_time, report.iterations
-         from report join version on version.id = report.version_id
-         where report.head_id in {ints $1} and report.testbed_id in {ints $2}
-           and (cast($3 as bigint) is null or report.start_time >= $3)
-           and (cast($4 as bigint) is null or report.end_time <= $4)
-           and (report.version_id <= $5 or report.head_id in {ints $6})
-         order by version.number, report.start_time, report.id",
-        &[&all, &testbeds, &start_time, &end_time, &last, &heads],
-        |row| {
-            Ok(Placed {
-                id: row.get(0)?,
-                uuid: row.get(1)?,
-                head: row.get(2)?,
-                version_id: row.get(3)?,
-                version: Arc::new(Version { number: row.get(4)?, hash: row.get(5)? }),
-                testbed: row.get(6)?,
-                spec: row.get(7)?,
-                start_time: row.get(8)?,
-                end_time: row.get(9)?,
-                iterations: row.get(10)?,
-            })
-        },
     )
 }
 
@@ -512,6 +456,7 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
         "update lane set reports = reports - 1 where branch_id = $1 and testbed_id = $2",
         &[&branch, &testbed],
     )?;
+    lane::unsettle(tx, branch, testbed)?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
 }

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 
 use tidemark_api::{
     ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
-    Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeStatus, ChangeUuid, Cpu, DeliveryStatus,
-    DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, GitHash, HeadUuid, InvitationUuid, JobStatus,
-    JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty, NoticeEvent, NoticeKind,
-    NoticeUuid, OperatingSystem, OrganizationRole, OrganizationUuid, PlainKey, PlanLevel, PlanStatus,
-    PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid, ResourceName, RunnerUuid, SampleSize,
-    Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp,
-    TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
+    Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeStatus, ChangeUuid, Cpu,
+    DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, FalseAlarms, GitHash, HeadUuid,
+    InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty,
+    NoticeEvent, NoticeKind, NoticeUuid, Notifies, OperatingSystem, OrganizationRole, OrganizationUuid,
+    PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid,
+    ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid, TestbedUuid,
+    ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid,
+    Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -318,7 +319,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(Boundary: f64, Cpu: u32, Disk: u64, Memory: u64, SampleSize: u32, Window: u32);
+numbers!(Boundary: f64, Cpu: u32, Disk: u64, FalseAlarms: u32, Memory: u64, SampleSize: u32, Window: u32);
 
 /// Integer keys of this database; one type a table, so that they cannot be mixed up.
 macro_rules! keys {
@@ -355,7 +356,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 

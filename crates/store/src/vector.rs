@@ -1,8 +1,8 @@
 //! The values of reports alone, one vector a report: all that detection reads of earlier ones.
 
-use tidemark_api::Timestamp;
+use tidemark_api::{ReportUuid, Timestamp};
 
-use crate::{HeadId, ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
+use crate::{ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
 
 /// Which reports before another one to read the vectors of, on a stretch of a history.
 #[derive(Clone, Copy, Debug)]
@@ -72,24 +72,53 @@ pub fn earlier(
     Ok(mark.filter(|_| count == earlier.limit))
 }
 
-/// Reads the vectors of the newest reports of a head on a testbed, the newest first, and hands each with its report to
-/// `vector`.
+/// A report among those of its head and testbed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The report.
+    pub report: ReportId,
+    /// What it is known by.
+    pub uuid: ReportUuid,
+    /// The version that it measured.
+    pub version: VersionId,
+    /// When its run began.
+    pub start_time: Timestamp,
+    /// What was measured, by its content.
+    pub binary_hash: Option<String>,
+}
+
+impl Measured {
+    /// Whether both measured the same, so that they differ by noise only.
+    pub fn is_same_code(&self, other: &Self) -> bool {
+        self.version == other.version || (self.binary_hash.is_some() && self.binary_hash == other.binary_hash)
+    }
+}
+
+/// Reads the vectors of the newest reports on a stretch of a history and on a testbed, the newest first, and hands each with
+/// its report to `vector`.
 pub fn newest(
     tx: &mut Tx<'_>,
-    head: HeadId,
+    stretch: &Stretch,
     testbed: TestbedId,
     limit: i64,
-    mut vector: impl FnMut(ReportId, Timestamp, &[u8], &[u8]),
+    mut vector: impl FnMut(Measured, &[u8], &[u8]),
 ) -> Result<()> {
     tx.each(
-        "select report.id, report.start_time, report_vector.series, report_vector.vals
+        "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash,
+                report_vector.series, report_vector.vals
          from report join report_vector on report_vector.report_id = report.id
-         where report.head_id = $1 and report.testbed_id = $2
-         order by report.version_id desc, report.start_time desc, report.id desc limit $3",
-        &[&head, &testbed, &limit],
+         where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
+         order by report.version_id desc, report.start_time desc, report.id desc limit $5",
+        &[&stretch.head, &testbed, &stretch.first, &stretch.last, &limit],
         |row| {
-            let (report, start) = (row.get(0)?, row.get(1)?);
-            row.bytes(2, |series| row.bytes(3, |values| vector(report, start, series, values)))?
+            let measured = Measured {
+                report: row.get(0)?,
+                uuid: row.get(1)?,
+                version: row.get(2)?,
+                start_time: row.get(3)?,
+                binary_hash: row.get(4)?,
+            };
+            row.bytes(5, |series| row.bytes(6, |values| vector(measured, series, values)))?
         },
     )
 }

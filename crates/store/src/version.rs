@@ -19,6 +19,13 @@ pub struct Stretch {
     pub last: VersionId,
 }
 
+impl Stretch {
+    /// All versions of a head, and no others.
+    pub fn whole(head: HeadId) -> Self {
+        Self { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }
+    }
+}
+
 /// The history of a head, from its own versions back to the oldest inherited ones.
 pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
     Ok(histories(tx, &[head.get()])?.remove(&head).unwrap_or_default())
@@ -26,10 +33,8 @@ pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
 
 /// The history of each of these heads.
 pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<Stretch>>> {
-    let own =
-        |head: HeadId| vec![Stretch { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }];
-    let mut histories: HashMap<_, _> =
-        heads.iter().map(|head| (HeadId::from(*head), own(HeadId::from(*head)))).collect();
+    let own = |head: &i64| (HeadId::from(*head), vec![Stretch::whole(HeadId::from(*head))]);
+    let mut histories: HashMap<_, _> = heads.iter().map(own).collect();
     tx.each(
         "select head_id, source_head_id,
                 (select id from version where version.head_id = segment.source_head_id

@@ -15,7 +15,7 @@ use std::{
 
 use clap::ArgAction;
 use tidemark_api::{
-    GitHash, JobCallback, Report, Url,
+    GitHash, JobCallback, Report, Url, Verdict,
     telling::{
         code_host::{Conclusion, Reserve},
         comment::{self, Comment},
@@ -265,10 +265,12 @@ impl Session<'_> {
         &self,
         report: &Report,
         rows: &[Row<'_>],
+        verdict: Option<&Verdict>,
         links: &Links,
         subject: &Subject<'_>,
     ) -> Vec<String> {
-        let comment = Comment { report, rows, links, only_thresholds: self.flags.ci_only_thresholds };
+        let only_thresholds = self.flags.ci_only_thresholds;
+        let comment = Comment { report, rows, verdict, links, only_thresholds };
         let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, subject));
         let (is_silent, may_create) =
             (self.flags.reserve().is_silent(rows), self.flags.reserve().may_create(rows));

@@ -84,13 +84,14 @@ impl Context {
     }
 
     /// What the server is told. The first commit takes time to find and only serves to name a project.
-    pub(crate) fn facts(&self, names_project: bool) -> RunContext {
+    pub(crate) fn facts(&self, names_project: bool, binary: Option<String>) -> RunContext {
         let repository = self.repository.as_ref();
         let facts = [
             ("repo/name", repository.and_then(|repository| repository.name.clone())),
             ("repo/hash", repository.filter(|_| names_project).and_then(Repository::root).map(String::from)),
             ("branch/ref/name", self.branch.clone().map(String::from)),
             ("branch/hash", self.hash.clone().map(String::from)),
+            ("binary/hash", binary),
             ("testbed/os", Some(self.machine.os.to_owned())),
             ("testbed/fingerprint", Some(self.machine.fingerprint())),
         ];
@@ -119,7 +120,7 @@ impl Show {
             let Context { system, branch, base, hash, pull_request, fork, .. } = &context;
             let document = json!({
                 "ci": system, "branch": branch, "base": base, "hash": hash, "pull_request": pull_request,
-                "fork": fork, "testbed": context.testbed(), "context": context.facts(true),
+                "fork": fork, "testbed": context.testbed(), "context": context.facts(true, None),
             });
             return print(&format!("{document:#}\n"));
         }

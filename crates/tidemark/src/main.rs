@@ -37,12 +37,15 @@ use self::{
         archive::Archive,
         audit::AuditVerb,
         auth::AuthVerb,
+        backtest,
         benchmark::BenchmarkVerb,
         branch::BranchVerb,
         change::ChangeVerb,
         changes, compare,
         completions::{Completions, Man},
-        demo, import, init,
+        demo,
+        detection::DetectionVerb,
+        import, init,
         invitation::InvitationVerb,
         job::JobVerb,
         key::KeyVerb,
@@ -148,6 +151,10 @@ enum Cmd {
     Alert(Later<Noun<AlertVerb>>),
     /// Changes: where the level of a series became another one
     Change(Later<Noun<ChangeVerb>>),
+    /// What a project is told of, and how many false alarms there are
+    Detection(Later<Noun<DetectionVerb>>),
+    /// Find out which alarms there would have been, had a project been watched in another way
+    Backtest(Box<Later<backtest::Backtest>>),
     /// Jobs: runs that a runner makes
     Job(Later<Noun<JobVerb>>),
     /// Runners: machines that do jobs, for administrators; and this machine as one
@@ -228,6 +235,8 @@ impl Cmd {
             Self::Branch(noun) => noun.0.run(),
             Self::Testbed(noun) => noun.0.run(),
             Self::Job(noun) => noun.0.run(),
+            Self::Detection(noun) => noun.0.run(),
+            Self::Backtest(backtest) => backtest.0.run(),
             Self::Runner(noun) => noun.0.run(),
             Self::Spec(noun) => noun.0.run(),
             Self::Benchmark(noun) => noun.0.run(),

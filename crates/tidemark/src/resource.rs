@@ -120,6 +120,23 @@ impl From<ResourceId> for InProject {
     }
 }
 
+/// Which part of a project is meant; all of it when nothing is given.
+#[derive(clap::Args)]
+pub(crate) struct Part {
+    /// Only those of this branch, by UUID, slug or name
+    #[arg(long)]
+    pub(crate) branch: Option<NameId>,
+    /// Only those of this testbed, by UUID, slug or name
+    #[arg(long)]
+    pub(crate) testbed: Option<NameId>,
+    /// Only those of this benchmark, by UUID, slug or name
+    #[arg(long)]
+    pub(crate) benchmark: Option<NameId>,
+    /// Only those of this measure, by UUID, slug or name
+    #[arg(long)]
+    pub(crate) measure: Option<NameId>,
+}
+
 /// Which of the things that have a name to list.
 #[derive(clap::Args)]
 pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {

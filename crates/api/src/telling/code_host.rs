@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::{
+    comment::Comment,
     shown,
     verdict::{Row, Verdict},
 };
-use crate::{Report, job::JobCallbackKind};
+use crate::{VerdictAnswer, job::JobCallbackKind};
 
 /// The most bytes of a comment on GitHub, and of the text of a check: it counts characters, of which there are never
 /// more.
@@ -78,14 +79,18 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// How the check of a report ends: any alert is a failure, and without a baseline there is neither.
-    pub fn of(report: &Report, rows: &[Row<'_>]) -> Self {
-        if report.counts.alerts.total > 0 {
-            Self::Failure
-        } else if rows.iter().any(|row| row.verdict == Verdict::Pass) {
-            Self::Success
-        } else {
-            Self::Neutral
+    /// How the check of a report ends: any alert is a failure, and without a baseline there is neither. Where nobody
+    /// watches, a report that is as the runs before it is a success.
+    pub fn of(comment: &Comment<'_>) -> Self {
+        if comment.report.counts.alerts.total > 0 {
+            return Self::Failure;
+        }
+        if comment.rows.iter().any(|row| row.verdict == Verdict::Pass) {
+            return Self::Success;
+        }
+        match comment.unwatched_verdict() {
+            Some(verdict) if verdict.answer == VerdictAnswer::Unchanged => Self::Success,
+            _ => Self::Neutral,
         }
     }
 

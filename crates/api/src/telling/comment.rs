@@ -4,10 +4,10 @@
 use super::{
     links::Links,
     markup::{self, Align, Block, Dialect, Span},
-    shown,
+    outcome, shown,
     verdict::{self, Row, Verdict},
 };
-use crate::{Report, Slug};
+use crate::{Report, Slug, VerdictAnswer};
 
 /// A report to tell about.
 pub struct Comment<'a> {
@@ -15,6 +15,8 @@ pub struct Comment<'a> {
     pub report: &'a Report,
     /// Its metrics, the worst first.
     pub rows: &'a [Row<'a>],
+    /// What it shows against the history of its branch, where that is known.
+    pub verdict: Option<&'a crate::Verdict>,
     /// Where people find it.
     pub links: &'a Links,
     /// Whether nothing is said about measures that nobody watches.
@@ -54,7 +56,16 @@ impl Comment<'_> {
 
     /// The verdict in a few words.
     pub fn title(&self) -> String {
-        verdict::summary(self.rows)
+        match self.unwatched_verdict() {
+            Some(verdict) => outcome::counts(verdict),
+            None => verdict::summary(self.rows),
+        }
+    }
+
+    /// The verdict against the history of the branch, if there is no other one because nobody watches.
+    pub(super) fn unwatched_verdict(&self) -> Option<&crate::Verdict> {
+        let is_unwatched = self.rows.iter().all(|row| row.verdict == Verdict::NoThreshold);
+        self.verdict.filter(|verdict| is_unwatched && verdict.answer != VerdictAnswer::Inconclusive)
     }
 
     fn all(&self) -> Extent {
@@ -69,10 +80,13 @@ impl Comment<'_> {
         if extent.moved > 0 {
             blocks.push(self.table(&moved[..extent.moved], true));
         }
+        if let Some(verdict) = self.verdict {
+            blocks.extend(outcome::blocks(verdict));
+        }
         if extent.moved < all.moved || extent.others < all.others {
             blocks.push(self.cut(extent));
         }
-        if !self.only_thresholds {
+        if !self.only_thresholds && self.unwatched_verdict().is_none() {
             blocks.extend(self.unwatched());
         }
         if extent.others > 0 {
@@ -91,13 +105,19 @@ impl Comment<'_> {
     }
 
     fn heading(&self) -> Block {
-        let sign = match self.rows.first().map(|row| row.verdict) {
+        let by_history = self.unwatched_verdict().map(|verdict| match verdict.answer {
+            VerdictAnswer::Changed if verdict.counts.regressions > 0 => "❌ ",
+            VerdictAnswer::Changed => "⚠️ ",
+            VerdictAnswer::Unchanged | VerdictAnswer::Inconclusive => "✅ ",
+        });
+        let by_threshold = match self.rows.first().map(|row| row.verdict) {
             Some(Verdict::Regression) => "❌ ",
             // It is an alert, too: somebody wanted to know.
             Some(Verdict::Improvement) => "⚠️ ",
             Some(Verdict::Pass) => "✅ ",
             Some(Verdict::NoBaseline | Verdict::NoThreshold) | None => "⚪ ",
         };
+        let sign = by_history.unwrap_or(by_threshold);
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])
     }
 

@@ -1,4 +1,5 @@
-//! What a notice says: which limits the metrics of its reports crossed, in which direction and how far, the worst first.
+//! What a notice says: which limits the metrics of its reports crossed, or which levels changed, in which direction and how
+//! far, the worst first.
 //! Each kind of receiver gets it in its own shape. Who is told, and when, is not decided here.
 
 use serde_json::{Value, json};
@@ -8,7 +9,9 @@ use super::{
     shown,
     verdict::{self, Row, Verdict},
 };
-use crate::{EventUuid, NoticeEvent, Report, Timestamp, Url};
+use crate::{
+    Change, ChangeCause, ChangeDirection, EventUuid, NoticeEvent, Report, ReportUuid, Timestamp, Url,
+};
 
 /// The most alerts of a report that a webhook gets; all are counted.
 const ALERTS_MAX: usize = 100;
@@ -24,6 +27,8 @@ const DISCORD_MAX: usize = 4_000;
 const TITLE_MAX: usize = 250;
 /// The longest name in a line.
 const NAME_MAX: usize = 200;
+/// As much of a hash as tells commits apart.
+const SHORT_HASH: usize = 10;
 /// The color of bad news, and of good.
 const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 
@@ -37,8 +42,23 @@ pub struct Telling<'a> {
 /// A report of the event, with what moved in it.
 struct Part<'a> {
     report: &'a Report,
-    rows: Vec<Row<'a>>,
+    items: Vec<Item<'a>>,
     link: Option<String>,
+}
+
+/// Something that moved.
+enum Item<'a> {
+    Alert(Row<'a>),
+    Change(&'a Change),
+}
+
+/// What a project is told of.
+#[derive(Clone, Copy)]
+pub enum News<'a> {
+    /// The alerts of its reports.
+    Alerts,
+    /// These changes, each with the report that it is told with, the worst first.
+    Changes(&'a [(ReportUuid, Change)]),
 }
 
 /// How text is marked up where people read it.
@@ -55,17 +75,25 @@ impl<'a> Telling<'a> {
         event: EventUuid,
         time: Timestamp,
         reports: &'a [Report],
+        news: News<'a>,
         wanted: NoticeEvent,
         console: &Url,
     ) -> Option<Self> {
         let part = |report: &'a Report| {
-            let is_wanted = |row: &Row<'_>| match wanted {
-                NoticeEvent::Alerts => row.has_moved(),
-                NoticeEvent::Regressions => row.verdict == Verdict::Regression,
+            let mut items: Vec<Item<'_>> = match news {
+                News::Alerts => {
+                    verdict::rows(report).into_iter().filter(Row::has_moved).map(Item::Alert).collect()
+                }
+                News::Changes(changes) => {
+                    let own = changes.iter().filter(|(with, _)| *with == report.uuid);
+                    own.map(|(_, change)| Item::Change(change)).collect()
+                }
             };
-            let rows: Vec<_> = verdict::rows(report).into_iter().filter(is_wanted).collect();
+            if wanted == NoticeEvent::Regressions {
+                items.retain(Item::is_regression);
+            }
             let link = Links::new(console, Some(console), report, false).report();
-            (!rows.is_empty()).then_some(Part { report, rows, link })
+            (!items.is_empty()).then_some(Part { report, items, link })
         };
         let parts: Vec<_> = reports.iter().filter_map(part).collect();
         (!parts.is_empty()).then_some(Self { event, time, parts })
@@ -73,19 +101,16 @@ impl<'a> Telling<'a> {
 
     /// The event in a few words.
     pub fn title(&self) -> String {
-        let [part] = self.parts.as_slice() else {
-            let rows = || self.parts.iter().flat_map(|part| &part.rows);
-            let regressions = rows().filter(|row| row.verdict == Verdict::Regression).count();
-            let improvements = rows().count() - regressions;
-            let project = self.parts.first().map(|part| shown::plain(part.report.project.name.as_str()));
-            let counts = counts(regressions, improvements);
-            return cut(
-                &format!("{}: {counts} in {} reports", project.unwrap_or_default(), self.parts.len()),
-                TITLE_MAX,
-            );
+        let project = self.parts.first().map(|part| shown::plain(part.report.project.name.as_str()));
+        let project = project.unwrap_or_default();
+        let title = match self.parts.as_slice() {
+            [part] => format!("{project}: {} {}", part.summary(), part.place(Style::Plain)),
+            parts => {
+                let items = parts.iter().flat_map(|part| &part.items);
+                format!("{project}: {} in {} reports", counts(items), parts.len())
+            }
         };
-        let project = shown::plain(part.report.project.name.as_str());
-        cut(&format!("{project}: {} {}", verdict::summary(&part.rows), part.place(Style::Plain)), TITLE_MAX)
+        cut(&title, TITLE_MAX)
     }
 
     /// The event as JSON, for programs.
@@ -94,7 +119,7 @@ impl<'a> Telling<'a> {
         let project = project
             .map(|project| json!({ "uuid": project.uuid, "slug": project.slug, "name": project.name }));
         json!({
-            "type": "alerts",
+            "type": if self.items().any(|item| matches!(item, Item::Change(_))) { "changes" } else { "alerts" },
             "event": self.event,
             "time": self.time,
             "title": self.title(),
@@ -121,8 +146,7 @@ impl<'a> Telling<'a> {
 
     /// The event as a message of Discord.
     pub fn discord(&self) -> Value {
-        let is_bad =
-            self.parts.iter().flat_map(|part| &part.rows).any(|row| row.verdict == Verdict::Regression);
+        let is_bad = self.items().any(Item::is_regression);
         let link = match self.parts.as_slice() {
             [part] => part.link.clone(),
             _ => None,
@@ -141,6 +165,10 @@ impl<'a> Telling<'a> {
     /// The event as plain text.
     pub fn plain(&self) -> String {
         self.text(Style::Plain, usize::MAX)
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Item<'a>> {
+        self.parts.iter().flat_map(|part| &part.items)
     }
 
     /// As many lines as fit into so many bytes, which are never fewer than characters.
@@ -166,8 +194,18 @@ impl Part<'_> {
         format!("on {} at {}", style.name(branch), style.name(testbed))
     }
 
+    /// How much of what there is.
+    fn summary(&self) -> String {
+        counts(self.items.iter())
+    }
+
+    /// Whether the machine seems to be behind it.
+    fn is_of_host(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Change(Change { cause: ChangeCause::Host, .. })))
+    }
+
     fn lines(&self, style: Style) -> Vec<String> {
-        let head = format!("{} {}", verdict::summary(&self.rows), self.place(style));
+        let head = format!("{} {}", self.summary(), self.place(style));
         let head = match (&self.link, style) {
             (Some(link), Style::Plain) => format!("{head}: {link}"),
             (Some(link), Style::Slack) => format!("{head}: <{link}|report>"),
@@ -175,16 +213,26 @@ impl Part<'_> {
             (None, _) => head,
         };
         let mut lines = vec![head];
-        lines.extend(self.rows.iter().take(LINES_MAX).map(|row| line(row, style)));
-        if let Some(more) = self.rows.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+        if self.is_of_host() {
+            lines.push("Most benchmarks moved together: look at the machine first.".to_owned());
+        }
+        lines.extend(self.items.iter().take(LINES_MAX).map(|item| item.line(style)));
+        if let Some(more) = self.items.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
             lines.push(format!("… and {more} more"));
         }
         lines
     }
 
     fn json(&self) -> Value {
-        let Self { report, rows, link } = self;
-        let regressions = rows.iter().filter(|row| row.verdict == Verdict::Regression).count();
+        let Self { report, items, link } = self;
+        let regressions = items.iter().filter(|item| item.is_regression()).count();
+        let (mut alerts, mut changes) = (Vec::new(), Vec::new());
+        for item in items.iter().take(ALERTS_MAX) {
+            match item {
+                Item::Alert(row) => alerts.push(alert(row)),
+                Item::Change(change) => changes.push(json!(change)),
+            }
+        }
         json!({
             "uuid": report.uuid,
             "url": link,
@@ -192,12 +240,64 @@ impl Part<'_> {
             "hash": report.branch.head.version.as_ref().and_then(|version| version.hash.as_ref()),
             "testbed": report.testbed.name,
             "start_time": report.start_time,
-            "summary": verdict::summary(rows),
+            "summary": self.summary(),
             "regressions": regressions,
-            "improvements": rows.len() - regressions,
-            "alerts": rows.iter().take(ALERTS_MAX).map(alert).collect::<Vec<_>>(),
+            "improvements": items.iter().filter(|item| item.is_improvement()).count(),
+            "alerts": alerts,
+            "changes": changes,
         })
     }
+}
+
+impl Item<'_> {
+    fn is_regression(&self) -> bool {
+        match self {
+            Self::Alert(row) => row.verdict == Verdict::Regression,
+            Self::Change(change) => change.direction == ChangeDirection::Regression,
+        }
+    }
+
+    fn is_improvement(&self) -> bool {
+        match self {
+            Self::Alert(row) => row.verdict == Verdict::Improvement,
+            Self::Change(change) => change.direction == ChangeDirection::Improvement,
+        }
+    }
+
+    /// It for people.
+    fn line(&self, style: Style) -> String {
+        match self {
+            Self::Alert(row) => line(row, style),
+            Self::Change(change) => changed(change, style),
+        }
+    }
+}
+
+/// A change for people.
+fn changed(change: &Change, style: Style) -> String {
+    let arrow = if change.after > change.before { "▲" } else { "▼" };
+    let benchmark = shown::benchmark(
+        change.benchmark.name.as_str(),
+        change.variant.as_ref().map(|variant| &variant.parameters),
+    );
+    let effect = change.effect.map_or_else(String::new, |effect| format!(" {} %", shown::percent(effect)));
+    let units = change.measure.units.as_str();
+    let since = match &change.at.version.hash {
+        Some(hash) => format!(", since {}", hash.as_str().chars().take(SHORT_HASH).collect::<String>()),
+        None => format!(", since version {}", change.at.version.number),
+    };
+    format!(
+        "{arrow} {} {}:{effect} from {} to {}{since}, {}",
+        style.name(&benchmark),
+        style.name(change.measure.name.as_str()),
+        style.escape(&shown::quantity(change.before, units)),
+        style.escape(&shown::quantity(change.after, units)),
+        match change.direction {
+            ChangeDirection::Regression => "regression",
+            ChangeDirection::Improvement => "improvement",
+            ChangeDirection::Unknown => "change",
+        }
+    )
 }
 
 /// An alert for programs.
@@ -245,13 +345,23 @@ fn is_up(row: &Row<'_>) -> bool {
     limit.is_some_and(|limit| row.measured.metric.value > limit)
 }
 
-fn counts(regressions: usize, improvements: usize) -> String {
+/// How many of what there are, the worst first.
+fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
+    let (mut regressions, mut improvements, mut others) = (0, 0, 0);
+    for item in items {
+        *match () {
+            () if item.is_regression() => &mut regressions,
+            () if item.is_improvement() => &mut improvements,
+            () => &mut others,
+        } += 1;
+    }
     let count = |count: usize, word: &str| match count {
         0 => None,
         1 => Some(format!("1 {word}")),
         count => Some(format!("{count} {word}s")),
     };
-    let counts = [count(regressions, "regression"), count(improvements, "improvement")];
+    let counts =
+        [count(regressions, "regression"), count(improvements, "improvement"), count(others, "change")];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -3,10 +3,9 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, NameId, Page,
-    ResourceId,
+    Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, Page, ResourceId,
 };
-use tidemark_store::{Lock, Tx, alert, benchmark, branch, measure, report, testbed};
+use tidemark_store::{Lock, Tx, alert, report};
 use utoipa::IntoParams;
 
 use super::{
@@ -14,6 +13,7 @@ use super::{
     answer::Paged,
     body::{Body, Path, Query},
     error::{Error, Result},
+    part::Names,
     project::ProjectPath,
 };
 use crate::App;
@@ -67,26 +67,17 @@ pub(super) async fn update_many(
         if let Some(report) = patch.report {
             which.report = Some(report::find(tx, id, report)?);
         }
-        which.branch = chosen("branch", patch.branch.as_ref(), |name| branch::resolve(tx, id, name))?;
-        which.testbed = chosen("testbed", patch.testbed.as_ref(), |name| testbed::resolve(tx, id, name))?;
-        which.benchmark =
-            chosen("benchmark", patch.benchmark.as_ref(), |name| benchmark::resolve(tx, id, name))?;
-        which.measure = chosen("measure", patch.measure.as_ref(), |name| measure::resolve(tx, id, name))?;
+        let names = Names {
+            branch: patch.branch.as_ref(),
+            testbed: patch.testbed.as_ref(),
+            benchmark: patch.benchmark.as_ref(),
+            measure: patch.measure.as_ref(),
+        };
+        which.part = names.find(tx, id)?;
         let updated = alert::update(tx, id, &which, Some(patch.status.into()), now)?;
         Ok::<_, Error>(AlertsPatched { updated })
     };
     Ok(Json(app.db.write(write).await?))
-}
-
-/// The thing of a project that a request names, if it names one.
-pub(super) fn chosen<T>(
-    noun: &str,
-    reference: Option<&NameId>,
-    resolve: impl FnOnce(&NameId) -> tidemark_store::Result<Option<T>>,
-) -> Result<Option<T>> {
-    let Some(reference) = reference else { return Ok(None) };
-    let missing = || Error::NotFound(format!("The project has no {noun} `{reference}`."));
-    resolve(reference)?.ok_or_else(missing).map(Some)
 }
 
 /// View an alert.

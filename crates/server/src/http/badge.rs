@@ -2,16 +2,16 @@
 
 use axum::{extract::State, http::HeaderMap, response::Response};
 use serde::Deserialize;
-use tidemark_api::{NameId, ResourceName, Visibility};
-use tidemark_store::{Tx, badge, benchmark, branch, measure, testbed};
+use tidemark_api::{NameId, Notifies, ResourceName, Visibility};
+use tidemark_store::{Tx, badge, detection};
 use utoipa::IntoParams;
 
 use super::{
     access::{Project, View},
-    alert::chosen,
     body::Query,
     conditional,
     error::{Error, Result},
+    part::Names,
     project::ProjectPath,
 };
 use crate::{
@@ -40,7 +40,8 @@ pub(super) struct BadgeQuery {
     label: Option<ResourceName>,
 }
 
-/// Draw a badge that tells how many active alerts there are.
+/// Draw a badge that tells how many active alerts there are, or regressions that people were told of: whichever the project is
+/// told of.
 ///
 /// Those of archived branches, testbeds and measures do not count.
 #[utoipa::path(get, path = "/v0/projects/{project}/badge", operation_id = "proj_badge_get", tag = "alerts",
@@ -56,21 +57,23 @@ pub(super) async fn view(
     let id = project.id;
     let label = query.label.clone();
     let read = move |tx: &mut Tx<'_>| {
-        let which = badge::Which {
-            branch: chosen("branch", query.branch.as_ref(), |name| branch::resolve(tx, id, name))?,
-            testbed: chosen("testbed", query.testbed.as_ref(), |name| testbed::resolve(tx, id, name))?,
-            benchmark: chosen("benchmark", query.benchmark.as_ref(), |name| {
-                benchmark::resolve(tx, id, name)
-            })?,
-            measure: chosen("measure", query.measure.as_ref(), |name| measure::resolve(tx, id, name))?,
+        let names = Names {
+            branch: query.branch.as_ref(),
+            testbed: query.testbed.as_ref(),
+            benchmark: query.benchmark.as_ref(),
+            measure: query.measure.as_ref(),
         };
-        Ok::<_, Error>(badge::alerts(tx, id, &which)?)
+        let part = names.find(tx, id)?;
+        Ok::<_, Error>(match detection::settings(tx, id)?.notifies {
+            Notifies::Alerts => (badge::alerts(tx, id, &part)?, "alert"),
+            Notifies::Changes => (badge::regressions(tx, id, &part)?, "regression"),
+        })
     };
     let (message, tone) = match app.db.read(read).await? {
-        None => ("no reports".to_owned(), Tone::Unknown),
-        Some(0) => ("no alerts".to_owned(), Tone::Good),
-        Some(1) => ("1 alert".to_owned(), Tone::Bad),
-        Some(count) => (format!("{count} alerts"), Tone::Bad),
+        (None, _) => ("no reports".to_owned(), Tone::Unknown),
+        (Some(0), noun) => (format!("no {noun}s"), Tone::Good),
+        (Some(1), noun) => (format!("1 {noun}"), Tone::Bad),
+        (Some(count), noun) => (format!("{count} {noun}s"), Tone::Bad),
     };
     let svg = plot::badge(label.as_ref().map_or("benchmarks", ResourceName::as_str), &message, tone);
     let cache = match project.project.visibility {

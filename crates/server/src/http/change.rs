@@ -3,15 +3,15 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{Change, ChangeDirection, ChangeFilter, ChangePatch, ChangeUuid, Page, ResourceId};
-use tidemark_store::{Tx, benchmark, branch, change, measure, testbed};
+use tidemark_store::{Tx, change, report};
 use utoipa::IntoParams;
 
 use super::{
     access::{Edit, Project, View},
-    alert::chosen,
     answer::Paged,
     body::{Body, Path, Query},
     error::{Error, Result},
+    part::Names,
     project::ProjectPath,
 };
 use crate::App;
@@ -45,15 +45,17 @@ pub(super) async fn list(
             ChangeDirection::Improvement => -1,
             ChangeDirection::Unknown => 0,
         });
+        let names = Names {
+            branch: filter.branch.as_ref(),
+            testbed: filter.testbed.as_ref(),
+            benchmark: filter.benchmark.as_ref(),
+            measure: filter.measure.as_ref(),
+        };
         let which = change::Which {
             status: filter.status,
             worse,
-            branch: chosen("branch", filter.branch.as_ref(), |name| branch::resolve(tx, id, name))?,
-            testbed: chosen("testbed", filter.testbed.as_ref(), |name| testbed::resolve(tx, id, name))?,
-            benchmark: chosen("benchmark", filter.benchmark.as_ref(), |name| {
-                benchmark::resolve(tx, id, name)
-            })?,
-            measure: chosen("measure", filter.measure.as_ref(), |name| measure::resolve(tx, id, name))?,
+            part: names.find(tx, id)?,
+            report: filter.report.map(|uuid| report::find(tx, id, uuid)).transpose()?,
         };
         Ok::<_, Error>(change::list(tx, id, &which, filter.sort.unwrap_or_default(), &page)?)
     };

@@ -15,7 +15,7 @@ use crate::App;
 
 /// Open a page of the payment provider where a plan for an organization is paid for.
 #[utoipa::path(post, path = "/v0/checkout", operation_id = "checkouts_post", tag = "plans", request_body = NewCheckout,
-    responses((status = 201, body = Checkout)), extensions(("x-right" = json!("organization:manage:billed"))))]
+    responses((status = 201, body = Checkout)), extensions(("x-right" = json!("organization:manage:billed:by_user"))))]
 pub(super) async fn create(
     State(app): State<App>,
     signed: Signed,

@@ -7,16 +7,16 @@ use axum::{
 };
 use serde::Deserialize;
 use tidemark_api::{NameId, Timestamp};
-use tidemark_store::{Tx, branch, feed::Which, measure, testbed};
+use tidemark_store::{Tx, detection};
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
 use super::{
     access::{Project, View},
-    alert::chosen,
     body::Query,
     conditional,
     error::{Error, Result},
+    part::Names,
     project::ProjectPath,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     feed::{Feed, events},
 };
 
-/// Which alerts a feed tells of.
+/// Which alerts or changes a feed tells of.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FeedQuery {
@@ -47,9 +47,10 @@ impl FeedQuery {
     }
 }
 
-/// Follow the alerts of a project as an Atom feed.
+/// Follow the changes or alerts of a project as an Atom feed, whichever it is told of.
 ///
-/// The newest 50 reports that raised alerts, whatever became of the alerts later; one entry each.
+/// The newest 50 reports that raised some; one entry each. Alerts are told whatever became of them later, and changes unless
+/// they were withdrawn.
 #[utoipa::path(get, path = "/v0/projects/{project}/feed", operation_id = "proj_feed_get", tag = "alerts",
     params(ProjectPath, FeedQuery),
     responses((status = 200, description = "The feed.", content((String = "application/atom+xml")))),
@@ -62,19 +63,19 @@ pub(super) async fn view(
 ) -> Result<Response> {
     let (id, given) = (project.id, query.given());
     let read = move |tx: &mut Tx<'_>| {
-        let which = Which {
-            branch: chosen("branch", query.branch.as_ref(), |name| branch::resolve(tx, id, name))?,
-            testbed: chosen("testbed", query.testbed.as_ref(), |name| testbed::resolve(tx, id, name))?,
-            measure: chosen("measure", query.measure.as_ref(), |name| measure::resolve(tx, id, name))?,
-        };
-        Ok::<_, Error>(events(tx, id, &which)?)
+        let (branch, testbed) = (query.branch.as_ref(), query.testbed.as_ref());
+        let names = Names { branch, testbed, measure: query.measure.as_ref(), benchmark: None };
+        let part = names.find(tx, id)?;
+        let notifies = detection::settings(tx, id)?.notifies;
+        Ok::<_, Error>((notifies, events(tx, id, &part, notifies)?))
     };
-    let events = app.db.read(read).await?;
+    let (notifies, events) = app.db.read(read).await?;
     let feed = Feed {
         project: &project.project,
         console: &app.config.console.url,
         parts: given.iter().map(|(_, name)| name.as_str()).collect(),
         query: form_urlencoded::Serializer::new(String::new()).extend_pairs(&given).finish(),
+        notifies,
         events: &events,
     };
     let cache = conditional::cache(project.project.visibility);

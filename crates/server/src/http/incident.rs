@@ -1,17 +1,17 @@
 //! `/v0/projects/{project}/incidents`: changes that one event explains, put together when they are asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use axum::extract::State;
 use tidemark_api::{Change, ChangeUuid, Incident, IncidentFilter, Page};
-use tidemark_store::{HeadId, ProjectId, Tx, branch, change, version};
+use tidemark_store::{HeadId, ProjectId, Tx, change, incident, version};
 
 use super::{
     access::{Project, View},
-    alert::chosen,
     answer::Paged,
     body::Query,
     error::{Error, Result},
+    part::Names,
     project::ProjectPath,
 };
 use crate::App;
@@ -31,8 +31,9 @@ pub(super) async fn list(
     Query(page): Query<Page>,
 ) -> Result<Paged<Incident>> {
     let read = move |tx: &mut Tx<'_>| {
-        let branch = chosen("branch", filter.branch.as_ref(), |name| branch::resolve(tx, project.id, name))?;
-        let groups = group(change::spans(tx, project.id, branch, filter.status)?);
+        let names = Names { branch: filter.branch.as_ref(), ..Names::default() };
+        let part = names.find(tx, project.id)?;
+        let groups = group(incident::spans(tx, project.id, part.branch, filter.status)?);
         let total = i64::try_from(groups.len()).unwrap_or(i64::MAX);
         let (skipped, size) = (page.offset(), page.limit());
         let shown: Vec<Group> = groups
@@ -62,15 +63,16 @@ struct Group {
 
 /// Puts changes together, as few groups as will do: the version that ends first is tried, and whatever may have begun with it
 /// belongs to it. The newest group comes first.
-fn group(mut spans: Vec<change::Span>) -> Vec<Group> {
+fn group(mut spans: Vec<incident::Span>) -> Vec<Group> {
     spans.sort_by_key(|span| (span.head, span.latest, span.earliest, span.id));
     let mut groups = Vec::new();
-    let mut rest = spans;
-    while let Some(first) = rest.first() {
+    let mut rest = VecDeque::from(spans);
+    while let Some(first) = rest.front() {
         let (head, end) = (first.head, first.latest);
+        let own = rest.partition_point(|span| span.head == head);
         let (mut inside, outside): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|span| span.head == head && span.earliest <= end);
-        rest = outside;
+            rest.drain(..own).partition(|span| span.earliest <= end);
+        outside.into_iter().rev().for_each(|span| rest.push_front(span));
         inside.sort_by(|left, right| {
             (right.worse > 0)
                 .cmp(&(left.worse > 0))

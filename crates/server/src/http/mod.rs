@@ -5,6 +5,7 @@ mod alert;
 pub mod answer;
 mod audit;
 mod auth;
+mod backtest;
 mod badge;
 mod benchmark;
 pub(crate) mod body;
@@ -13,6 +14,7 @@ mod change;
 mod checkout;
 mod conditional;
 mod delivery;
+mod detection;
 mod entry;
 pub mod error;
 mod export;
@@ -33,6 +35,7 @@ mod oauth;
 mod openapi;
 mod organization;
 pub mod origin;
+mod part;
 mod perf;
 mod plan;
 mod plot;
@@ -53,6 +56,7 @@ mod token;
 mod usage;
 mod user;
 mod user_notice;
+mod verdict;
 
 use axum::{
     Router,
@@ -181,6 +185,9 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(alert::view, alert::update))
         .routes(routes!(change::list))
         .routes(routes!(incident::list))
+        .routes(routes!(detection::view, detection::update))
+        .routes(routes!(backtest::create))
+        .routes(routes!(verdict::view))
         .routes(routes!(change::view, change::update))
         .routes(routes!(metric::view))
         .routes(routes!(perf::query))

@@ -46,7 +46,7 @@ pub(super) struct ReportPath {
     #[param(rename = "project")]
     _project: ResourceId,
     /// The UUID of a report.
-    report: ReportUuid,
+    pub(super) report: ReportUuid,
 }
 
 /// List the reports of a project, the newest runs first.

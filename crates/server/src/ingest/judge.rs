@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use tidemark_api::Notifies;
 use tidemark_stats::{Model, Prepared};
 use tidemark_store::{
     BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
-    alert, delivery,
+    alert, delivery, detection,
     metric::{self, Judged, Packed},
     series::{self, Series, Subject},
     threshold,
@@ -66,7 +67,8 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .map(|judge| (judge.threshold, judge.judged, judge.alerts))
         .collect();
     threshold::count(tx, &counts)?;
-    Ok(!alerts.is_empty() && delivery::promise(tx, fresh, place.project, place.report)?)
+    let is_told = !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
+    Ok(is_told && delivery::promise(tx, fresh, place.project, place.report)?)
 }
 
 /// Finds the series of each metric, and puts them in the order of series and iteration.

@@ -10,8 +10,7 @@ use tidemark_api::{
         comment::{self, Comment},
         links::Links,
         markup::{self, Block, Dialect, Span},
-        shown,
-        verdict::{self, Row},
+        shown, verdict,
     },
 };
 use tidemark_store::{self as store, Db, Tx, job, outbox, project, report};
@@ -25,6 +24,7 @@ use crate::{
     http::error::{Error, Result},
     mail::Undelivered,
     outgoing,
+    verdict::Material,
 };
 
 /// How often it is tried to tell an end before that is given up.
@@ -82,6 +82,8 @@ struct End {
     job: Job,
     callback: JobCallback,
     report: Report,
+    /// What shows how the report stands against the history of its branch.
+    material: Option<Material>,
     /// What is measured besides what tools print.
     suffix: String,
 }
@@ -91,7 +93,9 @@ impl Teller {
     pub(crate) async fn tell(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
-        let Some(end) = self.db.read(move |tx| find(tx, uuid)).await.map_err(later)? else { return Ok(()) };
+        let found = self.db.read(move |tx| find(tx, uuid)).await;
+        let found = found.map_err(|error| Undelivered::Later(error.cause().unwrap_or_default()))?;
+        let Some(end) = found else { return Ok(()) };
         // A runner that was lost may come back, and then there is something else to tell.
         let is_final = end.job.status != JobStatus::Unknown;
         let (console, allows_private) = (self.console.clone(), self.allows_private);
@@ -108,7 +112,7 @@ impl Teller {
 }
 
 /// What there is to tell of a job; nothing if that was done, or if it goes on.
-fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> store::Result<Option<End>> {
+fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<End>> {
     let found = match job::find(tx, uuid) {
         Err(store::Error::NotFound(_)) => return Ok(None),
         found => found?,
@@ -120,15 +124,20 @@ fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> store::Result<Option<End>> {
     let report = report::complete(tx, summary)?;
     let suffix = [(found.config.build_time, "-build_time"), (found.config.file_size, "-file_size")];
     let suffix = suffix.into_iter().filter(|(is_wanted, _)| *is_wanted == Some(true)).map(|(_, word)| word);
-    Ok(Some(End { job: found.job, callback, report, suffix: suffix.collect() }))
+    let is_processed = found.job.status == JobStatus::Processed;
+    let material = is_processed.then(|| Material::read(tx, found.project, &home.project, found.report));
+    let material = material.transpose()?;
+    Ok(Some(End { job: found.job, callback, report, material, suffix: suffix.collect() }))
 }
 
 impl End {
-    fn send(&self, console: &Url, allows_private: bool) -> Result<(), Undelivered> {
+    fn send(mut self, console: &Url, allows_private: bool) -> Result<(), Undelivered> {
+        let verdict = self.material.take().and_then(|material| material.judge().ok());
         let rows = verdict::rows(&self.report);
         let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
         let only_thresholds = self.callback.only_thresholds;
-        let comment = Comment { report: &self.report, rows: &rows, links: &links, only_thresholds };
+        let verdict = verdict.as_ref();
+        let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links, only_thresholds };
         let host = Host::new(&self.callback, allows_private);
         let repository = self.callback.repository.as_deref().unwrap_or_default();
         let told = match (self.callback.kind, self.callback.number) {
@@ -187,13 +196,10 @@ impl End {
         let hash = self.callback.hash.as_deref().unwrap_or_default();
         let commit = Commit { repository, hash };
         let link = comment.links.report();
-        let rows: &[Row<'_>] = comment.rows;
         let (conclusion, title, summary) = match self.job.status {
-            JobStatus::Processed => (
-                Conclusion::of(comment.report, rows),
-                comment.title(),
-                comment.within(Dialect::Folding, GITHUB_TEXT_MAX),
-            ),
+            JobStatus::Processed => {
+                (Conclusion::of(comment), comment.title(), comment.within(Dialect::Folding, GITHUB_TEXT_MAX))
+            }
             JobStatus::Canceled => (Conclusion::Cancelled, self.title().to_owned(), self.sentence()),
             _ => (Conclusion::Failure, self.title().to_owned(), self.sentence()),
         };

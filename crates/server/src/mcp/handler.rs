@@ -229,9 +229,9 @@ fn describe(tool: &Tool) -> Described {
     let operation = Operation::of(tool);
     let method = &operation.method;
     let hints = ToolAnnotations::new()
-        .read_only(method.is_safe())
+        .read_only(operation.is_read)
         .destructive(false)
-        .idempotent(method.is_idempotent() || method == axum::http::Method::PATCH)
+        .idempotent(operation.is_read || method.is_idempotent() || method == axum::http::Method::PATCH)
         .open_world(false);
     Described::new(tool.name, tool.description, operation.input.clone()).with_annotations(hints)
 }

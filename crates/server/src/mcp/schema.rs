@@ -20,6 +20,8 @@ use crate::http;
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) method: Method,
+    /// Whether it only reads: whoever may only view can call it.
+    pub(super) is_read: bool,
     /// The template of its path.
     pub(super) path: String,
     pub(super) in_path: Vec<String>,
@@ -83,7 +85,9 @@ impl Operation {
                 "type": "object", "properties": properties, "required": required, "additionalProperties": false,
             }),
         };
-        Some(Self { method, path, in_path, in_query, in_body, input: Arc::new(input.as_object()?.clone()) })
+        let is_read = method.is_safe() || operation["x-right"] == "project:view";
+        let input = Arc::new(input.as_object()?.clone());
+        Some(Self { method, is_read, path, in_path, in_query, in_body, input })
     }
 }
 
@@ -168,8 +172,8 @@ mod tests {
         let tools: Vec<_> = TOOLS
             .iter()
             .map(|tool| {
-                let Operation { method, path, .. } = Operation::of(tool);
-                let changes = if method.is_safe() { "" } else { " yes" };
+                let Operation { method, is_read, path, .. } = Operation::of(tool);
+                let changes = if *is_read { "" } else { " yes" };
                 format!("| `{}` | `{method} {path}` |{changes} |", tool.name)
             })
             .collect();

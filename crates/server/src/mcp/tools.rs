@@ -134,6 +134,41 @@ pub const TOOLS: &[Tool] = &[
         "proj_alert_patch",
         "Dismiss an alert that needs no more attention, or make it active again.",
     ),
+    tool(
+        "list_changes",
+        "proj_changes_get",
+        "List where levels changed and stayed, the newest or the largest first; no threshold is needed for it. `status: active` are those that nobody has said anything of.",
+    ),
+    tool(
+        "view_change",
+        "proj_change_get",
+        "Show one change: both levels, between which reports it began, how sure that is, and whether the machine seems to be behind it.",
+    ),
+    tool(
+        "update_change",
+        "proj_change_patch",
+        "Say what a change is, with a note why: acknowledged, expected, fixed or a false alarm.",
+    ),
+    tool(
+        "list_incidents",
+        "proj_incidents_get",
+        "List the events behind changes, with the commits that each may have begun with: changes of several benchmarks that began together are one.",
+    ),
+    tool(
+        "view_verdict",
+        "proj_report_verdict_get",
+        "Hold a report against the runs before it, or against the branch that its own starts from: what changed, what did not, and what cannot be told, with intervals, and whether the machine is to blame.",
+    ),
+    tool(
+        "view_detection",
+        "proj_detection_get",
+        "Show what a project is told of, alerts or changes, how many false alarms it takes and how many there were.",
+    ),
+    tool(
+        "backtest",
+        "proj_backtest_post",
+        "Find out which alarms a sensitivity or the model of a threshold would have raised over the whole history, before changing anything.",
+    ),
     tool("view_metric", "proj_metric_get", "Show one metric with all that it belongs to."),
     tool(
         "query_perf",

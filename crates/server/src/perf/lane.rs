@@ -8,7 +8,7 @@ use std::{
 use tidemark_api::Timestamp;
 use tidemark_store::{
     HeadId, SpecId, TestbedId, Tx, VersionId,
-    report::{self, Placed},
+    perf::{self, Placed},
     version::{self, Stretch},
 };
 
@@ -50,7 +50,7 @@ impl Lanes {
         let sources: Vec<i64> = sources.into_iter().collect();
         let last = inherited().map(|stretch| stretch.last).max().unwrap_or(VersionId::from(0));
         let mut reports: HashMap<_, Vec<Arc<Placed>>> = HashMap::new();
-        for report in report::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
+        for report in perf::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
             reports.entry((report.head, report.testbed)).or_default().push(Arc::new(report));
         }
         Ok(Self { histories, reports, last: None })

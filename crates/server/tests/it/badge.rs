@@ -42,7 +42,7 @@ impl Lab {
 
 both! {
     async fn a_badge_counts_the_active_alerts(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         assert_eq!(lab.badge("").await, "benchmarks: no reports");
         lab.alarm(1, &[&["a"]], json!({})).await;
         assert_eq!(lab.badge("").await, "benchmarks: no alerts");
@@ -83,7 +83,7 @@ both! {
     }
 
     async fn a_badge_has_a_label(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         assert_eq!(lab.badge("?label=Speed%20%26%20size").await, "Speed & size: no reports");
         let hostile = "%3C%2Ftitle%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27%E2%80%AE";
         assert_eq!(lab.badge(&format!("?label={hostile}")).await, "</title><script>alert(1)</script>\"': no reports");
@@ -91,7 +91,7 @@ both! {
     }
 
     async fn a_badge_is_sent_once(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let answer = lab.document("badge", "\"other\"", "").await;
         assert_eq!((answer.status().as_u16(), &answer.headers()["cache-control"]), (200, &"public, max-age=60".parse().unwrap()));
         let tag = answer.headers()["etag"].to_str().unwrap().to_owned();

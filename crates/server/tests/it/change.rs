@@ -4,13 +4,18 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use tidemark_store::lane;
 
-use crate::{Lab, both, report::report_body};
+use crate::{
+    Lab, both,
+    notice::{PRIVATE, Receiver},
+    report::report_body,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A number from 0 to 1 that looks like chance.
-fn chance(number: u64) -> f64 {
+pub(crate) fn chance(number: u64) -> f64 {
     let mixed = (number.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     f64::from(u32::try_from((mixed ^ (mixed >> 29)) >> 32).unwrap()) / f64::from(u32::MAX)
@@ -18,11 +23,11 @@ fn chance(number: u64) -> f64 {
 
 impl Lab {
     /// Sends a report with a value of each benchmark.
-    async fn measure(&self, number: u64, values: &[(&str, f64)]) -> String {
+    pub(crate) async fn measure(&self, number: u64, values: &[(&str, f64)]) -> String {
         self.measure_on("localhost", number, values).await
     }
 
-    async fn measure_on(&self, testbed: &str, number: u64, values: &[(&str, f64)]) -> String {
+    pub(crate) async fn measure_on(&self, testbed: &str, number: u64, values: &[(&str, f64)]) -> String {
         let results: serde_json::Map<String, Value> = values
             .iter()
             .map(|(name, value)| ((*name).to_owned(), json!({ "latency": { "value": value } })))
@@ -34,7 +39,7 @@ impl Lab {
     }
 
     /// Sends so many reports around a level, with one percent of noise.
-    async fn stay(&self, numbers: std::ops::Range<u64>, level: f64) -> Vec<String> {
+    pub(crate) async fn stay(&self, numbers: std::ops::Range<u64>, level: f64) -> Vec<String> {
         let mut reports = Vec::new();
         for number in numbers {
             let (first, second) = (chance(number), chance(number + 1_000));
@@ -45,7 +50,7 @@ impl Lab {
     }
 
     /// Waits until so many changes are listed.
-    async fn changes(&self, query: &str, count: usize) -> Vec<Value> {
+    pub(crate) async fn changes(&self, query: &str, count: usize) -> Vec<Value> {
         let begun = Instant::now();
         loop {
             self.settled().await;
@@ -60,9 +65,10 @@ impl Lab {
     }
 
     /// Waits until all reports have been looked at.
-    async fn settled(&self) {
+    pub(crate) async fn settled(&self) {
         let begun = Instant::now();
-        while !self.server.app.db.read(|tx| tidemark_store::change::stale(tx, 1)).await.unwrap().is_empty() {
+        while !self.server.app.db.read(|tx| lane::stale(tx, lane::before_all(), 1)).await.unwrap().is_empty()
+        {
             assert!(begun.elapsed() < PATIENCE, "a report is not looked at");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -189,5 +195,81 @@ both! {
         assert_eq!(second.body[0], list.body[1]);
         assert_eq!(lab.get("incidents?status=fixed").await.expect(200).total(), 0);
         lab.get("incidents?branch=nothing").await.expect(404);
+    }
+
+    async fn a_project_is_told_once_of_an_event(server: TestServer = PRIVATE) {
+        let lab = Lab::open(server).await;
+        let (receiver, address) = Receiver::open().await;
+        lab.webhook(&address, json!({})).await;
+        lab.stay(0..40, 100.0).await;
+        lab.settled().await;
+        // An alert is no reason to tell anybody, as this project is told of changes.
+        receiver.is_left_alone(&lab).await;
+        lab.stay(40..50, 120.0).await;
+        let change = lab.changes("", 1).await.remove(0);
+        assert!(change["raised"].is_string(), "{change:#}");
+        let told = receiver.told(&lab, 1, 0).await.remove(0).body();
+        assert_eq!((&told["type"], &told["reports"][0]["regressions"]), (&json!("changes"), &json!(1)));
+        assert_eq!(told["reports"][0]["changes"][0]["uuid"], change["uuid"]);
+        assert_eq!(told["title"], json!("Lab: 1 regression on main at localhost"));
+        let feed = lab.get("feed").await.expect(200).body;
+        let feed = feed.as_str().unwrap();
+        assert!(feed.contains("<title>Lab: changes</title>"), "{feed}");
+        assert!(feed.contains("<title>Regression on main: moved, Latency +2"), "{feed}");
+        let badge = lab.get("badge").await.expect(200).body;
+        assert!(badge.as_str().unwrap().contains("1 regression"), "{badge}");
+        // The same on another testbed is the same event.
+        for number in 0..50 {
+            let level = if number < 40 { 100.0 } else { 120.0 };
+            lab.measure_on("other", number, &[("moved", level * (0.99 + 0.02 * chance(number)))]).await;
+        }
+        lab.changes("", 2).await;
+        receiver.is_left_alone(&lab).await;
+        // What began too long ago is not told any more.
+        lab.server.pass(16 * 24 * 60 * 60);
+        lab.stay(50..80, 80.0).await;
+        let late = lab.changes("?change_direction=improvement", 1).await.remove(0);
+        assert_eq!(late["raised"], Value::Null);
+        receiver.is_left_alone(&lab).await;
+    }
+
+    async fn a_machine_is_told_from_the_code(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let names = ["a", "b", "c", "d", "e", "f"];
+        for number in 0..60 {
+            let values: Vec<(&str, f64)> = names
+                .iter()
+                .zip(1..)
+                .map(|(name, salt)| {
+                    let noise = 0.99 + 0.02 * chance(number + 1_000 * salt);
+                    let host = if number < 20 { 1.0 } else { 1.3 };
+                    let code = if *name == "c" && number >= 40 { 1.2 } else { 1.0 };
+                    (*name, 100.0 * noise * host * code)
+                })
+                .collect();
+            lab.measure(number, &values).await;
+        }
+        let changes = lab.changes("?sort=time&direction=asc&per_page=255", 7).await;
+        let causes: Vec<&str> = changes.iter().map(|change| change["cause"].as_str().unwrap()).collect();
+        assert_eq!(causes, ["host", "host", "host", "host", "host", "host", "code"]);
+    }
+
+    async fn false_alarms_are_counted(server: TestServer) {
+        let lab = Lab::open(server).await;
+        assert_snapshot!("detection", lab.server.show(&lab.get("detection").await));
+        let chosen = lab.patch("detection", json!({ "notifies": "alerts", "false_alarms_per_month": 5 })).await;
+        assert_eq!((&chosen.body["notifies"], &chosen.body["false_alarms_per_month"]), (&json!("alerts"), &json!(5)));
+        assert_snapshot!("detection_wrong", lab.server.show(&lab.patch("detection", json!({ "false_alarms_per_month": 0 })).await));
+        lab.stay(0..40, 100.0).await;
+        lab.stay(40..60, 120.0).await;
+        let change = lab.changes("", 1).await.remove(0);
+        assert!(change["raised"].is_string(), "{change:#}");
+        let before = lab.get("detection").await.body;
+        assert_eq!((&before["observed"]["raised"], &before["observed"]["false_alarms"]), (&json!(1), &json!(0)));
+        assert!(before["noise"]["values"].as_u64().unwrap() >= 64, "{before:#}");
+        lab.patch(&format!("changes/{}", change["uuid"].as_str().unwrap()), json!({ "status": "false_alarm" })).await.expect(200);
+        let after = lab.get("detection").await.body;
+        assert_eq!((&after["observed"]["false_alarms"], &after["observed"]["false_alarms_per_month"]), (&json!(1), &json!(1.0)));
+        assert_eq!(after["runs_per_month"], json!(60));
     }
 }

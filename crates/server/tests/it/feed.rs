@@ -2,10 +2,7 @@
 
 use resvg::usvg::roxmltree::{Document, Node};
 use serde_json::{Map, Value, json};
-use tidemark_store::{
-    Tx,
-    feed::{self, Which},
-};
+use tidemark_store::{Tx, feed, part::Part};
 
 use crate::{
     Engine, Lab, both,
@@ -45,7 +42,7 @@ fn each(feed: &str, name: &str) -> Vec<String> {
 
 both! {
     async fn a_feed_tells_of_reports_with_alerts(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let empty = lab.feed("").await;
         assert!(each(&empty, "id").is_empty());
         for _ in 0..3 {
@@ -88,7 +85,7 @@ both! {
     }
 
     async fn a_feed_stays_valid(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.watch("a<b>&'\"", HOSTILE.trim_end_matches('\u{ffff}')).await;
         lab.server.patch("/v0/projects/lab", &lab.token, json!({ "name": "<Lab> & \u{fffe}" })).await.expect(200);
         let more = json!({ "branch": "a<b>&'\"", "testbed": HOSTILE.trim_end_matches('\u{ffff}') });
@@ -102,7 +99,7 @@ both! {
     }
 
     async fn a_feed_is_sent_once(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.watch("main", "localhost").await;
         lab.alarm(1, &[&["a"]], json!({})).await;
         let answer = lab.document("feed", "", "").await;
@@ -122,7 +119,7 @@ both! {
     }
 
     async fn a_feed_finds_the_alerts_among_many_reports(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.watch("main", "localhost").await;
         let first = lab.alarm(1, &[&["a"]], json!({})).await.text("/uuid");
         let second = lab.alarm(1, &[&["a"]], json!({})).await.text("/uuid");
@@ -146,8 +143,8 @@ both! {
             lab.sql("analyze", Vec::new()).await;
         }
         let project = lab.id;
-        let which = Which::default();
-        let read = move |tx: &mut Tx<'_>| feed::list(tx, project, &which, 50, |_, _| ()).map(drop);
+        let which = Part::default();
+        let read = move |tx: &mut Tx<'_>| feed::alerts(tx, project, &which, 50, |_, _| ()).map(drop);
         for plan in lab.server.app.db.explain(read).await.unwrap() {
             assert!(touched(&plan) < 500, "{plan}");
         }
@@ -159,7 +156,7 @@ both! {
     }
 
     async fn a_feed_and_a_badge_cost_the_same_for_many_alerts(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.watch("main", "localhost").await;
         let paths = ["feed", "feed?branch=main&testbed=localhost&measure=latency", "badge", "badge?branch=main&testbed=localhost&benchmark=bench&measure=latency"];
         let costs = async || {

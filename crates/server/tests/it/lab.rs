@@ -25,6 +25,13 @@ impl Lab {
         Self { server, token, id }
     }
 
+    /// Founds a project that is told of alerts, as those from before there were changes are.
+    pub(crate) async fn with_alerts(server: TestServer) -> Self {
+        let lab = Self::open(server).await;
+        lab.patch("detection", json!({ "notifies": "alerts" })).await.expect(200);
+        lab
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.server.get(&format!("/v0/projects/lab/{path}"), &self.token).await
     }

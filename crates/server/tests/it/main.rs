@@ -7,6 +7,7 @@ mod accept;
 mod alert;
 mod audit;
 mod auth;
+mod backtest;
 mod badge;
 mod benchmark;
 mod billing;
@@ -66,6 +67,7 @@ mod threshold;
 mod token;
 mod user;
 mod user_notice;
+mod verdict;
 
 pub(crate) use lab::Lab;
 pub(crate) use server::{Answer, Engine, Person, TestServer};

@@ -44,7 +44,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    fn body(&self) -> Value {
+    pub(crate) fn body(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
 
@@ -115,7 +115,7 @@ impl Lab {
     }
 
     /// The path of a new webhook.
-    async fn webhook(&self, url: &str, more: Value) -> String {
+    pub(crate) async fn webhook(&self, url: &str, more: Value) -> String {
         let created = self.notice("webhook", url, more).await.expect(201);
         format!("notices/{}", created.text("/uuid"))
     }
@@ -167,7 +167,7 @@ fn signature(secret: &str, told: &Told) -> String {
 
 both! {
     async fn each_kind_has_its_shape_and_each_report_one_notice(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         for kind in ["discord", "mattermost", "slack", "webhook"] {
@@ -184,7 +184,7 @@ both! {
     }
 
     async fn a_webhook_is_signed_by_a_secret_that_is_shown_once(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let created = lab.notice("webhook", &address, json!({})).await.expect(201);
@@ -201,7 +201,7 @@ both! {
     }
 
     async fn events_arrive_in_order_although_the_first_fails(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
@@ -222,7 +222,7 @@ both! {
     }
 
     async fn a_receiver_that_is_gone_is_given_up_and_told_again_by_hand(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
@@ -251,7 +251,7 @@ both! {
     }
 
     async fn what_is_out_of_use_tells_nothing(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let notice = lab.webhook(&address, json!({})).await;
@@ -275,7 +275,7 @@ both! {
     }
 
     async fn quiet_hours_are_kept(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let minute = lab.server.app.fresh().now.seconds().div_euclid(60);
@@ -297,7 +297,7 @@ both! {
     }
 
     async fn a_digest_gathers_a_day(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let notice = lab.webhook(&address, json!({ "digest": "daily" })).await;
@@ -319,7 +319,7 @@ both! {
     }
 
     async fn only_regressions_can_be_asked_for(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
@@ -332,7 +332,7 @@ both! {
     }
 
     async fn members_get_mail(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.calm().await;
         let mail = |email: &str| json!({ "name": "Team", "kind": "email", "email": email });
         let refused = lab.post("notices", mail("mallory@example.com")).await.expect(400);
@@ -348,7 +348,7 @@ both! {
     }
 
     async fn private_addresses_are_not_told(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let refused = lab.notice("webhook", &address, json!({})).await.expect(400);

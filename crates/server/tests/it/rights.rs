@@ -78,6 +78,8 @@ enum Verdict {
     NeedsCredential,
     Forbidden,
     Hidden,
+    /// It would be done, if this server had it.
+    Off,
 }
 
 impl Verdict {
@@ -109,10 +111,13 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         // None is configured here; oauth.rs has one.
         ("provider", _) => Verdict::Hidden,
         // Nothing is billed here; billing.rs has a provider.
-        ("organization:manage:billed", _) => match promised("organization:manage", visibility, caller) {
-            Verdict::Done => Verdict::Hidden,
-            refused => refused,
-        },
+        ("organization:manage:billed:by_user", ProjectKey | OtherKey) => Verdict::Forbidden,
+        ("organization:manage:billed" | "organization:manage:billed:by_user", _) => {
+            match promised("organization:manage", visibility, caller) {
+                Verdict::Done => Verdict::Off,
+                refused => refused,
+            }
+        }
         // Nobody here has a runner's key.
         ("runner", _) => Verdict::NeedsCredential,
         (_, Nobody | Invalid) => Verdict::NeedsCredential,
@@ -184,7 +189,13 @@ async fn try_out(
     let wanted = promised(&operation.right, visibility, caller);
     let before = changes(server).await;
     let answer = call(server, operation, &path, &credential, body.clone()).await;
-    if Verdict::of(&answer) != Some(wanted) {
+    let is_off =
+        answer.body["message"].as_str().is_some_and(|text| text.starts_with("This server does not bill"));
+    let came = match Verdict::of(&answer) {
+        Some(Verdict::Hidden) if wanted == Verdict::Off && is_off => Some(Verdict::Off),
+        came => came,
+    };
+    if came != Some(wanted) {
         return Err(format!("{wanted:?} was promised, {} came: {}", answer.status, answer.body));
     }
     if wanted == Verdict::Done {

@@ -58,10 +58,12 @@ fn at(path: &str, created: &Answer) -> String {
 
 both! {
     async fn a_user_is_told_of_a_project_or_of_all(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         lab.server.post("/v0/organizations/ada/projects", &lab.token, json!({ "name": "Other" })).await.expect(201);
+        let alerts = json!({ "notifies": "alerts" });
+        lab.server.patch("/v0/projects/other/detection", &lab.token, alerts).await.expect(200);
         let (bob, path) = bob(&lab).await;
         let one = webhook(&format!("{address}/one"), json!({ "project": "lab" }));
         let one = lab.server.post(&path, &bob.token, one).await.expect(201);
@@ -95,7 +97,7 @@ both! {
     }
 
     async fn a_user_who_may_not_view_a_project_is_not_told(server: TestServer = PRIVATE) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         let (receiver, address) = Receiver::open().await;
         lab.calm().await;
         let eve = lab.server.person("Eve").await;
@@ -121,7 +123,7 @@ both! {
     }
 
     async fn mails_go_to_the_address_of_the_account(server: TestServer) {
-        let lab = Lab::open(server).await;
+        let lab = Lab::with_alerts(server).await;
         lab.calm().await;
         let (bob, path) = bob(&lab).await;
         let mail = json!({ "name": "Mine", "kind": "email" });

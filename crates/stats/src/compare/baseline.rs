@@ -22,13 +22,16 @@ const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 pub struct Baseline {
     /// Whether all values are above zero, so that their logarithms are compared.
     is_positive: bool,
+    /// The level since it last changed, as it was measured, and on the scale that is compared on.
+    base: f64,
     level: f64,
     /// How many values the level is of.
     count: usize,
     /// How far each value of the history is from its level, the newest last.
     residuals: Vec<f64>,
     levels: usize,
-    /// The new values on the same scale.
+    /// The median of the new values, and those on the same scale.
+    center: f64,
     new: Vec<f64>,
 }
 
@@ -37,29 +40,29 @@ impl Baseline {
     pub fn new(history: &[f64], changes: &[usize], new: &[f64]) -> Option<Self> {
         let is_positive = history.iter().chain(new).all(|value| *value > 0.0);
         let scale = |value: &f64| if is_positive { value.ln() } else { *value };
-        let history: Vec<f64> = history.iter().map(scale).collect();
+        let center = median(new)?;
         let starts = [0].into_iter().chain(changes.iter().copied());
         let ends = changes.iter().copied().chain([history.len()]);
-        let (mut residuals, mut levels, mut level, mut count) = (Vec::new(), 0, None, 0);
+        let (mut residuals, mut levels, mut base, mut count) = (Vec::new(), 0, None, 0);
         for (start, end) in starts.zip(ends) {
             let part = history.get(start..end).unwrap_or_default();
             let newest = &part[part.len().saturating_sub(REACH)..];
-            level = median(newest).or(level);
+            base = median(newest).or(base);
             count = if newest.is_empty() { count } else { newest.len() };
-            let (Some(center), true) = (median(part), part.len() > 1) else { continue };
+            let part: Vec<f64> = part.iter().map(scale).collect();
+            let (Some(center), true) = (median(&part), part.len() > 1) else { continue };
             levels += 1;
             // Values are closer to their own median than to the level behind it.
             let widening = (part.len() as f64 / (part.len() - 1) as f64).sqrt();
             residuals.extend(part.iter().map(|value| (value - center) * widening));
         }
-        let new: Vec<f64> = new.iter().map(scale).collect();
-        (!new.is_empty()).then_some(Self { is_positive, level: level?, count, residuals, levels, new })
+        let (base, new) = (base?, new.iter().map(scale).collect());
+        Some(Self { is_positive, base, level: scale(&base), count, residuals, levels, center, new })
     }
 
     /// How far the new runs are from the level: the logarithm of a factor; none where values are not above zero.
     pub fn step(&self) -> Option<f64> {
-        let step = median(&self.new)? - self.level;
-        self.is_positive.then_some(step)
+        self.is_positive.then(|| self.center.ln() - self.level)
     }
 
     /// How much a run varies around its level, on the scale of [`step`](Self::step), unless it strays.
@@ -76,8 +79,9 @@ impl Baseline {
     /// come in any order). The interval is from drawing new runs and levels from the history (the bootstrap; B. Efron,
     /// 1979).
     pub fn compare(&self, confidence: f64, shift: f64) -> Comparison {
-        let center = median(&self.new).unwrap_or(self.level) - shift;
-        let step = Some(center - self.level).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
+        let new = if self.is_positive { self.center / shift.exp() } else { self.center - shift };
+        let step = if self.is_positive { new.ln() } else { new } - self.level;
+        let step = Some(step).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
         let freedom = self.residuals.len().saturating_sub(self.levels) as f64;
         let share = |step: f64| {
             if self.is_positive {
@@ -88,11 +92,10 @@ impl Baseline {
                 (step == 0.0).then_some(0.0)
             }
         };
-        let whole = |value: f64| if self.is_positive { value.exp() } else { value };
         let (ranks, smallest) = self.ranks(step, shift);
         Comparison {
-            base: whole(self.level),
-            new: whole(center),
+            base: self.base,
+            new,
             change: share(step),
             interval: self.interval(step, confidence).and_then(|(low, high)| share(low).zip(share(high))),
             p: (freedom >= 1.0).then(|| self.chance(step, freedom)),
@@ -106,7 +109,9 @@ impl Baseline {
     fn chance(&self, step: f64, freedom: f64) -> f64 {
         let squares: f64 = self.residuals.iter().map(|value| value * value).sum();
         let deviation = (squares / self.residuals.len() as f64).sqrt();
-        let parts = 1.0 / self.new.len() as f64 + MEDIAN_VARIANCE / self.count as f64;
+        // One value, and the mean of two, are their own median.
+        let median = if self.new.len() > 2 { MEDIAN_VARIANCE } else { 1.0 };
+        let parts = median / self.new.len() as f64 + MEDIAN_VARIANCE / self.count as f64;
         match deviation * parts.sqrt() {
             _ if step == 0.0 => 1.0,
             error if error > 0.0 => student::two_sided(step / error, freedom),

@@ -126,7 +126,7 @@ impl GitHub {
     pub(crate) fn report_check(&self, id: &str, comment: &Comment<'_>) {
         self.end_check(&CheckEnd {
             id: Some(id),
-            conclusion: Conclusion::of(comment.report, comment.rows),
+            conclusion: Conclusion::of(comment),
             title: &comment.title(),
             summary: &comment.within(Dialect::Folding, GITHUB_TEXT_MAX),
             link: comment.links.report().as_deref(),

@@ -2,14 +2,14 @@
 
 use tidemark_api::{
     Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, BoundaryLimit,
-    NameId, ProjAlertsSort, ReportUuid, UpdateAlertStatus,
+    ProjAlertsSort, ReportUuid, UpdateAlertStatus,
 };
 use tidemark_client::{alerts, update_alerts};
 
 use crate::{
     failure::Result,
     output,
-    resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional, word},
+    resource::{Fields, InProject, Order, Paging, Part, Session, Shown, Verb, optional, word},
 };
 
 /// What can be done with alerts.
@@ -56,18 +56,8 @@ pub(crate) enum AlertVerb {
         /// Only those of this report
         #[arg(long)]
         report: Option<ReportUuid>,
-        /// Only those of this branch, by UUID, slug or name
-        #[arg(long)]
-        branch: Option<NameId>,
-        /// Only those of this testbed, by UUID, slug or name
-        #[arg(long)]
-        testbed: Option<NameId>,
-        /// Only those of this benchmark, by UUID, slug or name
-        #[arg(long)]
-        benchmark: Option<NameId>,
-        /// Only those of this measure, by UUID, slug or name
-        #[arg(long)]
-        measure: Option<NameId>,
+        #[command(flatten)]
+        part: Part,
     },
 }
 
@@ -93,15 +83,15 @@ impl Verb for AlertVerb {
                 let patch = AlertPatch { status: Some(*status) };
                 session.update(&alerts(one.project.id()?), &one.alert, &patch)
             }
-            Self::UpdateAll { project, status, from, report, branch, testbed, benchmark, measure } => {
+            Self::UpdateAll { project, status, from, report, part } => {
                 let patch = AlertsPatch {
                     status: *status,
                     from: *from,
                     report: *report,
-                    branch: branch.clone(),
-                    testbed: testbed.clone(),
-                    benchmark: benchmark.clone(),
-                    measure: measure.clone(),
+                    branch: part.branch.clone(),
+                    testbed: part.testbed.clone(),
+                    benchmark: part.benchmark.clone(),
+                    measure: part.measure.clone(),
                 };
                 session.show(&update_alerts(project.id()?, &patch))
             }

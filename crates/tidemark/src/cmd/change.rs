@@ -1,15 +1,17 @@
 //! `tidemark change`: where levels changed, and what people say of it
 
 use tidemark_api::{
-    Change, ChangeDirection, ChangeFilter, ChangePatch, ChangePoint, ChangeStatus, ChangeUuid, NameId,
-    NonEmpty, ProjChangesSort,
+    Change, ChangeDirection, ChangeFilter, ChangePatch, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty,
+    ProjChangesSort, ReportUuid,
 };
 use tidemark_client::changes;
 
 use crate::{
     failure::Result,
     output,
-    resource::{Change as NewValue, Fields, InProject, Order, Paging, Session, Shown, Verb, optional, word},
+    resource::{
+        Change as NewValue, Fields, InProject, Order, Paging, Part, Session, Shown, Verb, optional, word,
+    },
 };
 
 /// What can be done with changes.
@@ -26,18 +28,11 @@ pub(crate) enum ChangeVerb {
         /// Only those that go this way
         #[arg(long, value_parser = word::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
-        /// Only those of this branch, by UUID, slug or name
+        /// Only those that were found with this report
         #[arg(long)]
-        branch: Option<NameId>,
-        /// Only those of this testbed, by UUID, slug or name
-        #[arg(long)]
-        testbed: Option<NameId>,
-        /// Only those of this benchmark, by UUID, slug or name
-        #[arg(long)]
-        benchmark: Option<NameId>,
-        /// Only those of this measure, by UUID, slug or name
-        #[arg(long)]
-        measure: Option<NameId>,
+        report: Option<ReportUuid>,
+        #[command(flatten)]
+        part: Part,
         #[command(flatten)]
         order: Order<ProjChangesSort>,
         #[command(flatten)]
@@ -72,24 +67,15 @@ pub(crate) struct One {
 impl Verb for ChangeVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List {
-                project,
-                status,
-                change_direction,
-                branch,
-                testbed,
-                benchmark,
-                measure,
-                order,
-                paging,
-            } => {
+            Self::List { project, status, change_direction, report, part, order, paging } => {
                 let filter = ChangeFilter {
                     status: *status,
                     change_direction: *change_direction,
-                    branch: branch.clone(),
-                    testbed: testbed.clone(),
-                    benchmark: benchmark.clone(),
-                    measure: measure.clone(),
+                    branch: part.branch.clone(),
+                    testbed: part.testbed.clone(),
+                    benchmark: part.benchmark.clone(),
+                    measure: part.measure.clone(),
+                    report: *report,
                     sort: order.sort,
                 };
                 session.list(changes(project.id()?).list(&filter), paging)
@@ -124,6 +110,8 @@ impl Shown for Change {
             .detail("At the latest", commit(&self.latest))
             .detail("Deviations", format_args!("{:.1}", self.sigma))
             .detail("Confidence", format_args!("{:.0} %", self.confidence * 100.0))
+            .detail("Cause", self.cause)
+            .detail("Told", optional(self.raised.map(output::time)))
             .detail("Note", optional(self.note.as_ref()))
             .detail("Found", output::time(self.created))
             .detail("Changed", output::time(self.modified))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tidemark_api::{
     GitHash, Millis, NameId, NewReport, ProjReportsSort, Report, ReportFilter, ReportIdempotencyKey,
-    ReportSettings, ReportUuid, StartPointPatch, Timestamp,
+    ReportSettings, ReportUuid, StartPointPatch, Timestamp, Verdict,
 };
 use tidemark_client::reports;
 use uuid::Uuid;
@@ -52,6 +52,8 @@ pub(crate) enum ReportVerb {
     /// Show a report with its results
     #[command(visible_alias = "get")]
     View(One),
+    /// Hold a report against the runs before it, or against those of the branch that its own starts from
+    Verdict(One),
     /// Delete a report
     #[command(visible_alias = "rm")]
     Delete(One),
@@ -162,6 +164,7 @@ impl Verb for ReportVerb {
                 session.show(&reports(new.project.id()?).create(&report).repeatable())
             }
             Self::View(one) => session.show(&reports(one.project.id()?).view(&one.report)),
+            Self::Verdict(one) => session.show(&tidemark_client::verdict(one.project.id()?, one.report)),
             Self::Delete(one) => {
                 session.done(&reports(one.project.id()?).delete(&one.report), "The report is deleted.")
             }
@@ -203,6 +206,26 @@ impl New {
             settings: Some(ReportSettings { adapter: Some(adapter), average, fold }),
             idempotency_key: Some(ReportIdempotencyKey(Uuid::new_v4())),
         })
+    }
+}
+
+impl Shown for Verdict {
+    fn fields(&self) -> Fields {
+        let counts = &self.counts;
+        Fields::default()
+            .column("Answer", self.answer)
+            .column("Cause", self.cause)
+            .number("Regressions", counts.regressions)
+            .number("Improvements", counts.improvements)
+            .number("Other changes", counts.differences)
+            .number("Unchanged", counts.unchanged)
+            .number("Inconclusive", counts.inconclusive)
+            .column("Branch", &self.branch.name)
+            .column("Testbed", &self.testbed.name)
+    }
+
+    fn more(&self) -> String {
+        verdict::show_history(self, false)
     }
 }
 

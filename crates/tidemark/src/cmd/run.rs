@@ -2,6 +2,7 @@
 //! says what it makes of it.
 
 mod ab;
+mod binary;
 pub(crate) mod command;
 pub(crate) mod job;
 mod kept;
@@ -26,8 +27,8 @@ use tidemark_client::{Client, projects, run, server};
 use tidemark_server::clock::Clock;
 
 use self::{
-    command::Benchmark, job::JobFlags, kept::Kept, start_point::StartPoint, synthetic::Synthetic,
-    threshold::Thresholds,
+    binary::Binary, command::Benchmark, job::JobFlags, kept::Kept, start_point::StartPoint,
+    synthetic::Synthetic, threshold::Thresholds,
 };
 use crate::{
     ci::{self, CiFlags, Kind, Session, Subject},
@@ -88,6 +89,11 @@ pub(crate) struct Run {
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
+    #[command(flatten)]
+    binary: Binary,
+    /// End with 3 if anything became worse against the runs before, with or without a threshold
+    #[arg(long)]
+    error_on_change: bool,
     /// End with 3 if there is an alert; `=false` does not, whatever tidemark.toml says
     #[arg(
         long,
@@ -271,7 +277,7 @@ impl Run {
             settings: Some(settings),
             job: job
                 .map(|job| NewJob { callback: target.session.callback().filter(|_| self.job.detach), ..job }),
-            context: Some(context.facts(self.project.is_none())),
+            context: Some(context.facts(self.project.is_none(), self.binary.hash())),
             idempotency_key: None,
         };
         if self.benchmark.is_given() && new.job.is_none() {
@@ -286,7 +292,9 @@ impl Run {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
         let links = ci::links(&target.client, host.as_ref(), report, self.ci.ci_public_links);
-        self.show(target, report, &rows, &links)?;
+        let history = verdict::against_history(&target.client, report);
+        let history = history.as_ref();
+        self.show(target, report, &rows, history, &links)?;
         let suffix = format!(
             "{}{}",
             if self.synthetic.build_time { "-build_time" } else { "" },
@@ -295,14 +303,21 @@ impl Run {
         // A job runs on the machine of its spec, whose name is the same each time.
         let names_testbed = self.testbed.is_some() || self.job.image.is_some();
         let subject = Subject { names_testbed, suffix: &suffix };
-        let untold = target.session.finish(report, &rows, &links, &subject);
+        let untold = target.session.finish(report, &rows, history, &links, &subject);
         let alerts = report.counts.alerts.total;
-        if alerts > 0 && self.error_on_alert {
+        let worse = history.filter(|_| self.error_on_change).map_or(0, verdict::regressions);
+        let cause = match (alerts, worse) {
+            (1, _) if self.error_on_alert => "There is cause for 1 alert.".to_owned(),
+            (2.., _) if self.error_on_alert => format!("There is cause for {alerts} alerts."),
+            (_, 0) => String::new(),
+            (_, 1) => "There is 1 regression against the runs before.".to_owned(),
+            (_, _) => format!("There are {worse} regressions against the runs before."),
+        };
+        if !cause.is_empty() {
             for sentence in untold {
                 eprintln!("warning: {sentence}");
             }
-            let alerts = if alerts == 1 { "1 alert".to_owned() } else { format!("{alerts} alerts") };
-            return Err(Failure::with(Exit::Regression, format!("There is cause for {alerts}.")));
+            return Err(Failure::with(Exit::Regression, cause));
         }
         match untold.as_slice() {
             [] => Ok(()),
@@ -431,8 +446,15 @@ impl Run {
         self.file.iter().map(|file| Output::from_file(file)).collect()
     }
 
-    fn show(&self, target: &Target<'_>, report: &Report, rows: &[verdict::Row<'_>], links: &Links) -> Result {
-        let comment = Comment { report, rows, links, only_thresholds: false };
+    fn show(
+        &self,
+        target: &Target<'_>,
+        report: &Report,
+        rows: &[verdict::Row<'_>],
+        verdict: Option<&tidemark_api::Verdict>,
+        links: &Links,
+    ) -> Result {
+        let comment = Comment { report, rows, verdict, links, only_thresholds: false };
         match self.format {
             Format::Human => {}
             Format::Html => return print(&comment.whole(Dialect::Html)),
@@ -457,7 +479,10 @@ impl Run {
                 }
             ),
         };
-        print(&format!("{table}{claim}\n{end}\n"))
+        let against = verdict.map_or_else(String::new, |verdict| {
+            format!("\n{}", verdict::show_history(verdict, output::has_colors()))
+        });
+        print(&format!("{table}{against}{claim}\n{end}\n"))
     }
 
     /// Shows a job that nobody waits for.

@@ -2,8 +2,8 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidemark_api::{
-    Boundary, Invalid, Model, ModelQuery, ModelTest, ModelUuid, NameId, NewThreshold, ProjThresholdsSort,
-    SampleSize, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Window,
+    Boundary, Invalid, Model, ModelQuery, ModelTest, ModelUuid, NameId, NewModel, NewThreshold,
+    ProjThresholdsSort, SampleSize, Threshold, ThresholdFilter, ThresholdPut, ThresholdUuid, Window,
 };
 use tidemark_client::{models, thresholds};
 use tidemark_stats::Test;
@@ -123,7 +123,7 @@ pub(crate) struct Settings {
     upper_boundary: Option<Boundary>,
 }
 
-fn test() -> impl TypedValueParser<Value = ModelTest> {
+pub(crate) fn test() -> impl TypedValueParser<Value = ModelTest> {
     // The short words are what `run` takes, too.
     PossibleValuesParser::new(Test::ALL.map(Test::as_str).into_iter().chain(["z", "t"])).try_map(|word| {
         let test = match word.as_str() {
@@ -133,6 +133,14 @@ fn test() -> impl TypedValueParser<Value = ModelTest> {
         };
         test.map(ModelTest)
     })
+}
+
+impl Settings {
+    /// The model with these settings.
+    pub(crate) fn with(&self, test: ModelTest) -> NewModel {
+        let Self { min_sample_size, max_sample_size, window, lower_boundary, upper_boundary } = *self;
+        NewModel { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary }
+    }
 }
 
 impl Verb for ThresholdVerb {

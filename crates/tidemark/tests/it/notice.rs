@@ -78,6 +78,8 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
     ada.sign_up("Ada", folder.path());
     let (status, _) = ada.post("/v0/organizations/ada/projects", &json!({ "name": "Lab" })).unwrap();
     assert_eq!(status, 201);
+    let (status, _) = ada.patch("/v0/projects/lab/detection", &json!({ "notifies": "alerts" })).unwrap();
+    assert_eq!(status, 200);
     let notice = json!({ "name": "Hook", "kind": "webhook", "url": address });
     let (status, notice) = ada.post("/v0/projects/lab/notices", &notice).unwrap();
     assert_eq!(status, 201, "{notice}");

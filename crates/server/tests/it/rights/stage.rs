@@ -10,9 +10,11 @@ use tidemark_server::auth::{
 };
 use tidemark_store::{
     Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch,
-    change::{Found, Stale, Written},
-    head, invitation, job, key, measure, member, notice, organization, plot, project, project_key,
-    project_member, report, runner, series, sign_in, spec, sso, testbed, threshold, token, user,
+    change::{Found, Written},
+    head, invitation, job, key,
+    lane::{Lane, Noise},
+    measure, member, notice, organization, plot, project, project_key, project_member, report, runner,
+    series, sign_in, spec, sso, testbed, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -282,6 +284,11 @@ impl Stage {
             "auth_github_post" | "auth_google_post" | "auth_oidc_post" => {
                 Some(json!({ "state": self.link, "code": "x" }))
             }
+            "checkouts_post" => {
+                let mut body = contract::body(operation)?;
+                body["organization"] = json!(self.organization);
+                Some(body)
+            }
             "runner_spec_post" => Some(json!({ "spec": self.spec })),
             "proj_notice_post" | "user_notice_post" => {
                 Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))
@@ -411,7 +418,8 @@ impl Project {
 /// Makes up a change that begins with a report.
 fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
     let place = report::place(tx, report).unwrap();
-    let lane = Stale { project, branch: place.branch, head: place.head, testbed: place.testbed, reports: 1 };
+    let report::Empty { branch, head, testbed, .. } = place;
+    let lane = Lane { project, branch, head, testbed, reports: 1, analyzed: 0, noise: Noise::default() };
     let subject = tx
         .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
             row.get::<i64>(0)
@@ -430,10 +438,11 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         sigma: 9.0,
         confidence: 0.9,
         worse: 1,
+        cause: tidemark_api::ChangeCause::Code,
     };
-    let new = Written { uuid: None, subject, found, withdrawn: None };
-    tidemark_store::change::write(tx, fresh, &lane, &[new]).unwrap();
-    tidemark_store::change::of_lane(tx, place.head, place.testbed).unwrap()[0].uuid.uuid()
+    let new = Written { uuid: None, subject, found, withdrawn: None, is_raised: false };
+    tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
+    tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }
 
 /// Makes a notice with a delivery that is settled.

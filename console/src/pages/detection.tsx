@@ -1,0 +1,97 @@
+// How a project is watched: what people are told of, how often that was wrong, and what another sensitivity would have told.
+
+import { A } from "@solidjs/router";
+import { For, Show, type JSX } from "solid-js";
+import { call, type JsonDetection, type Notifies } from "../api";
+import { loadDetection, monthly } from "../detection";
+import { count, day, plural, significant } from "../format";
+import type { Loaded } from "../load";
+import { useProject } from "../project";
+import { Form, TextField, type Values } from "../ui/Form";
+import { Page } from "../ui/Page";
+import { Failure, Skeleton } from "../ui/parts";
+import { Raw } from "../ui/Raw";
+import { toast, toastFailure } from "../ui/Toast";
+import { Backtest } from "./backtest";
+import "./detection.css";
+import "./home.css";
+import "./lists.css";
+
+const NOTIFIES: readonly { value: Notifies; label: string; about: string }[] = [
+  { value: "changes", label: "Changes", about: "levels that became others, and stayed" },
+  { value: "alerts", label: "Alerts", about: "values beyond the limits of thresholds" },
+];
+
+export function View(): JSX.Element {
+  const project = useProject();
+  const detection = loadDetection();
+  return (
+    <Page title="Detection" crumbs={[{ href: project.path(), label: project().name }]} actions={<Show when={detection()}>{(known) => <Raw value={known()} />}</Show>}>
+      <p class="muted prose">
+        After each report every series is looked at for a change of its level, without a threshold. All that is found is in
+        the <A href={project.path("changes")}>list of changes</A>; people are told of those that are sure enough to stay
+        within the false alarms that the project takes. A change between runs of the same binary is noise, and nobody is
+        told of it.
+      </p>
+      <Show when={detection.error()}>{(error) => <Failure error={error()} retry={detection.refresh} />}</Show>
+      <Show when={detection()} fallback={<Show when={!detection.error()}><Skeleton lines={4} /></Show>}>
+        {(known) => (
+          <>
+            <Figures of={known()} />
+            <Show when={project.may("manage")}><Settings of={known()} loaded={detection} /></Show>
+          </>
+        )}
+      </Show>
+      <Backtest />
+    </Page>
+  );
+}
+
+function Figures(props: { of: JsonDetection }): JSX.Element {
+  const observed = () => props.of.observed;
+  const noise = () => props.of.noise;
+  return (
+    <section class="stack tight" aria-label="Figures">
+      <dl class="numbers">
+        <div><dt>False alarms a month</dt><dd class="number">{monthly(observed().false_alarms_per_month)}</dd><dd class="small muted">{count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}</dd></div>
+        <div><dt>Wanted at most</dt><dd class="number">{count(props.of.false_alarms_per_month)}</dd><dd class="small muted">people are told of {props.of.notifies}</dd></div>
+        <div><dt>Noise</dt><dd class="number">{significant(noise().per_10_000, 2)}</dd><dd class="small muted">alarms in 10,000 values without a change</dd></div>
+        <div><dt>Runs a month</dt><dd class="number">{count(props.of.runs_per_month)}</dd><dd class="small muted">share the false alarms</dd></div>
+      </dl>
+      <p class="small muted prose">
+        False is an alarm that people call so, that later values take back, or that is between runs of the same binary.
+        Values without a change are those of the project in a shuffled order: {count(noise().values)} of them raised {plural(noise().alarms, "alarm")}.
+      </p>
+    </section>
+  );
+}
+
+function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): JSX.Element {
+  const project = useProject();
+  const patch = async (notifies: Notifies, false_alarms_per_month: number) =>
+    props.loaded.set(await call("patch", "/v0/projects/{project}/detection", { path: { project: project.slug() }, body: { notifies, false_alarms_per_month } }));
+  const save = async ({ notifies, false_alarms_per_month }: Values) => {
+    const before = props.of;
+    await patch(notifies as Notifies, Number(false_alarms_per_month));
+    toast("Saved.", () => patch(before.notifies, before.false_alarms_per_month).catch(toastFailure));
+  };
+  return (
+    <section class="card detection-form stack" aria-labelledby="settings">
+      <h2 id="settings">What people are told</h2>
+      <Form action="Save" onSubmit={save}>
+        <fieldset class="roles">
+          <legend>Notices tell of</legend>
+          <For each={NOTIFIES}>
+            {({ value, label, about }) => (
+              <label class="check">
+                <input type="radio" name="notifies" value={value} checked={props.of.notifies === value} />
+                <span><strong>{label}</strong> <span class="muted">{about}</span></span>
+              </label>
+            )}
+          </For>
+        </fieldset>
+        <TextField name="false_alarms_per_month" label="False alarms a month" type="number" required min={1} max={1000} step={1} value={String(props.of.false_alarms_per_month)} hint="How many are fine. With more, smaller changes are told, and sooner." />
+      </Form>
+    </section>
+  );
+}

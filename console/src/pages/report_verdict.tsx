@@ -1,0 +1,172 @@
+// What a report shows against the runs before it, whatever thresholds there are. It comes after the report, which does not
+// wait for it.
+
+import { A } from "@solidjs/router";
+import { createSignal, Show, type JSX } from "solid-js";
+import { call, type JsonChange, type JsonReport, type JsonVerdict, type JsonVerdictComparison, type VerdictAnswer } from "../api";
+import { Effect, Levels, Share } from "../change";
+import { count, plural, ratio, share } from "../format";
+import { nameOf } from "../history";
+import { perfAround, perfUpTo } from "../links";
+import { load, refreshWhile } from "../load";
+import { useProject } from "../project";
+import { Badge, Failure, Name, Notice, Skeleton, Time, Value, type Tone } from "../ui/parts";
+import { Table } from "../ui/Table";
+import "./lists.css";
+
+const ANSWERS: Readonly<Record<VerdictAnswer, { word: string; tone: Tone }>> = {
+  changed: { word: "changed", tone: "warn" },
+  unchanged: { word: "unchanged", tone: "good" },
+  inconclusive: { word: "inconclusive", tone: "neutral" },
+};
+
+/** Until the series were looked at, it is asked for again after so many milliseconds, and so often. */
+const [PAUSE, TIMES] = [2_000, 5];
+/** So many comparisons, and changes, are drawn before one asks for the others. */
+const [FIRST, FEW] = [100, 8];
+
+export function ReportVerdict(props: { report: JsonReport }): JSX.Element {
+  const project = useProject();
+  const verdict = load(
+    () => ({ project: project.slug(), report: props.report.uuid }),
+    (path, signal) => call("get", "/v0/projects/{project}/reports/{report}/verdict", { path, signal }),
+  );
+  const [asked, setAsked] = createSignal(0);
+  const isUnsettled = () => verdict()?.settled === false && asked() < TIMES;
+  refreshWhile(isUnsettled, () => { setAsked((times) => times + 1); return verdict.refresh(); }, PAUSE);
+  // Not that of the report which was shown before.
+  const shown = () => { const known = verdict(); return known?.report === props.report.uuid ? known : undefined; };
+  return (
+    <section class="stack" aria-labelledby="verdict">
+      <div class="row">
+        <h2 id="verdict">Against the runs before</h2>
+        <Show when={shown()}>{(shown) => <Badge tone={ANSWERS[shown().answer].tone}>{ANSWERS[shown().answer].word}</Badge>}</Show>
+      </div>
+      <Show when={verdict.error()}>{(error) => <Failure error={error()} retry={verdict.refresh} />}</Show>
+      <Show when={shown()} fallback={<Show when={!verdict.error()}><Skeleton lines={5} /></Show>}>
+        {(shown) => (
+          <>
+            <p>{summary(shown())}</p>
+            <Cause verdict={shown()} />
+            <Comparisons label="What changed" of={shown().comparisons.filter(({ answer }) => answer === "changed")} report={props.report} />
+            <div class="stack tight">
+              <Folded answer="unchanged" verdict={shown()} report={props.report} />
+              <Folded answer="inconclusive" verdict={shown()} report={props.report} />
+            </div>
+            <Found changes={shown().changes} isLooking={isUnsettled()} />
+          </>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+/** How many series come to what: `2 regressions, 67 unchanged, 14 inconclusive`. */
+function summary({ counts }: JsonVerdict): string {
+  const { regressions, improvements, differences, unchanged, inconclusive } = counts;
+  const changed = [[regressions, "regression"], [improvements, "improvement"], [differences, "difference"]] as const;
+  const parts = [
+    ...changed.flatMap(([number, noun]) => (number ? [plural(number, noun)] : [])),
+    ...(unchanged ? [`${count(unchanged)} unchanged`] : []),
+    ...(inconclusive ? [`${count(inconclusive)} inconclusive`] : []),
+  ];
+  return parts.length ? parts.join(", ") : "There is nothing to compare.";
+}
+
+/** A word of warning when it does not seem to be the code. */
+function Cause(props: { verdict: JsonVerdict }): JSX.Element {
+  const together = () =>
+    props.verdict.factors
+      .filter(({ is_host }) => is_host)
+      .map(({ measure, change, lower, upper }) => `${measure.name} ${ratio(change)} (${interval(lower, upper)})`)
+      .join(", ");
+  return (
+    <>
+      <Show when={props.verdict.cause === "host"}>
+        <Notice tone="warn">Most benchmarks moved together: {together()}. Look at the machine first; what is said here of each benchmark is without that.</Notice>
+      </Show>
+      <Show when={props.verdict.cause === "noise"}>
+        <Notice tone="neutral">The same was measured before, so that all differences are noise.</Notice>
+      </Show>
+    </>
+  );
+}
+
+/** The comparisons that come to one answer, drawn when somebody wants to see them. */
+function Folded(props: { answer: VerdictAnswer; verdict: JsonVerdict; report: JsonReport }): JSX.Element {
+  const [open, setOpen] = createSignal(false);
+  const own = () => props.verdict.comparisons.filter(({ answer }) => answer === props.answer);
+  return (
+    <Show when={own().length}>
+      <details class="explain" onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>{count(own().length)} {props.answer}</summary>
+        <Show when={open()}><div class="stack tight"><Comparisons label={ANSWERS[props.answer].word} of={own()} report={props.report} withSmallest /></div></Show>
+      </details>
+    </Show>
+  );
+}
+
+/** A table of comparisons; of those that show no change, with the smallest one that would have been seen. */
+function Comparisons(props: { label: string; of: readonly JsonVerdictComparison[]; report: JsonReport; withSmallest?: boolean }): JSX.Element {
+  const project = useProject();
+  return (
+    <Show when={props.of.length}>
+      <Table<JsonVerdictComparison>
+        label={props.label}
+        rows={props.of}
+        first={FIRST}
+        href={({ benchmark, measure }) => perfUpTo(project, props.report, benchmark, measure)}
+        columns={[
+          {
+            title: "Benchmark",
+            cell: (one) => (
+              <>
+                <Name of={nameOf(one)} />
+                <span class="below">{one.measure.name}</span>
+                <span class="below on-phone"><Levels before={one.base} after={one.head} units={one.measure.units} /></span>
+              </>
+            ),
+          },
+          { title: "Level", wide: true, end: true, cell: (one) => <Show when={typeof one.base === "number"} fallback={<span class="muted">–</span>}><Value value={one.base ?? 0} units={one.measure.units} /></Show> },
+          { title: "Now", wide: true, end: true, cell: (one) => <Value value={one.head} units={one.measure.units} /> },
+          { title: "Change", end: true, cell: (one) => <><Share of={one.change} direction={one.direction} /><span class="below number">{interval(one.lower, one.upper)}</span></> },
+          ...(props.withSmallest ? [{ title: "Would be seen", end: true, cell: (one: JsonVerdictComparison) => <span class="muted number nowrap">{typeof one.detectable === "number" ? `from ${share(one.detectable)}` : "–"}</span> }] : []),
+          { title: "Runs before", wide: true, end: true, cell: (one) => <span class="muted number">{count(one.base_runs)}</span> },
+        ]}
+      />
+    </Show>
+  );
+}
+
+/** Between which shares a change lies: `+1.2 % to +3.4 %`. */
+function interval(lower: number | null | undefined, upper: number | null | undefined): string {
+  return typeof lower === "number" && typeof upper === "number" ? `${ratio(lower)} to ${ratio(upper)}` : "";
+}
+
+/** The changes of level that came to light with the report. They may have begun before it. */
+function Found(props: { changes: readonly JsonChange[]; isLooking: boolean }): JSX.Element {
+  const project = useProject();
+  return (
+    <>
+      <Show when={props.isLooking}><p class="small muted" role="status">Looking for changes of level…</p></Show>
+      <Show when={props.changes.length}>
+        <div class="row between">
+          <h3>Changes found with this report</h3>
+          <A class="small" href={`${project.path("changes")}?status=all`}>All changes</A>
+        </div>
+        <Table<JsonChange>
+          label="Changes found with this report"
+          rows={props.changes}
+          first={FEW}
+          href={(change) => perfAround(project, change, change.at.start_time)}
+          columns={[
+            { title: "Series", cell: (change) => <><Name of={nameOf(change)} /><span class="below">{change.measure.name}</span><span class="below on-phone">since <Time at={change.at.start_time} /></span></> },
+            { title: "Effect", end: true, cell: (change) => <Effect change={change} /> },
+            { title: "Level", wide: true, end: true, cell: (change) => <Levels before={change.before} after={change.after} units={change.measure.units} /> },
+            { title: "Began", wide: true, end: true, cell: (change) => <span class="muted"><Time at={change.at.start_time} /></span> },
+          ]}
+        />
+      </Show>
+    </>
+  );
+}

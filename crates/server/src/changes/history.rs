@@ -1,0 +1,72 @@
+//! The values of series, read from the vectors of reports: one value a report, the oldest first.
+
+use std::collections::HashMap;
+
+use tidemark_store::{Result, TestbedId, Tx, vector, vector::Measured, version::Stretch};
+
+/// What reports have of series.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// The reports, the oldest first.
+    pub(crate) reports: Vec<Measured>,
+    /// Of each series its values.
+    pub(crate) series: HashMap<u32, Values>,
+}
+
+/// The values of a series, each with the place of its report.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    pub(crate) places: Vec<usize>,
+    pub(crate) values: Vec<f64>,
+}
+
+impl History {
+    /// Reads the newest reports of stretches, which follow each other back into the past, so many at the most.
+    pub(crate) fn read(
+        tx: &mut Tx<'_>,
+        stretches: &[Stretch],
+        testbed: TestbedId,
+        most: usize,
+    ) -> Result<Self> {
+        let mut history = Self::default();
+        for stretch in stretches {
+            let left = most - history.reports.len().min(most);
+            let left = i64::try_from(left).unwrap_or(i64::MAX);
+            vector::newest(tx, stretch, testbed, left, |measured, series, values| {
+                history.add(measured, series, values);
+            })?;
+        }
+        history.turn();
+        Ok(history)
+    }
+
+    /// Adds a report that is older than the others.
+    fn add(&mut self, measured: Measured, series: &[u8], values: &[u8]) {
+        let place = self.reports.len();
+        self.reports.push(measured);
+        let mut iterations: Vec<f64> = Vec::new();
+        let pairs: Vec<(u32, f64)> = vector::series(series)
+            .zip(vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes)))
+            .collect();
+        for of_series in pairs.chunk_by(|left, right| left.0 == right.0) {
+            iterations.clear();
+            iterations.extend(of_series.iter().map(|pair| pair.1));
+            // One value a report: its iterations were made at the same time, and do not confirm each other.
+            let Some(median) = tidemark_stats::median(&iterations) else { continue };
+            let own = self.series.entry(of_series[0].0).or_default();
+            own.places.push(place);
+            own.values.push(median);
+        }
+    }
+
+    /// Puts the oldest first.
+    fn turn(&mut self) {
+        self.reports.reverse();
+        let last = self.reports.len().wrapping_sub(1);
+        for Values { places, values } in self.series.values_mut() {
+            places.reverse();
+            places.iter_mut().for_each(|place| *place = last - *place);
+            values.reverse();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The part of a project that a request names.
+
+use tidemark_api::NameId;
+use tidemark_store::{ProjectId, Tx, benchmark, branch, measure, part::Part, testbed};
+
+use super::error::{Error, Result};
+
+/// The names of a part, each if it is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Names<'a> {
+    pub(super) branch: Option<&'a NameId>,
+    pub(super) testbed: Option<&'a NameId>,
+    pub(super) benchmark: Option<&'a NameId>,
+    pub(super) measure: Option<&'a NameId>,
+}
+
+impl Names<'_> {
+    /// What they name.
+    pub(super) fn find(self, tx: &mut Tx<'_>, project: ProjectId) -> Result<Part> {
+        Ok(Part {
+            branch: found("branch", self.branch, |name| branch::resolve(tx, project, name))?,
+            testbed: found("testbed", self.testbed, |name| testbed::resolve(tx, project, name))?,
+            benchmark: found("benchmark", self.benchmark, |name| benchmark::resolve(tx, project, name))?,
+            measure: found("measure", self.measure, |name| measure::resolve(tx, project, name))?,
+        })
+    }
+}
+
+fn found<T>(
+    noun: &str,
+    reference: Option<&NameId>,
+    resolve: impl FnOnce(&NameId) -> tidemark_store::Result<Option<T>>,
+) -> Result<Option<T>> {
+    let Some(reference) = reference else { return Ok(None) };
+    let missing = || Error::NotFound(format!("The project has no {noun} `{reference}`."));
+    resolve(reference)?.ok_or_else(missing).map(Some)
+}

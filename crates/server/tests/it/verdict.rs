@@ -1,0 +1,138 @@
+//! Verdicts: a report against the runs before it, without any threshold.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{Lab, both, change::chance, report::report_body};
+
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+impl Lab {
+    /// Sends a run of six benchmarks, each with a factor.
+    async fn six(&self, number: u64, factors: [f64; 6], more: Value) -> String {
+        let values = NAMES.iter().zip(factors).enumerate().map(|(place, (name, factor))| {
+            let noise = 0.995 + 0.01 * chance(number + 1_000 * (place as u64 + 1));
+            ((*name).to_owned(), json!({ "latency": { "value": 100.0 * factor * noise } }))
+        });
+        let results = json!([Value::Object(values.collect()).to_string()]);
+        let time = format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60);
+        let place = json!({ "hash": format!("{number:040x}"), "start_time": time, "end_time": time });
+        let body = crate::report::with(report_body(results, place), more);
+        self.post("reports", body).await.expect(201).text("/uuid")
+    }
+
+    /// The verdict on a report, and what it says in short.
+    async fn verdict(&self, report: &str) -> (Value, String) {
+        let verdict = self.get(&format!("reports/{report}/verdict")).await.expect(200).body;
+        let counts = &verdict["counts"];
+        let short = format!(
+            "{} by {}: {}/{}/{}/{}/{}",
+            verdict["answer"].as_str().unwrap(),
+            verdict["cause"].as_str().unwrap(),
+            counts["regressions"],
+            counts["improvements"],
+            counts["differences"],
+            counts["unchanged"],
+            counts["inconclusive"]
+        );
+        (verdict, short)
+    }
+}
+
+both! {
+    async fn a_run_is_changed_unchanged_or_neither(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let first = lab.six(0, [1.0; 6], json!({})).await;
+        assert_eq!(lab.verdict(&first).await.1, "inconclusive by code: 0/0/0/0/6");
+        for number in 1..40 {
+            lab.six(number, [1.0; 6], json!({})).await;
+        }
+        let same = lab.six(40, [1.0; 6], json!({})).await;
+        assert_eq!(lab.verdict(&same).await.1, "unchanged by code: 0/0/0/6/0");
+        let worse = lab.six(41, [1.1, 0.8, 1.0, 1.0, 1.0, 1.0], json!({})).await;
+        let (verdict, short) = lab.verdict(&worse).await;
+        assert_eq!(short, "changed by code: 1/1/0/4/0");
+        let first = &verdict["comparisons"][0];
+        assert_eq!((&first["benchmark"]["name"], &first["direction"]), (&json!("a"), &json!("regression")));
+        let number = |name: &str| first[name].as_f64().unwrap();
+        assert!(number("lower") < 0.1 && 0.1 < number("upper") && number("upper") - number("lower") < 0.03, "{first:#}");
+        assert!(number("detectable") < 0.02 && number("p") < 0.001, "{first:#}");
+        assert_eq!((&first["base_runs"], &first["head_runs"]), (&json!(41), &json!(1)));
+        lab.get("reports/0190a000-0000-7000-8000-000000000000/verdict").await.expect(404);
+    }
+
+    async fn a_branch_is_held_against_where_it_starts_from(server: TestServer) {
+        let lab = Lab::open(server).await;
+        // The level is that since the last change: what was before it does not count.
+        for number in 0..60 {
+            let level = if number < 30 { 2.0 } else { 1.0 };
+            lab.six(number, [level; 6], json!({})).await;
+        }
+        lab.changes("", 6).await;
+        let start = json!({ "branch": "feature", "start_point": { "branch": "main", "hash": format!("{:040x}", 59) } });
+        lab.six(100, [1.5, 1.0, 1.0, 1.0, 1.0, 1.0], start.clone()).await;
+        let second = lab.six(101, [1.0, 1.2, 1.0, 1.0, 1.0, 1.0], start.clone()).await;
+        let (verdict, short) = lab.verdict(&second).await;
+        assert_eq!(short, "changed by code: 1/0/0/5/0", "what the branch did before does not count");
+        assert_eq!((&verdict["comparisons"][0]["benchmark"]["name"], &verdict["comparisons"][0]["base_runs"]), (&json!("b"), &json!(30)));
+        // The same commit again: two runs know more than one.
+        let again = lab.six(101, [1.0, 1.2, 1.0, 1.0, 1.0, 1.0], start).await;
+        let (verdict, short) = lab.verdict(&again).await;
+        assert_eq!((short.as_str(), &verdict["comparisons"][0]["head_runs"]), ("changed by code: 1/0/0/5/0", &json!(2)));
+    }
+
+    async fn a_slow_machine_is_no_regression(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..40 {
+            lab.six(number, [1.0; 6], json!({})).await;
+        }
+        let slow = lab.six(40, [1.2, 1.2, 1.2, 1.2, 1.2, 1.44], json!({})).await;
+        let (verdict, short) = lab.verdict(&slow).await;
+        assert_eq!(short, "changed by host: 1/0/0/5/0");
+        let factor = &verdict["factors"][0];
+        assert!((factor["change"].as_f64().unwrap() - 0.2).abs() < 0.01, "{factor:#}");
+        assert_eq!((&factor["is_host"], &factor["together"], &factor["benchmarks"]), (&json!(true), &json!(1.0), &json!(6)));
+        let worst = &verdict["comparisons"][0];
+        assert_eq!(worst["benchmark"]["name"], json!("f"));
+        assert!((worst["change"].as_f64().unwrap() - 0.2).abs() < 0.02, "{worst:#}");
+    }
+
+    async fn the_same_binary_cannot_regress(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let run = |number: u64, binary: &str, value: f64| {
+            let time = format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60);
+            let results = json!({ "bench": { "latency": { "value": value * (0.995 + 0.01 * chance(number)) } } });
+            json!({
+                "project": "lab", "branch": "main", "testbed": "localhost", "hash": format!("{number:040x}"),
+                "start_time": time, "end_time": time, "results": [results.to_string()],
+                "context": { "tidemark.dev/v0/binary/hash": binary },
+            })
+        };
+        let send = async |body: Value| lab.server.post("/v0/run", &lab.token, body).await.expect(201).text("/uuid");
+        for number in 0..40 {
+            send(run(number, &format!("{number:064x}"), 100.0)).await;
+        }
+        let mut last = String::new();
+        for number in 40..50 {
+            last = send(run(number, &format!("{:064x}", 39), 120.0)).await;
+        }
+        assert_eq!(lab.verdict(&last).await.1, "unchanged by noise: 0/0/0/1/0");
+        let change = lab.changes("", 1).await.remove(0);
+        assert_eq!((&change["cause"], &change["raised"]), (&json!("noise"), &Value::Null));
+        // Another binary that is as slow is not held against what the first was once.
+        let other = send(run(50, &"f".repeat(64), 120.0)).await;
+        let (verdict, _) = lab.verdict(&other).await;
+        assert_eq!(verdict["cause"], json!("code"));
+    }
+
+    async fn a_verdict_is_told_whole(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..25 {
+            lab.measure(number, &[("count", 1000.0)]).await;
+        }
+        let last = lab.measure(25, &[("count", 1100.0)]).await;
+        lab.settled().await;
+        let shown = lab.get(&format!("reports/{last}/verdict")).await;
+        assert_snapshot!("verdict", lab.server.show(&shown));
+    }
+}

@@ -1,0 +1,62 @@
+//! What a project is told of, how many false alarms it takes, and how many there were.
+
+use tidemark_api::{DetectionPatch, FalseAlarms, Notifies, Timestamp};
+
+use crate::{ProjectId, Result, Tx, lane::Noise};
+
+/// What a project has chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// What it is told of.
+    pub notifies: Notifies,
+    /// How many false alarms a month are fine.
+    pub budget: FalseAlarms,
+}
+
+/// What a project has chosen.
+pub fn settings(tx: &mut Tx<'_>, project: ProjectId) -> Result<Settings> {
+    tx.one("project", "select notifies, budget from project where id = $1", &[&project], |row| {
+        Ok(Settings { notifies: row.get(0)?, budget: row.get(1)? })
+    })
+}
+
+/// Chooses something else.
+pub fn update(tx: &mut Tx<'_>, project: ProjectId, patch: &DetectionPatch) -> Result<()> {
+    let budget = patch.false_alarms_per_month.map(FalseAlarms::get);
+    tx.execute(
+        "update project set notifies = coalesce($2, notifies), budget = coalesce($3, budget) where id = $1",
+        &[&project, &patch.notifies, &budget],
+    )?;
+    Ok(())
+}
+
+/// How many runs were recorded since a time.
+pub fn runs(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<i64> {
+    tx.value("select count(*) from report where project_id = $1 and created >= $2", &[&project, &since])
+}
+
+/// What was raised since a time: how many events, and how many of them turned out to be none.
+pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(i64, i64)> {
+    tx.one(
+        "project",
+        "select count(*), cast(coalesce(sum(case when wrong = members then 1 else 0 end), 0) as bigint) from (
+             select count(*) as members,
+                    sum(case when status = 'false_alarm' or withdrawn is not null or cause = 'noise' then 1 else 0 end)
+                        as wrong
+             from change where project_id = $1 and raised >= $2 group by head_id, testbed_id, raised) as event",
+        &[&project, &since],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// What shuffled values of all its lanes tell.
+pub fn noise(tx: &mut Tx<'_>, project: ProjectId) -> Result<Noise> {
+    tx.one(
+        "project",
+        "select cast(coalesce(sum(noise_values), 0) as bigint), cast(coalesce(sum(noise_alarms), 0) as bigint),
+                coalesce(sum(noise_margins), 0.0)
+         from lane join branch on branch.id = lane.branch_id where branch.project_id = $1",
+        &[&project],
+        |row| Ok(Noise { values: row.get(0)?, alarms: row.get(1)?, margins: row.get(2)?, sampled: 0 }),
+    )
+}

@@ -1,0 +1,86 @@
+//! `tidemark backtest`: which alarms there would have been
+
+use tidemark_api::{Backtest as Answer, BacktestAlarm, ModelTest, NewBacktest, SensitivityFactor};
+use tidemark_client::backtest;
+
+use super::threshold::{Settings, test};
+use crate::{
+    connection::Connection,
+    failure::{Result, print},
+    output,
+    resource::{Fields, Format, InProject, Part, Shown, number, optional, record, table},
+};
+
+/// The arguments of `tidemark backtest`.
+#[derive(clap::Args)]
+pub(crate) struct Backtest {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(flatten)]
+    format: Format,
+    #[command(flatten)]
+    project: InProject,
+    /// Look for changes this readily, from 0.001 to 1000 times the usual false alarms
+    #[arg(long, value_name = "FACTOR", value_parser = number::<f64, SensitivityFactor>, conflicts_with = "test")]
+    sensitivity: Option<SensitivityFactor>,
+    /// Judge each value by a threshold with this test instead
+    #[arg(long, value_parser = test())]
+    test: Option<ModelTest>,
+    #[command(flatten)]
+    model: Settings,
+    #[command(flatten)]
+    part: Part,
+}
+
+impl Backtest {
+    pub(crate) fn run(&self) -> Result {
+        let Part { branch, testbed, benchmark, measure } = &self.part;
+        let new = NewBacktest {
+            sensitivity: self.sensitivity,
+            model: self.test.map(|test| self.model.with(test)),
+            branch: branch.clone(),
+            testbed: testbed.clone(),
+            benchmark: benchmark.clone(),
+            measure: measure.clone(),
+        };
+        let answer = self.connection.client()?.send(&backtest(self.project.id()?, &new))?;
+        if self.format.json {
+            return print(&output::json("The backtest", &answer)?);
+        }
+        let alarms =
+            if answer.alarms.is_empty() { String::new() } else { format!("{}\n", table(&answer.alarms)) };
+        print(&format!("{alarms}{}", record(&answer)))
+    }
+}
+
+impl Shown for Answer {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .number("Alarms", self.raised)
+            .number("A month", format_args!("{:.1}", self.per_month))
+            .number("Runs with any", self.runs)
+            .number("Real changes found", self.found)
+            .number("Real changes missed", self.missed)
+            .number("False alarms", self.false_alarms)
+            .number("Nobody has said", self.unknown)
+            .number("Series", self.series)
+            .number("Values", self.values)
+            .column("Since", optional(self.since.map(output::time)))
+    }
+}
+
+impl Shown for BacktestAlarm {
+    fn fields(&self) -> Fields {
+        let units = self.measure.units.as_str();
+        let parameters = self.variant.as_ref().map(|variant| &variant.parameters);
+        Fields::default()
+            .column("Since", output::time(self.start_time))
+            .column("Benchmark", output::benchmark(self.benchmark.name.as_str(), parameters))
+            .column("Measure", &self.measure.name)
+            .number("Before", optional(self.before.map(|before| output::quantity(before, units))))
+            .number("After", output::quantity(self.after, units))
+            .column("Said", self.verdict)
+            .column("Branch", &self.branch.name)
+            .column("Testbed", &self.testbed.name)
+    }
+}

@@ -1,0 +1,62 @@
+//! `tidemark detection`: what a project is told of, and how many false alarms there are
+
+use tidemark_api::{Detection, DetectionPatch, FalseAlarms, Notifies};
+use tidemark_client::{detection, update_detection};
+
+use crate::{
+    failure::Result,
+    output,
+    resource::{Fields, InProject, Session, Shown, Verb, number, word},
+};
+
+/// What can be done with how a project is watched.
+#[derive(clap::Subcommand)]
+pub(crate) enum DetectionVerb {
+    /// Show what the project is told of, and how often that was wrong
+    #[command(visible_alias = "get")]
+    View {
+        #[command(flatten)]
+        project: InProject,
+    },
+    /// Choose what the project is told of
+    #[command(visible_alias = "edit")]
+    Update {
+        #[command(flatten)]
+        project: InProject,
+        /// What it is told of
+        #[arg(long, value_parser = word::<Notifies>(), required_unless_present = "false_alarms_per_month")]
+        notifies: Option<Notifies>,
+        /// How many false alarms a month are fine
+        #[arg(long, value_name = "COUNT", value_parser = number::<u32, FalseAlarms>)]
+        false_alarms_per_month: Option<FalseAlarms>,
+    },
+}
+
+impl Verb for DetectionVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::View { project } => session.show(&detection(project.id()?)),
+            Self::Update { project, notifies, false_alarms_per_month } => {
+                let patch =
+                    DetectionPatch { notifies: *notifies, false_alarms_per_month: *false_alarms_per_month };
+                session.show(&update_detection(project.id()?, &patch))
+            }
+        }
+    }
+}
+
+impl Shown for Detection {
+    fn fields(&self) -> Fields {
+        let observed = &self.observed;
+        Fields::default()
+            .column("Told of", self.notifies)
+            .number("False alarms a month, at most", self.false_alarms_per_month)
+            .number("Observed", format_args!("{:.1}", observed.false_alarms_per_month))
+            .number("Runs a month", self.runs_per_month)
+            .detail("Counted since", output::time(observed.since))
+            .detail("Alarms", observed.raised)
+            .detail("False ones", observed.false_alarms)
+            .detail("Alarms in 10,000 shuffled values", format_args!("{:.2}", self.noise.per_10_000))
+            .detail("Shuffled values", self.noise.values)
+    }
+}

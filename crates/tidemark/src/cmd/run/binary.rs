@@ -1,0 +1,78 @@
+//! What is measured, by its content: runs of the same differ by noise only.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+/// What is measured.
+#[derive(clap::Args)]
+pub(super) struct Binary {
+    /// A file with what is measured, such as the program: runs of the same content differ by noise only; repeat it for several
+    #[arg(long, value_name = "PATH", conflicts_with = "image")]
+    binary: Vec<PathBuf>,
+}
+
+impl Binary {
+    /// A hash of its content, once it is built. Without one a run is only harder to judge, so that it is sent all the same.
+    pub(super) fn hash(&self) -> Option<String> {
+        if self.binary.is_empty() {
+            return None;
+        }
+        let mut hash = Sha256::new();
+        for path in &self.binary {
+            if let Err(error) = read(path, &mut hash) {
+                let path = path.display();
+                eprintln!(
+                    "warning: --binary {path} cannot be read: {error}; the run is sent without its hash."
+                );
+                return None;
+            }
+        }
+        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+fn read(path: &Path, hash: &mut Sha256) -> io::Result<()> {
+    let mut file = BufReader::new(File::open(path)?);
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(());
+        }
+        hash.update(part);
+        let length = part.len();
+        file.consume(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let hash = |binary: &[&PathBuf]| {
+            Binary { binary: binary.iter().map(|path| (*path).clone()).collect() }.hash()
+        };
+        let (one, same, other) = (write("one", "abc"), write("same", "abc"), write("other", "abd"));
+        assert_eq!(
+            hash(&[&one]).as_deref(),
+            Some("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        );
+        assert_eq!(hash(&[&one]), hash(&[&same]));
+        assert_ne!(hash(&[&one]), hash(&[&other]));
+        assert_ne!(hash(&[&one, &other]), hash(&[&one]));
+        assert_eq!(hash(&[]), None);
+        assert_eq!(hash(&[&folder.path().join("nothing")]), None);
+    }
+}
