@@ -206,9 +206,10 @@ fn raise(
         }
         one.written.is_raised = true;
         let (first, last) = (one.span.0.version, one.span.1.version);
-        is_event |= !told.iter().any(|(earliest, latest, worse)| {
+        one.written.is_told = !told.iter().any(|(earliest, latest, worse)| {
             *worse == one.written.found.worse && *earliest <= last && first <= *latest
         });
+        is_event |= one.written.is_told;
     }
     Ok(is_event && settings.notifies == Notifies::Changes)
 }

@@ -33,7 +33,8 @@ create table change (
     worse {int} not null,
     -- What seems to be behind it: code, host or noise.
     cause {text} not null,
-    -- The newest report when it was found, and when it was worth to be told.
+    -- The newest report when it was found, and with which people were told of its event; those that were worth to be told
+    -- after that have only the time.
     found_id {int} references report on delete set null,
     raised_id {int} references report on delete set null,
     raised {int},

@@ -76,6 +76,8 @@ pub struct Written {
     pub withdrawn: Option<Timestamp>,
     /// Whether it has just become worth to be told.
     pub is_raised: bool,
+    /// Whether it belongs to an event that nobody was told of before.
+    pub is_told: bool,
 }
 
 /// The changes on some heads and a testbed, oldest first.
@@ -156,7 +158,7 @@ pub fn write(
         .iter()
         .map(|change| {
             let uuid = change.uuid.unwrap_or_else(|| ChangeUuid::from(fresh.uuid()));
-            let raised = (newest.filter(|_| change.is_raised), change.is_raised.then_some(fresh.now));
+            let raised = (newest.filter(|_| change.is_told), change.is_raised.then_some(fresh.now));
             (uuid, change.found.size(), raised)
         })
         .collect();

@@ -35,7 +35,7 @@ pub fn runs(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<i64
     tx.value("select count(*) from report where project_id = $1 and created >= $2", &[&project, &since])
 }
 
-/// What was raised since a time: how many events, and how many of them turned out to be none.
+/// What people were told of since a time: how many events, and how many of them turned out to be none.
 pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(i64, i64)> {
     tx.one(
         "project",
@@ -43,7 +43,7 @@ pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(
              select count(*) as members,
                     sum(case when status = 'false_alarm' or withdrawn is not null or cause = 'noise' then 1 else 0 end)
                         as wrong
-             from change where project_id = $1 and raised >= $2 group by head_id, testbed_id, raised) as event",
+             from change where project_id = $1 and raised >= $2 and raised_id is not null group by raised_id) as event",
         &[&project, &since],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )

@@ -189,6 +189,7 @@ impl Seen {
                         found,
                         withdrawn: None,
                         is_raised: false,
+                        is_told: false,
                     },
                     margin: change.margin,
                     is_open: same.is_none_or(|one| !one.is_touched && !one.is_raised),
@@ -206,6 +207,7 @@ impl Seen {
                 found: one.found,
                 withdrawn: Some(now),
                 is_raised: false,
+                is_told: false,
             }));
         }
         (known, withdrawn)
@@ -273,4 +275,97 @@ fn is_same(
     place.abs_diff(change.at) <= TOLERANCE
         || (earliest..=latest).contains(&change.at)
         || (change.earliest..=change.latest).contains(&place)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{ChangeStatus, ChangeUuid, ReportUuid};
+    use tidemark_store::{BenchmarkId, VersionId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(0);
+
+    fn subject(benchmark: i64) -> Subject {
+        Subject { benchmark: BenchmarkId::from(benchmark), variant: 0, measure: MeasureId::from(1) }
+    }
+
+    /// A lane of 600 reports: one series has a value of each, the other of every second one of the newest 120, with a step
+    /// at its 30th.
+    fn seen() -> Seen {
+        let report = |key: i64| Measured {
+            report: ReportId::from(key),
+            uuid: ReportUuid::from(Uuid::from_u128(key as u128)),
+            version: VersionId::from(key),
+            start_time: NOW,
+            binary_hash: None,
+        };
+        let noise = |place: usize| ((place * 7_919) % 100) as f64 / 100.0;
+        let old = Values {
+            places: (0..600).collect(),
+            values: (0..600).map(|place| 100.0 + noise(place)).collect(),
+        };
+        let places: Vec<usize> = (480..600).step_by(2).collect();
+        let step = |place: &usize| noise(*place) + if *place < 540 { 100.0 } else { 150.0 };
+        let new = Values { values: places.iter().map(step).collect(), places };
+        let history =
+            History { reports: (1..=600).map(report).collect(), series: HashMap::from([(1, old), (2, new)]) };
+        let subjects = HashMap::from([(1, subject(1)), (2, subject(2))]);
+        Seen::of(history, &subjects, false).0
+    }
+
+    fn reconciled(stored: &[Stored]) -> (Vec<Known>, Vec<Written>) {
+        seen().reconcile(stored, false, |_| Worse::Up, NOW)
+    }
+
+    #[test]
+    fn a_young_series_of_an_old_lane_is_looked_at() {
+        let (known, withdrawn) = reconciled(&[]);
+        let [one] = &known[..] else { panic!("{} changes", known.len()) };
+        assert_eq!((one.written.subject, one.written.found.at), (subject(2), ReportId::from(541)));
+        assert_eq!((one.written.uuid, one.is_open, one.is_stored, withdrawn.len()), (None, true, false, 0));
+    }
+
+    #[test]
+    fn a_change_whose_report_was_deleted_keeps_its_identity() {
+        let found = reconciled(&[]).0[0].written.found;
+        let uuid = ChangeUuid::from(Uuid::from_u128(7));
+        // The report beside the one that was deleted has no value of the series.
+        let beside = Found { at: ReportId::from(542), ..found };
+        let stored = Stored {
+            uuid,
+            subject: subject(2),
+            found: beside,
+            status: ChangeStatus::FalseAlarm,
+            is_touched: true,
+            is_withdrawn: false,
+            is_raised: false,
+        };
+        let (known, withdrawn) = reconciled(&[stored]);
+        assert_eq!((known.len(), known[0].written.uuid, known[0].is_open), (1, Some(uuid), false));
+        assert!(withdrawn.is_empty());
+    }
+
+    #[test]
+    fn what_is_settled_is_neither_found_anew_nor_withdrawn() {
+        let found = reconciled(&[]).0[0].written.found;
+        let settled = Stored {
+            uuid: ChangeUuid::from(Uuid::from_u128(8)),
+            subject: subject(1),
+            found: Found {
+                at: ReportId::from(60),
+                earliest: ReportId::from(60),
+                latest: ReportId::from(60),
+                ..found
+            },
+            status: ChangeStatus::Active,
+            is_touched: false,
+            is_withdrawn: false,
+            is_raised: false,
+        };
+        assert!(reconciled(&[settled]).1.is_empty());
+        let late = Stored { found: Found { at: ReportId::from(300), ..settled.found }, ..settled };
+        assert_eq!(reconciled(&[late]).1.len(), 1);
+    }
 }

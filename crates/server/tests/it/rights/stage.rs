@@ -440,7 +440,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         worse: 1,
         cause: tidemark_api::ChangeCause::Code,
     };
-    let new = Written { uuid: None, subject, found, withdrawn: None, is_raised: false };
+    let new = Written { uuid: None, subject, found, withdrawn: None, is_raised: false, is_told: false };
     tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
     tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }
