@@ -72,12 +72,13 @@ fn large(program: &Path) -> Result {
         }
         Ok(serde_json::from_str(&answer)?)
     };
-    let newest = ask("GET", "reports?per_page=1", "")?;
-    let verdict = format!("reports/{}/verdict", newest[0]["uuid"].as_str().unwrap_or_default());
-    while ask("GET", &verdict, "")?["settled"] != true {
+    // All of a branch and testbed are written at once.
+    while ask("GET", "changes?per_page=1", "")?[0].is_null() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let settled = begun.elapsed();
+    let newest = ask("GET", "reports?per_page=1", "")?;
+    let verdict = format!("reports/{}/verdict", newest[0]["uuid"].as_str().unwrap_or_default());
     let begun = Instant::now();
     ask("GET", &verdict, "")?;
     let judged = begun.elapsed();

@@ -19,6 +19,8 @@ pub(crate) enum Part {
     List,
     /// Reports, and what is asked about them.
     Report,
+    /// Changes: in a series, with each value, and in millions of values of a database.
+    Change,
     /// Pictures.
     Picture,
     /// The command line.

@@ -23,7 +23,7 @@ use tokio::{
 
 use self::seen::{Known, Seen};
 pub(crate) use self::{
-    history::{History, Values},
+    history::{History, Spread, Values},
     seen::{TOLERANCE, UNSURE},
 };
 use crate::{

@@ -20,7 +20,7 @@ use tidemark_store::{
 };
 
 use crate::{
-    changes::History,
+    changes::{History, Spread},
     http::error::{Error, Result},
 };
 
@@ -158,8 +158,8 @@ impl Material {
 
     fn pair(&self, series: u32) -> Option<Pair> {
         let subject = *self.subjects.get(&series)?;
-        let new = &self.head.series.get(&series)?.values;
-        let mut pair = Pair { subject, new: new.clone(), baseline: None, runs: 0, is_exact: false };
+        let head = self.head.series.get(&series)?;
+        let mut pair = Pair { subject, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
         if let Some(base) = self.base.series.get(&series) {
             let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
             let mut cuts: Vec<usize> = base
@@ -173,7 +173,12 @@ impl Material {
             cuts.dedup();
             pair.runs = base.values.len() - cuts.last().copied().unwrap_or(0);
             pair.is_exact = is_exact(&base.values);
-            pair.baseline = Baseline::new(&base.values, &cuts, new);
+            let sampling = Spread::sampling(&base.spread, &head.spread);
+            pair.baseline =
+                Baseline::new(&base.values, &cuts, &head.values).map(|baseline| match &sampling {
+                    Some(sampling) => baseline.sampled(sampling),
+                    None => baseline,
+                });
         }
         Some(pair)
     }

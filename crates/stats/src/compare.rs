@@ -3,7 +3,7 @@
 
 mod baseline;
 
-pub use baseline::Baseline;
+pub use baseline::{Baseline, Sampling};
 
 use crate::{
     holm,

@@ -33,7 +33,7 @@ use std::str::FromStr;
 
 pub use change::{Budget, Change, Evidence, Monitor, Sensitivity, Settings, changes};
 pub use common::Common;
-pub use compare::{Baseline, Comparison, Criteria, Samples, Verdict, compare, verdicts};
+pub use compare::{Baseline, Comparison, Criteria, Samples, Sampling, Verdict, compare, verdicts};
 pub use level::{Level, is_exact, levels, median, median_deviation, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};

@@ -180,14 +180,15 @@ fn a_job_sees_nothing_of_the_host() {
 fn an_endless_loop_is_ended_with_all_that_it_started() {
     let Some(lab) = Lab::open(&json!({})) else { return };
     let work = Work {
-        timeout: Duration::from_secs(1),
+        timeout: Duration::from_secs(3),
         iterations: 100,
         ..shell("(while true; do true; done) & echo begun; while true; do true; done")
     };
     let began = Instant::now();
     let measured = lab.measure(&work);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    assert_eq!(measured.end, End::Failed("The job took longer than its 1 s.".to_owned()));
+    // All of it together, not each of the hundred.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert_eq!(measured.end, End::Failed("The job took longer than its 3 s.".to_owned()));
     assert_eq!(measured.results[0].stdout.as_deref(), Some("begun\n"));
     assert_eq!(lab.output("echo alive"), "alive\n");
 }
@@ -198,7 +199,9 @@ fn a_job_is_stopped_when_that_is_wanted() {
     let watch = Watch::default();
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(700));
+            while watch.printed().is_none() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             watch.stop();
         });
         let work = Work { timeout: Duration::from_secs(60), ..shell("echo begun; sleep 1000") };
@@ -245,7 +248,7 @@ fn a_fork_bomb_does_not_get_out() {
     };
     let began = Instant::now();
     let measured = lab.measure(&work);
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(90), "{:?}", began.elapsed());
     assert_eq!(measured.results.len(), 1);
     assert_eq!(lab.output("echo alive"), "alive\n");
 }

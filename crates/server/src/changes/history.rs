@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tidemark_stats::Sampling;
 use tidemark_store::{Result, TestbedId, Tx, vector, vector::Measured, version::Stretch};
 
 /// What reports have of series.
@@ -18,6 +19,37 @@ pub(crate) struct History {
 pub(crate) struct Values {
     pub(crate) places: Vec<usize>,
     pub(crate) values: Vec<f64>,
+    pub(crate) spread: Spread,
+}
+
+/// How the iterations within reports vary.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread {
+    /// How far they are from the medians of their reports, as a share of those: squares, summed up.
+    squares: f64,
+    iterations: usize,
+    reports: usize,
+}
+
+impl Spread {
+    fn add(&mut self, iterations: &[f64], median: f64) {
+        let share = |value: &f64| ((value - median) / median).powi(2);
+        self.squares += iterations.iter().map(share).sum::<f64>();
+        self.iterations += iterations.len();
+        self.reports += 1;
+    }
+
+    /// How many iterations a report has.
+    fn count(&self) -> f64 {
+        self.iterations as f64 / self.reports as f64
+    }
+
+    /// What new reports and those of a history have to say of their iterations; nothing, if none has several.
+    pub(crate) fn sampling(history: &Self, new: &Self) -> Option<Sampling> {
+        let freedom = history.iterations + new.iterations - history.reports - new.reports;
+        let variance = (history.squares + new.squares) / freedom as f64;
+        variance.is_finite().then(|| Sampling { variance, history: history.count(), new: new.count() })
+    }
 }
 
 impl History {
@@ -56,6 +88,7 @@ impl History {
             let own = self.series.entry(of_series[0].0).or_default();
             own.places.push(place);
             own.values.push(median);
+            own.spread.add(&iterations, median);
         }
     }
 
@@ -63,7 +96,7 @@ impl History {
     fn turn(&mut self) {
         self.reports.reverse();
         let last = self.reports.len().wrapping_sub(1);
-        for Values { places, values } in self.series.values_mut() {
+        for Values { places, values, .. } in self.series.values_mut() {
             places.reverse();
             places.iter_mut().for_each(|place| *place = last - *place);
             values.reverse();

@@ -62,7 +62,7 @@ impl Seen {
         let settings = Settings::default();
         let (mut courses, mut evidence) = (BTreeMap::new(), Evidence::default());
         let stride = history.series.len().div_ceil(SHUFFLED).max(1);
-        for (series, Values { places, values }) in history.series {
+        for (series, Values { places, values, .. }) in history.series {
             let Some(subject) = subjects.get(&series) else { continue };
             let changes = known_by_now(&values, settings);
             if shuffle && (series as usize).is_multiple_of(stride) {
@@ -305,10 +305,11 @@ mod tests {
         let old = Values {
             places: (0..600).collect(),
             values: (0..600).map(|place| 100.0 + noise(place)).collect(),
+            ..Values::default()
         };
         let places: Vec<usize> = (480..600).step_by(2).collect();
         let step = |place: &usize| noise(*place) + if *place < 540 { 100.0 } else { 150.0 };
-        let new = Values { values: places.iter().map(step).collect(), places };
+        let new = Values { values: places.iter().map(step).collect(), places, ..Values::default() };
         let history =
             History { reports: (1..=600).map(report).collect(), series: HashMap::from([(1, old), (2, new)]) };
         let subjects = HashMap::from([(1, subject(1)), (2, subject(2))]);

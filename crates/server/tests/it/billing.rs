@@ -7,7 +7,6 @@ use std::{
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use axum::{body::Body, extract::Request, http::header};
@@ -21,11 +20,12 @@ use crate::{
     job::{image, run_body},
     report::report_body,
     spec::spec,
+    until,
 };
 
 /// When the clock of tests starts, in seconds.
 const NOW: i64 = 1_767_225_600;
-const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A payment provider, and a server that bills by it and hears of what happens there.
 struct Shop {
     process: Child,
@@ -129,14 +129,12 @@ impl Shop {
 
     /// Waits until all promised work is done, which is tried as often as it takes.
     async fn settle(&self) {
-        let begun = std::time::Instant::now();
-        while self.server.app.db.read(outbox::depth).await.unwrap() > 0 {
-            assert!(begun.elapsed() < PATIENCE, "the outbox is not worked off");
-            self.server.pass(20);
+        until("the outbox is not worked off", async || {
+            self.server.pass_to_work().await;
             self.play("trouble", Some(json!({ "clock": self.server.app.clock.now().seconds() }))).await;
-            self.server.app.background.poke();
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            (self.server.app.db.read(outbox::depth).await.unwrap() == 0).then_some(())
+        })
+        .await;
     }
 
     /// What the provider has of an organization: each subscription with its status.
@@ -177,15 +175,11 @@ impl Shop {
     /// Waits until the plan of somebody's own organization is known to be so.
     async fn until(&self, person: &Person, pointer: &str, wanted: impl Into<Value>) {
         let (path, wanted) = (format!("/v0/organizations/{}/plan", person.slug), wanted.into());
-        let begun = std::time::Instant::now();
-        loop {
+        until(&format!("{pointer} is not {wanted}"), async || {
             let plan = self.server.get(&path, &person.token).await.body;
-            if plan.pointer(pointer) == Some(&wanted) {
-                return;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{pointer} is not {wanted}: {plan:#}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            (plan.pointer(pointer) == Some(&wanted)).then_some(())
+        })
+        .await;
     }
 }
 
@@ -478,11 +472,10 @@ shops! {
             all.sort();
             all
         };
-        let begun = std::time::Instant::now();
-        while statuses().await != ["active", "canceled"] {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", statuses().await);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("what was paid in vain is kept", async || {
+            (statuses().await == ["active", "canceled"]).then_some(())
+        })
+        .await;
         assert_eq!(server.get(plan, &ada.token).await.expect(200).body["level"], "pro");
 
         // What is paid for after the organization is gone for good is given back, too.
@@ -492,11 +485,10 @@ shops! {
         shop.play(&format!("pay/{late}"), Some(json!({}))).await;
         server.pass(3_601);
         server.app.background.poke();
-        let begun = std::time::Instant::now();
-        while shop.truth(&uuid).await[0].1 != "canceled" {
-            assert!(begun.elapsed() < PATIENCE, "what was paid too late is kept");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("what was paid too late is kept", async || {
+            (shop.truth(&uuid).await[0].1 == "canceled").then_some(())
+        })
+        .await;
     }
 
     async fn a_first_plan_can_be_tried(shop: Shop = "trial_days = 30") {

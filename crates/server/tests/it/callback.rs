@@ -1,9 +1,6 @@
 //! What code hosts and webhooks are told when a job has ended that nobody waits for.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use axum::{
     Json, Router,
@@ -21,6 +18,7 @@ use crate::{
     channel::{Runner, completed, enlist, listen},
     job::{ask, set_up},
     report::bench,
+    until,
 };
 
 const PRIVATE: &str = "[plus.runners]\nprivate_callbacks = true";
@@ -53,15 +51,15 @@ impl Host {
 
     /// Waits until it was asked so many things, and answers them.
     async fn asked(&self, server: &TestServer, count: usize) -> Vec<(String, Value)> {
-        for _ in 0..400 {
-            if self.state.lock().unwrap().requests.len() >= count {
-                break;
+        until(&format!("it is not asked {count} things"), async || {
+            let is_asked = self.state.lock().unwrap().requests.len() >= count;
+            if !is_asked {
+                // A second attempt waits for the clock.
+                server.pass_to_work().await;
             }
-            // A second attempt waits for the clock.
-            server.pass(1);
-            server.app.background.poke();
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
+            is_asked.then_some(())
+        })
+        .await;
         let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
         assert_eq!(requests.len(), count, "{requests:#?}");
         requests
@@ -116,13 +114,7 @@ async fn kept(server: &TestServer) -> i64 {
 }
 
 async fn until_forgotten(server: &TestServer) {
-    for _ in 0..200 {
-        if kept(server).await == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("the token is still there");
+    until("the token is still there", async || (kept(server).await == 0).then_some(())).await;
 }
 
 fn show(server: &TestServer, requests: &[(String, Value)]) -> String {
@@ -210,16 +202,12 @@ both! {
         let port = address.rsplit(':').next().unwrap();
         let uuid = ask(&server, &ada, json!({ "callback": webhook(format!("http://localhost:{port}")) })).await;
         server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
-        for _ in 0..400 {
-            if kept(&server).await == 0 {
-                break;
-            }
+        until("it is not given up in the end", async || {
             // The next attempt waits for the clock.
-            server.pass(3_600);
-            server.app.background.poke();
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-        assert_eq!(kept(&server).await, 0, "it is given up in the end");
+            server.pass_to_work().await;
+            (kept(&server).await == 0).then_some(())
+        })
+        .await;
         assert!(host.state.lock().unwrap().requests.is_empty());
     }
 }

@@ -1,7 +1,5 @@
 //! Changes: found behind the scenes, with an identity that lasts, and what people say of them.
 
-use std::time::{Duration, Instant};
-
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_store::lane;
@@ -10,9 +8,8 @@ use crate::{
     Lab, both,
     notice::{PRIVATE, Receiver},
     report::report_body,
+    until,
 };
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A number from 0 to 1 that looks like chance.
 pub(crate) fn chance(number: u64) -> f64 {
@@ -51,27 +48,21 @@ impl Lab {
 
     /// Waits until so many changes are listed.
     pub(crate) async fn changes(&self, query: &str, count: usize) -> Vec<Value> {
-        let begun = Instant::now();
-        loop {
+        until(&format!("there are not {count} changes{query}"), async || {
             self.settled().await;
             let list = self.get(&format!("changes{query}")).await.expect(200).body;
-            let list = list.as_array().unwrap().clone();
-            if list.len() == count {
-                return list;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{list:#?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            Some(list.as_array().unwrap().clone()).filter(|list| list.len() == count)
+        })
+        .await
     }
 
     /// Waits until all reports have been looked at.
     pub(crate) async fn settled(&self) {
-        let begun = Instant::now();
-        while !self.server.app.db.read(|tx| lane::stale(tx, lane::before_all(), 1)).await.unwrap().is_empty()
-        {
-            assert!(begun.elapsed() < PATIENCE, "a report is not looked at");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until("a report is not looked at", async || {
+            let stale = self.server.app.db.read(|tx| lane::stale(tx, lane::before_all(), 1)).await.unwrap();
+            stale.is_empty().then_some(())
+        })
+        .await;
     }
 }
 
@@ -208,7 +199,7 @@ both! {
         lab.stay(40..50, 120.0).await;
         let change = lab.changes("", 1).await.remove(0);
         assert!(change["raised"].is_string(), "{change:#}");
-        let told = receiver.told(&lab, 1, 0).await.remove(0).body();
+        let told = receiver.told(&lab, 1).await.remove(0).body();
         assert_eq!((&told["type"], &told["reports"][0]["regressions"]), (&json!("changes"), &json!(1)));
         assert_eq!(told["reports"][0]["changes"][0]["uuid"], change["uuid"]);
         assert_eq!(told["title"], json!("Lab: 1 regression on main at localhost"));

@@ -5,7 +5,7 @@ use std::{
     sync::{LazyLock, Mutex},
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(tidemark_server::http::openapi()).unwrap());
@@ -93,11 +93,32 @@ fn resolve(reference: &str) -> &'static Value {
     DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap()
 }
 
+/// Gathers the schemas that one refers to, directly or not: a validator of all of them would take long to make.
+fn gather(schema: &Value, schemas: &mut Map<String, Value>) {
+    match schema {
+        Value::Object(fields) => {
+            let name = schema["$ref"].as_str().and_then(|place| place.strip_prefix("#/components/schemas/"));
+            if let Some(name) = name
+                && !schemas.contains_key(name)
+            {
+                let named = &DOCUMENT["components"]["schemas"][name];
+                schemas.insert(name.to_owned(), named.clone());
+                gather(named, schemas);
+            }
+            fields.values().for_each(|field| gather(field, schemas));
+        }
+        Value::Array(items) => items.iter().for_each(|item| gather(item, schemas)),
+        _ => {}
+    }
+}
+
 /// Where a value is not what a schema allows.
 fn problems(schema: &Value, value: &Value) -> Vec<String> {
     let mut validators = VALIDATORS.lock().unwrap();
     let validator = validators.entry(schema.to_string()).or_insert_with(|| {
-        let whole = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
+        let mut schemas = Map::new();
+        gather(schema, &mut schemas);
+        let whole = json!({ "allOf": [schema], "components": { "schemas": schemas } });
         jsonschema::draft202012::options().should_validate_formats(true).build(&whole).unwrap()
     });
     validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).collect()

@@ -7,7 +7,6 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, sync_channel},
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -15,9 +14,7 @@ use tidemark_api::Timestamp;
 use tidemark_server::mail::{self, Message};
 use tidemark_store::{Tx, outbox};
 
-use crate::{Engine, TestServer, both};
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::{Engine, PATIENCE, TestServer, both, until};
 
 /// A mail server in a process of its own, ended with the test.
 struct Sink {
@@ -85,11 +82,10 @@ async fn sign_up(server: &TestServer, email: &str) {
 
 /// Waits until the outbox is as wanted: nothing left, or the next work due at a moment that fits.
 async fn wait(server: &TestServer, wanted: impl Fn(Option<Timestamp>) -> bool) {
-    let begun = Instant::now();
-    while !wanted(server.app.db.read(outbox::next_due).await.unwrap()) {
-        assert!(begun.elapsed() < PATIENCE, "the outbox did not get there");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("the outbox did not get there", async || {
+        wanted(server.app.db.read(outbox::next_due).await.unwrap()).then_some(())
+    })
+    .await;
 }
 
 /// Waits until the first attempt has failed: the next one is ten seconds away, or a little more.
@@ -241,14 +237,13 @@ async fn servers_on_one_database_send_each_mail_once() {
 both! {
     async fn links_that_ran_out_are_cleared_within_the_hour(server: TestServer) {
         sign_up(&server, "ada@example.org").await;
-        let begun = Instant::now();
         let links = |tx: &mut Tx<'_>| tx.value::<i64>("select count(*) from sign_in", &[]);
         assert_eq!(server.app.db.read(links).await.unwrap(), 1);
         pass(&server, 3600);
-        while server.app.db.read(links).await.unwrap() > 0 {
-            assert!(begun.elapsed() < PATIENCE, "the link is still there");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until("the link is still there", async || {
+            (server.app.db.read(links).await.unwrap() == 0).then_some(())
+        })
+        .await;
     }
 
     async fn without_a_mail_server_each_mail_is_a_file_for_its_owner(server: TestServer) {

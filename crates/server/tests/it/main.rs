@@ -42,6 +42,7 @@ mod message;
 mod notice;
 mod oauth;
 mod organization;
+mod patience;
 mod perf;
 mod plan;
 mod plot;
@@ -70,6 +71,7 @@ mod user_notice;
 mod verdict;
 
 pub(crate) use lab::Lab;
+pub(crate) use patience::{PATIENCE, until};
 pub(crate) use server::{Answer, Engine, Person, TestServer};
 
 /// Defines a test that runs on SQLite and on PostgreSQL, with the default settings or with `TestServer = "…"`.

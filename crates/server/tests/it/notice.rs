@@ -18,7 +18,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::{Answer, Lab, both, report::with};
+use crate::{Answer, Lab, both, report::with, until};
 
 pub(crate) const PRIVATE: &str = "[plus.notices]\nprivate_addresses = true";
 
@@ -71,16 +71,25 @@ impl Receiver {
         (receiver, address)
     }
 
-    /// Waits until it was told so many things, letting so many seconds pass again and again, and answers them.
-    pub(crate) async fn told(&self, lab: &Lab, count: usize, step: i64) -> Vec<Told> {
-        for _ in 0..400 {
-            if self.state.lock().unwrap().requests.len() >= count {
-                break;
+    /// Waits until it was told so many things as time stands, and answers them.
+    pub(crate) async fn told(&self, lab: &Lab, count: usize) -> Vec<Told> {
+        self.wait(count, async || lab.server.app.background.poke()).await
+    }
+
+    /// The same, and time passes from one attempt to the next.
+    pub(crate) async fn told_in_time(&self, lab: &Lab, count: usize) -> Vec<Told> {
+        self.wait(count, async || lab.server.pass_to_work().await).await
+    }
+
+    async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<Told> {
+        until(&format!("it is not told {count} things"), async || {
+            let is_told = self.state.lock().unwrap().requests.len() >= count;
+            if !is_told {
+                meanwhile().await;
             }
-            lab.server.pass(step);
-            lab.server.app.background.poke();
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
+            is_told.then_some(())
+        })
+        .await;
         let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
         assert_eq!(requests.len(), count, "{requests:#?}");
         requests
@@ -142,17 +151,14 @@ impl Lab {
         self.measured([130, 1_000, 10], json!({})).await
     }
 
-    /// What became of the deliveries, the oldest first, once nothing waits or until that is pointless.
+    /// What became of the deliveries, the oldest first, once nothing waits.
     async fn log(&self, notice: &str) -> Vec<Value> {
-        for _ in 0..100 {
+        until("something still waits", async || {
             let log = self.get(&format!("{notice}/deliveries?direction=asc")).await.expect(200).body;
             let log = log.as_array().unwrap();
-            if log.iter().all(|one| one["status"] != "waiting") {
-                return log.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-        panic!("something still waits");
+            log.iter().all(|one| one["status"] != "waiting").then(|| log.clone())
+        })
+        .await
     }
 }
 
@@ -174,7 +180,7 @@ both! {
             lab.notice(kind, &format!("{address}/{kind}"), json!({})).await.expect(201);
         }
         lab.alarmed().await;
-        let mut told = receiver.told(&lab, 4, 1).await;
+        let mut told = receiver.told_in_time(&lab, 4).await;
         told.sort_by(|left, right| left.path.cmp(&right.path));
         let lines = told.iter().map(|told| format!("{}\n{:#}\n", told.path, told.body()));
         assert_snapshot!("notice_shapes", lab.server.redact(&lines.collect::<String>()));
@@ -194,7 +200,7 @@ both! {
             assert!(!shown.expect(200).body.to_string().contains("whsec_"));
         }
         lab.alarmed().await;
-        let told = &receiver.told(&lab, 1, 1).await[0];
+        let told = &receiver.told_in_time(&lab, 1).await[0];
         assert_eq!(told.headers["webhook-signature"], signature(&secret, told));
         assert_eq!(told.body()["event"], told.event());
         assert!(lab.notice("slack", &address, json!({})).await.expect(201).body.get("secret").is_none());
@@ -207,7 +213,7 @@ both! {
         let notice = lab.webhook(&address, json!({})).await;
         receiver.state.lock().unwrap().trouble = vec![503, 302];
         let sent = [lab.alarmed().await, lab.alarmed().await, lab.alarmed().await];
-        let told = receiver.told(&lab, 5, 1).await;
+        let told = receiver.told_in_time(&lab, 5).await;
         let order: Vec<String> = told.iter().flat_map(Told::reports).collect();
         let [first, second, third] = &sent;
         assert_eq!(order.iter().collect::<Vec<_>>(), [first, first, first, second, third]);
@@ -230,7 +236,7 @@ both! {
         lab.alarmed().await;
         lab.alarmed().await;
         lab.alarmed().await;
-        let told = receiver.told(&lab, 16 + 3 + 1, 3_600).await;
+        let told = receiver.told_in_time(&lab, 16 + 3 + 1).await;
         let log = lab.log(&notice).await;
         let statuses: Vec<_> = log.iter().map(|one| one["status"].as_str().unwrap()).collect();
         assert_eq!(statuses, ["failed", "failed", "delivered"]);
@@ -243,7 +249,7 @@ both! {
         assert_ne!(again.body["uuid"], log[0]["uuid"]);
         assert_eq!(again.body["event"], log[0]["event"]);
         lab.post(&path, json!(null)).await.expect(409);
-        let repeated = receiver.told(&lab, 2, 1).await;
+        let repeated = receiver.told_in_time(&lab, 2).await;
         // A receiver can compare them: days later, it is the same to the byte.
         assert_eq!((repeated[1].event(), &repeated[1].text), (told[0].event(), &told[0].text));
         assert_eq!(lab.log(&notice).await[3]["status"], "delivered");
@@ -257,7 +263,7 @@ both! {
         let notice = lab.webhook(&address, json!({})).await;
         receiver.state.lock().unwrap().trouble = vec![500];
         lab.alarmed().await;
-        receiver.told(&lab, 1, 0).await;
+        receiver.told(&lab, 1).await;
         lab.alarmed().await;
         lab.patch(&notice, json!({ "archived": true })).await.expect(200);
         lab.alarmed().await;
@@ -267,7 +273,7 @@ both! {
         lab.post(&format!("{notice}/deliveries/{}", log[0]["uuid"].as_str().unwrap()), json!(null)).await.expect(409);
         lab.patch(&notice, json!({ "archived": false })).await.expect(200);
         let report = lab.alarmed().await;
-        assert_eq!(receiver.told(&lab, 1, 1).await[0].reports(), [report]);
+        assert_eq!(receiver.told_in_time(&lab, 1).await[0].reports(), [report]);
         lab.delete(&notice).await.expect(204);
         lab.get(&notice).await.expect(404);
         lab.alarmed().await;
@@ -289,7 +295,7 @@ both! {
         lab.server.pass(57 * 60);
         receiver.is_left_alone(&lab).await;
         lab.server.pass(4 * 60);
-        let told = receiver.told(&lab, 2, 1).await;
+        let told = receiver.told_in_time(&lab, 2).await;
         assert_eq!(told.iter().flat_map(Told::reports).collect::<Vec<_>>(), sent);
         assert_eq!(lab.log(&notice).await[0]["attempts"], 1);
         lab.patch(&notice, json!({ "quiet": { "from": "24:00", "to": "06:00" } })).await.expect(400);
@@ -305,16 +311,16 @@ both! {
         receiver.is_left_alone(&lab).await;
         lab.server.pass(24 * 3_600);
         let next = lab.alarmed().await;
-        let told = receiver.told(&lab, 1, 0).await;
+        let told = receiver.told(&lab, 1).await;
         assert_eq!(told[0].reports(), sent);
         lab.server.pass(24 * 3_600);
-        assert_eq!(receiver.told(&lab, 1, 0).await[0].reports(), [next]);
+        assert_eq!(receiver.told(&lab, 1).await[0].reports(), [next]);
         let log = lab.log(&notice).await;
         assert_eq!(log[0]["event"], log[1]["event"]);
         assert_ne!(log[1]["event"], log[2]["event"]);
         // One of them stands for all.
         lab.post(&format!("{notice}/deliveries/{}", log[1]["uuid"].as_str().unwrap()), json!(null)).await.expect(201);
-        let again = receiver.told(&lab, 1, 0).await;
+        let again = receiver.told(&lab, 1).await;
         assert_eq!((again[0].event(), &again[0].text), (told[0].event(), &told[0].text));
     }
 
@@ -325,7 +331,7 @@ both! {
         let notice = lab.webhook(&address, json!({ "event": "regressions" })).await;
         lab.measured([100, 100, 50], json!({})).await;
         let bad = lab.alarmed().await;
-        let told = receiver.told(&lab, 1, 1).await;
+        let told = receiver.told_in_time(&lab, 1).await;
         assert_eq!(told[0].reports(), [bad]);
         assert_eq!(told[0].body()["reports"][0]["improvements"], 0);
         assert_eq!(lab.log(&notice).await[0]["status"], "dropped");
@@ -359,14 +365,11 @@ both! {
         let notice = lab.webhook(&address.replace("127.0.0.1", "localhost"), json!({})).await;
         lab.patch(&notice, json!({ "url": address })).await.expect(400);
         lab.alarmed().await;
-        let mut log = Value::Null;
-        for _ in 0..200 {
-            log = lab.get(&format!("{notice}/deliveries?status=waiting")).await.expect(200).body[0].clone();
-            if log["attempts"] != 0 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
+        let log = until("it is not tried", async || {
+            let log = lab.get(&format!("{notice}/deliveries?status=waiting")).await.expect(200).body[0].clone();
+            (log["attempts"] != 0).then_some(log)
+        })
+        .await;
         assert!(log["error"].as_str().unwrap().contains("not a public one"), "{log}");
         receiver.is_left_alone(&lab).await;
     }

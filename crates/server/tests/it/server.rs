@@ -8,7 +8,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
 };
 
 use axum::{
@@ -20,17 +19,18 @@ use axum::{
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidemark_api::Timestamp;
 use tidemark_server::{
     App,
     clock::{Clock, SeededEntropy},
     config::{Config, Flags},
     http,
 };
-use tidemark_store::{Tx, organization};
+use tidemark_store::{Tx, organization, outbox};
 use tokio_postgres::NoTls;
 use tower::ServiceExt;
 
-use crate::contract;
+use crate::{contract, until};
 
 /// 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600_000_000;
@@ -137,6 +137,11 @@ impl TestServer {
         self.clock.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
     }
 
+    /// Lets time pass up to a moment, unless it is over.
+    pub(crate) fn pass_to(&self, moment: Timestamp) {
+        self.clock.fetch_max(moment.micros(), Ordering::Relaxed);
+    }
+
     /// Calls from another address from now on.
     pub(crate) fn call_from(&self, address: [u8; 4]) {
         *self.peer.lock().unwrap() = SocketAddr::from((address, 40_000));
@@ -160,14 +165,11 @@ impl TestServer {
 
     /// Waits until the job at a path has a status; the work on jobs is done behind the scenes.
     pub(crate) async fn until(&self, path: &str, token: &str, status: &str) -> Answer {
-        for _ in 0..400 {
+        until(&format!("the job at {path} does not become {status}"), async || {
             let answer = self.get(path, token).await.expect(200);
-            if answer.text("/status") == status {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("the job at {path} does not become {status}: {}", self.get(path, token).await.body);
+            (answer.text("/status") == status).then_some(answer)
+        })
+        .await
     }
 
     pub(crate) async fn delete(&self, path: &str, token: &str) -> Answer {
@@ -321,13 +323,7 @@ impl TestServer {
 
     /// The same for a mail that contains something.
     async fn wait_for_mail(&self, email: &str, content: &str) -> String {
-        for _ in 0..1_000 {
-            if let Some(mail) = self.take_mail_with(email, content) {
-                return mail;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("no mail came to {email}");
+        until(&format!("no mail came to {email}"), async || self.take_mail_with(email, content)).await
     }
 
     /// The newest mail to an address that is there already, if any.
@@ -357,11 +353,17 @@ impl TestServer {
         None
     }
 
+    /// Waits until all promised work is done.
+    pub(crate) async fn idle(&self) {
+        until("the outbox is not worked off", async || {
+            (self.app.db.read(outbox::depth).await.unwrap() == 0).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until every promised mail has left, and insists that none of it is for this address.
     pub(crate) async fn no_mail(&self, email: &str) {
-        while self.app.db.read(tidemark_store::outbox::depth).await.unwrap() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        self.idle().await;
         assert!(self.take_mail(email).is_none(), "there is a mail to {email}");
     }
 

@@ -6,6 +6,7 @@ use crate::{
     Answer, Lab, Person, both,
     notice::{PRIVATE, Receiver},
     report::with,
+    until,
 };
 
 /// A member of the organization of the lab, and the path of their notices.
@@ -35,16 +36,13 @@ impl Lab {
     }
 
     async fn until_settled(&self, path: &str, person: &Person) -> Vec<Value> {
-        for _ in 0..200 {
+        until("something still waits", async || {
             let log =
                 self.server.get(&format!("{path}/deliveries?direction=asc"), &person.token).await.expect(200);
             let log = log.body.as_array().unwrap().clone();
-            if !log.is_empty() && log.iter().all(|one| one["status"] != "waiting") {
-                return log;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
-        }
-        panic!("something still waits");
+            (!log.is_empty() && log.iter().all(|one| one["status"] != "waiting")).then_some(log)
+        })
+        .await
     }
 }
 
@@ -76,7 +74,7 @@ both! {
         lab.get(&format!("notices/{}", one.text("/uuid"))).await.expect(404);
 
         let [here, there] = [lab.alarmed().await, lab.alarm_elsewhere().await];
-        let told = receiver.told(&lab, 3, 1).await;
+        let told = receiver.told_in_time(&lab, 3).await;
         let mut told: Vec<_> = told.iter().map(|told| (told.path.clone(), told.reports().remove(0))).collect();
         told.sort();
         let mut wanted = [("/all".into(), here.clone()), ("/all".into(), there), ("/one".into(), here)];
@@ -87,10 +85,10 @@ both! {
         lab.server.patch(&at(&path, &one), &bob.token, json!({ "archived": true })).await.expect(200);
         receiver.state.lock().unwrap().trouble = vec![500];
         let first = lab.alarmed().await;
-        receiver.told(&lab, 1, 0).await;
+        receiver.told(&lab, 1).await;
         let second = lab.alarmed().await;
         let third = lab.alarm_elsewhere().await;
-        let told = receiver.told(&lab, 3, 1).await;
+        let told = receiver.told_in_time(&lab, 3).await;
         let mut order: Vec<_> = told.iter().map(|told| told.reports().remove(0)).collect();
         order.retain(|report| *report != third);
         assert_eq!(order, [first, second]);
@@ -112,7 +110,7 @@ both! {
         let mine = lab.server.post(&path, &bob.token, wanted).await.expect(201);
 
         let report = lab.alarmed().await;
-        assert_eq!(receiver.told(&lab, 1, 1).await[0].reports(), [report]);
+        assert_eq!(receiver.told_in_time(&lab, 1).await[0].reports(), [report]);
         lab.server.delete(&format!("/v0/organizations/ada/members/{}", bob.slug), &lab.token).await.expect(204);
         lab.alarmed().await;
         let log = lab.until_settled(&at(&path, &mine), &bob).await;

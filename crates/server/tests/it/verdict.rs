@@ -61,6 +61,28 @@ both! {
         lab.get("reports/0190a000-0000-7000-8000-000000000000/verdict").await.expect(404);
     }
 
+    async fn a_run_of_few_iterations_is_trusted_less(server: TestServer) {
+        let lab = Lab::open(server).await;
+        // Nine iterations a run, which differ by ten percent; the runs themselves by very little.
+        let measure = async |number: u64, iterations: u64| {
+            let results = (0..iterations).map(|iteration| {
+                let value = 95.0 + 10.0 * chance(100 * number + iteration);
+                json!({ "a": { "latency": { "value": value } } }).to_string()
+            });
+            let time = format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60);
+            let place = json!({ "hash": format!("{number:040x}"), "start_time": time, "end_time": time });
+            let body = report_body(results.collect(), place);
+            let report = lab.post("reports", body).await.expect(201).text("/uuid");
+            let verdict = lab.get(&format!("reports/{report}/verdict")).await.expect(200).body;
+            verdict["comparisons"][0]["detectable"].as_f64()
+        };
+        for number in 0..40 {
+            measure(number, 9).await;
+        }
+        let (many, few) = (measure(40, 9).await.unwrap(), measure(41, 1).await.unwrap());
+        assert!(few > 1.4 * many && few < 3.0 * many, "{few} and {many}");
+    }
+
     async fn a_branch_is_held_against_where_it_starts_from(server: TestServer) {
         let lab = Lab::open(server).await;
         // The level is that since the last change: what was before it does not count.

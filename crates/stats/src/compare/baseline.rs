@@ -33,6 +33,26 @@ pub struct Baseline {
     /// The median of the new values, and those on the same scale.
     center: f64,
     new: Vec<f64>,
+    /// How many times as far from its level a new run is as one of the history, as they are not medians of as many samples.
+    spread: f64,
+}
+
+/// How the runs were sampled that are compared: each is the median of its samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// How much those of one run vary: a variance, as a share of the square of their median.
+    pub variance: f64,
+    /// How many of them a run of the history has, and a new one.
+    pub history: f64,
+    /// The same of a new one.
+    pub new: f64,
+}
+
+impl Sampling {
+    /// How much the median of so many varies.
+    fn of_median(&self, count: f64) -> f64 {
+        self.variance * of_median(count) / count
+    }
 }
 
 impl Baseline {
@@ -57,7 +77,27 @@ impl Baseline {
             residuals.extend(part.iter().map(|value| (value - center) * widening));
         }
         let (base, new) = (base?, new.iter().map(scale).collect());
-        Some(Self { is_positive, base, level: scale(&base), count, residuals, levels, center, new })
+        let level = scale(&base);
+        Some(Self { is_positive, base, level, count, residuals, levels, center, new, spread: 1.0 })
+    }
+
+    /// Takes into account how many samples the runs are medians of. A run of few varies more than one of many: by what samples
+    /// of one run vary, on top of what runs vary for other reasons. More samples than in the history count for nothing: how
+    /// runs differ beyond their samples is known too badly from a few dozen of them to promise more.
+    #[must_use]
+    pub fn sampled(mut self, samples: &Sampling) -> Self {
+        let runs = self.variance();
+        let between = (runs - samples.of_median(samples.history)).max(0.0);
+        let spread = ((between + samples.of_median(samples.new)) / runs).sqrt();
+        if self.is_positive && spread.is_finite() {
+            self.spread = spread.max(1.0);
+        }
+        self
+    }
+
+    /// How much runs of the history vary around their levels.
+    fn variance(&self) -> f64 {
+        self.residuals.iter().map(|value| value * value).sum::<f64>() / self.residuals.len() as f64
     }
 
     /// How far the new runs are from the level: the logarithm of a factor; none where values are not above zero.
@@ -107,12 +147,9 @@ impl Baseline {
 
     /// How likely a step like this is when nothing has changed.
     fn chance(&self, step: f64, freedom: f64) -> f64 {
-        let squares: f64 = self.residuals.iter().map(|value| value * value).sum();
-        let deviation = (squares / self.residuals.len() as f64).sqrt();
-        // One value, and the mean of two, are their own median.
-        let median = if self.new.len() > 2 { MEDIAN_VARIANCE } else { 1.0 };
-        let parts = median / self.new.len() as f64 + MEDIAN_VARIANCE / self.count as f64;
-        match deviation * parts.sqrt() {
+        let count = self.new.len() as f64;
+        let new = self.spread.powi(2) * of_median(count) / count;
+        match (self.variance() * (new + MEDIAN_VARIANCE / self.count as f64)).sqrt() {
             _ if step == 0.0 => 1.0,
             error if error > 0.0 => student::two_sided(step / error, freedom),
             // What has never varied has changed if it does.
@@ -123,14 +160,16 @@ impl Baseline {
     /// The same by ranks, and the least that can come out of so many.
     fn ranks(&self, step: f64, shift: f64) -> (f64, f64) {
         if let [_] = self.new[..] {
-            let beyond = self.residuals.iter().filter(|value| value.abs() >= step.abs()).count();
+            let beyond =
+                self.residuals.iter().filter(|value| value.abs() * self.spread >= step.abs()).count();
             let all = self.residuals.len() as f64 + 1.0;
             return ((beyond as f64 + 1.0) / all, 1.0 / all);
         }
         let room = RANKED.saturating_sub(self.new.len());
-        let newest = &self.residuals[self.residuals.len().saturating_sub(room)..];
+        let newest = self.residuals[self.residuals.len().saturating_sub(room)..].iter();
+        let newest: Vec<f64> = newest.map(|value| value * self.spread).collect();
         let new: Vec<f64> = self.new.iter().map(|value| value - shift - self.level).collect();
-        (rank_sum(newest, &new), smallest_rank_sum(newest.len(), new.len()))
+        (rank_sum(&newest, &new), smallest_rank_sum(newest.len(), new.len()))
     }
 
     /// Between which ends the step lies, given how far levels and new runs are apart that are drawn from the history.
@@ -147,7 +186,7 @@ impl Baseline {
                 // The median of many is close to normal, and so is their mean, which is quicker.
                 let level = mean(&draw(self.count)) * MEDIAN_VARIANCE.sqrt();
                 let new = draw(self.new.len());
-                median(&new).unwrap_or_default() - level
+                median(&new).unwrap_or_default() * self.spread - level
             })
             .collect();
         apart.sort_by(f64::total_cmp);
@@ -155,6 +194,11 @@ impl Baseline {
         let tail = ((1.0 - confidence) / 2.0).max(1.0 / (DRAWS + 1) as f64);
         Some((step - end(1.0 - tail), step - end(tail)))
     }
+}
+
+/// How much more the median of so many values varies than their mean. One value, and the mean of two, are their own median.
+fn of_median(count: f64) -> f64 {
+    if count > 2.0 { MEDIAN_VARIANCE } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -242,6 +286,36 @@ mod tests {
         });
         let held = held.count();
         assert!((364..=396).contains(&held), "{held} of 400");
+    }
+
+    /// Runs that differ by 1 %, and samples of them by 8 % more; the history has 25 of each run.
+    fn run(seed: u64, count: usize) -> f64 {
+        let samples: Vec<f64> =
+            normal(seed * 7 + 3, count).iter().map(|value| 100.0 * (1.0 + 0.08 * value)).collect();
+        median(&samples).unwrap() * (1.0 + 0.01 * normal(seed * 7 + 4, 1)[0])
+    }
+
+    /// With few samples a run strays further than those of the history, and the interval knows.
+    #[test]
+    fn intervals_hold_for_other_numbers_of_samples() {
+        for (count, least, most) in [(1, 0.15, 0.18), (25, 0.04, 0.06), (400, 0.04, 0.06)] {
+            let (mut held, mut width) = (0, 0.0);
+            for seed in 0..300 {
+                let values: Vec<f64> = (0..40).map(|number| run(seed * 100 + number, 25)).collect();
+                let new = run(seed * 100 + 99, count);
+                let samples = Sampling { variance: 0.08 * 0.08, history: 25.0, new: count as f64 };
+                let baseline = Baseline::new(&values, &[], &[new]).unwrap().sampled(&samples);
+                let (low, high) = baseline.compare(0.95, 0.0).interval.unwrap();
+                held += u32::from((low..=high).contains(&0.0));
+                width += (high - low) / 600.0;
+            }
+            let enough = if count <= 25 { 275..=297 } else { 290..=300 };
+            assert!(enough.contains(&held), "{count}: {held} of 300");
+            assert!((least..=most).contains(&width), "{count}: ± {width}");
+        }
+        let exact = Baseline::new(&[7.0; 30], &[], &[8.0]).unwrap();
+        let samples = Sampling { variance: 0.0, history: 3.0, new: 1.0 };
+        assert_eq!(exact.sampled(&samples).compare(0.95, 0.0).p, Some(0.0));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use crate::process::PATIENCE;
+
 /// A code host.
 pub(crate) struct CodeHost {
     pub(crate) address: String,
@@ -52,7 +54,7 @@ impl CodeHost {
     /// Waits until it was asked so many things, and answers them as they were.
     pub(crate) fn wait_for(&self, count: usize) -> Vec<(String, Value)> {
         let begun = Instant::now();
-        while self.with(|state| state.requests.len()) < count && begun.elapsed() < Duration::from_secs(20) {
+        while self.with(|state| state.requests.len()) < count && begun.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(20));
         }
         let requests = self.with(|state| std::mem::take(&mut state.requests));

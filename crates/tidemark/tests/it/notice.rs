@@ -18,8 +18,8 @@ use crate::{
 const REPORTS: u32 = 60;
 /// After how many reports the server is killed.
 const KILLS: [u32; 2] = [20, 45];
-/// How long it may take until all were told. What a server had under way when it died is taken over by the next at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take until all were told: less than a claim holds. What a server had under way when it died is taken over by the next at once.
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// An event and the report that it tells.
 type Told = (String, String);

@@ -9,9 +9,13 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
+    time::Duration,
 };
 
 use tokio_postgres::NoTls;
+
+/// How long a test waits for something before it fails. Only a failure waits to the end.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server; it goes away with its test.
 pub(crate) struct Server {

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::{
     client::Client,
-    process::{Server, create_database, isolated, tidemark},
+    process::{PATIENCE, Server, create_database, isolated, tidemark},
     proxy::Proxy,
 };
 
@@ -329,7 +329,7 @@ fn a_runner_speaks_tls_with_whom_the_machine_trusts() {
     let stranger = Up(up().stderr(File::create(&log).unwrap()).spawn().unwrap());
     let began = Instant::now();
     while !fs::read_to_string(&log).unwrap().contains("certificate") {
-        assert!(began.elapsed() < Duration::from_secs(30), "{}", fs::read_to_string(&log).unwrap());
+        assert!(began.elapsed() < PATIENCE, "{}", fs::read_to_string(&log).unwrap());
         thread::sleep(Duration::from_millis(50));
     }
     drop(stranger);
@@ -395,7 +395,7 @@ fn await_job(client: &mut Client, path: &str, is_true: impl Fn(&Value) -> bool) 
         if is_true(&job) {
             return job;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "not yet: {job}");
+        assert!(began.elapsed() < PATIENCE, "not yet: {job}");
         thread::sleep(Duration::from_millis(50));
     }
 }
