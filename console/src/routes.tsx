@@ -85,6 +85,7 @@ export const routes: RouteDefinition[] = [
     children: [
       { path: "/", component: Start },
       { path: "/onboard", component: BareFrame, children: [{ path: "/:step?", component: page(onboard, "Onboard") }] },
+      { path: "/plan", component: BareFrame, children: [{ path: "/", component: page(plan, "Chosen") }] },
       {
         path: "/organizations",
         component: OrganizationsFrame,

@@ -3,7 +3,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { freePort, own, type Own } from "./own";
-import { accessible, expect, fits, signIn, test } from "./support";
+import { accessible, expect, fits, mailedToken, signIn, test } from "./support";
 
 test.describe.configure({ mode: "serial" });
 
@@ -66,4 +66,18 @@ test("a plan is paid for, ended and begun again", async ({ page }) => {
   await page.getByRole("button", { name: "Pay" }).click();
   await expect(page.getByText("visa …4242")).toBeVisible();
   await fits(page);
+});
+
+test("a plan that somebody has in mind is what they find", async ({ page }) => {
+  if (!server) throw new Error("the server was not started");
+  await page.goto(`${server.base}/auth/login?plan=team`);
+  await page.getByRole("link", { name: "Sign up" }).click();
+  await page.getByLabel("Your name").fill("Grace");
+  await page.getByLabel("Your e-mail address").fill("grace@example.org");
+  await page.getByLabel("I agree").check();
+  await page.getByRole("button", { name: "Sign up" }).click();
+  await page.getByLabel("Or paste the token").fill(await mailedToken("grace@example.org", undefined, server.data));
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await expect(page).toHaveURL(`${server.base}/console/organizations/grace/billing`);
+  await expect(page.getByRole("button", { name: "Choose Team" })).toBeVisible();
 });

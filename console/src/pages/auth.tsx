@@ -2,7 +2,7 @@
 
 import { A, Navigate, useNavigate, useSearchParams } from "@solidjs/router";
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from "solid-js";
-import { ApiError, begin, call, sentence, type JsonProvider, type JsonSetup } from "../api";
+import { ApiError, begin, call, sentence, type JsonProvider, type JsonSetup, type PlanLevel } from "../api";
 import { load } from "../load";
 import { backPath, endSession, openSession, user } from "../session";
 import { CheckField, Form, TextField } from "../ui/Form";
@@ -10,20 +10,25 @@ import { Page } from "../ui/Page";
 import { Button, Failure, LinkButton, Notice, Skeleton } from "../ui/parts";
 import { toast } from "../ui/Toast";
 
-/** What the links in mail bring along. */
-function useInvitation(): { invite: () => string | undefined; claim: () => string | undefined; query: () => string } {
+/** What the links in mail and on other pages bring along; `goal` is where to go from here. */
+function useInvitation(): { invite: () => string | undefined; claim: () => string | undefined; plan: () => PlanLevel | undefined; goal: () => string; query: () => string } {
   const [params] = useSearchParams();
   const text = (name: string) => (typeof params[name] === "string" ? params[name] : undefined);
   const query = () => {
     const kept = new URLSearchParams();
-    for (const name of ["invite", "claim", "back", "email"]) {
+    for (const name of ["invite", "claim", "plan", "back", "email"]) {
       const value = text(name);
       if (value) kept.set(name, value);
     }
     return kept.size ? `?${kept}` : "";
   };
-  return { invite: () => text("invite"), claim: () => text("claim"), query };
+  const plan = () => PLANS.find((level) => level === text("plan"));
+  const goal = () => backPath(text("back") ?? (plan() && plan() !== "free" ? "/console/plan" : undefined));
+  return { invite: () => text("invite"), claim: () => text("claim"), plan, goal, query };
 }
+
+/** The plans that somebody may have in mind. */
+const PLANS: readonly PlanLevel[] = ["free", "pro", "team", "enterprise"];
 
 /** Where to go once the link is on its way. */
 function sentPath(email: string, back: string): string {
@@ -33,8 +38,7 @@ function sentPath(email: string, back: string): string {
 }
 
 export function SignUp(): JSX.Element {
-  const { invite, claim, query } = useInvitation();
-  const [params] = useSearchParams();
+  const { invite, claim, plan, goal, query } = useInvitation();
   const navigate = useNavigate();
   const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
   const isNew = () => setup()?.accounts === "none";
@@ -51,8 +55,8 @@ export function SignUp(): JSX.Element {
           action={isNew() ? "Create the first account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {
             const recaptcha_token = await proof(setup(), "signup");
-            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null, recaptcha_token } });
-            navigate(sentPath(email, backPath(params.back)));
+            await call("post", "/v0/auth/signup", { body: { name, email, i_agree: true, invite: invite() ?? null, claim: claim() ?? null, plan: plan() ?? null, recaptcha_token } });
+            navigate(sentPath(email, goal()));
           }}
         >
           <TextField name="name" label="Your name" required maxLength={64} autocomplete="name" autofocus />
@@ -69,12 +73,12 @@ export function SignUp(): JSX.Element {
 }
 
 export function LogIn(): JSX.Element {
-  const { invite, query } = useInvitation();
+  const { invite, plan, goal, query } = useInvitation();
   const [params] = useSearchParams();
   const navigate = useNavigate();
   const setup = load(() => ({}), (_, signal) => call("get", "/v0/server/setup", { signal }));
   return (
-    <Show when={!user() || invite()} fallback={<Navigate href={backPath(params.back)} />}>
+    <Show when={!user() || invite()} fallback={<Navigate href={goal()} />}>
       <Show when={!(user() && invite())} fallback={<Accept invite={invite() ?? ""} />}>
         <Page title="Sign in" narrow>
           <Show when={invite()}>
@@ -84,8 +88,8 @@ export function LogIn(): JSX.Element {
             action="Send me a link"
             onSubmit={async ({ email = "" }) => {
               const recaptcha_token = await proof(setup(), "login");
-              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null, recaptcha_token } });
-              navigate(sentPath(email, backPath(params.back)));
+              await call("post", "/v0/auth/login", { body: { email, invite: invite() ?? null, plan: plan() ?? null, recaptcha_token } });
+              navigate(sentPath(email, goal()));
             }}
           >
             <TextField name="email" label="Your e-mail address" type="email" required autocomplete="email" autofocus value={typeof params.email === "string" ? params.email : ""} hint="A link that signs you in will be sent there. There is no password." />
@@ -129,13 +133,12 @@ const BACK = "tidemark.back";
 
 /** The identity providers of this server. */
 function Providers(props: { of: readonly JsonProvider[] | undefined; agreed?: boolean }): JSX.Element {
-  const { invite, claim } = useInvitation();
-  const [params] = useSearchParams();
+  const { invite, claim, goal } = useInvitation();
   const [failure, setFailure] = createSignal<unknown>();
   const leave = async (provider: JsonProvider) => {
     setFailure(undefined);
     try {
-      sessionStorage.setItem(BACK, backPath(params.back));
+      sessionStorage.setItem(BACK, goal());
       location.assign(await begin(provider.path, { invite: invite(), claim: claim() }));
     } catch (error) {
       setFailure(error);
@@ -214,6 +217,7 @@ function Accept(props: { invite: string }): JSX.Element {
 }
 
 export function Confirm(): JSX.Element {
+  const { goal } = useInvitation();
   const [params, setParams] = useSearchParams();
   const navigate = useNavigate();
   const [failure, setFailure] = createSignal<unknown>();
@@ -225,7 +229,7 @@ export function Confirm(): JSX.Element {
     setFailure(undefined);
     try {
       await openSession({ token });
-      navigate(backPath(params.back), { replace: true });
+      navigate(goal(), { replace: true });
     } catch (error) {
       setFailure(error);
     }
@@ -263,7 +267,7 @@ export function Confirm(): JSX.Element {
     // Whoever copies the whole link means its token.
     const found = /[?&]token=([\w.-]+)/.exec(token)?.[1] ?? token;
     await openSession({ token: found });
-    navigate(backPath(params.back), { replace: true });
+    navigate(goal(), { replace: true });
   }
 }
 

@@ -1,7 +1,7 @@
 // The plan of an organization, on a server that bills: what is paid for, beginning one and ending it. Paying itself happens at the
 // payment provider, which sends people back to Checkout.
 
-import { useNavigate, useParams, useSearchParams } from "@solidjs/router";
+import { Navigate, useNavigate, useParams, useSearchParams } from "@solidjs/router";
 import { createSignal, For, onMount, Show, type JSX } from "solid-js";
 import { ApiError, call, type JsonPlan, type PlanLevel } from "../api";
 import { day } from "../format";
@@ -119,6 +119,20 @@ export function Billing(): JSX.Element {
             <p class="small muted">Prices are shown by the payment provider before anything is paid.</p>
           </Show>
         </Show>
+      </Show>
+    </Page>
+  );
+}
+
+/** Where people go who signed in with a plan in mind: to the plan of their organization. */
+export function Chosen(): JSX.Element {
+  const organizations = load(() => ({}), (_, signal) => call("get", "/v0/organizations", { query: { per_page: 2 }, signal }));
+  const page = (found: readonly { slug: string }[]) => (found.length === 1 && found[0] ? `/${found[0].slug}/billing` : "");
+  return (
+    <Page title="Your plan" narrow>
+      <Show when={organizations.error()}>{(error) => <Failure error={error()} retry={organizations.refresh} />}</Show>
+      <Show when={organizations()} fallback={<Skeleton lines={2} />}>
+        {(found) => <Navigate href={`/console/organizations${page(found())}`} />}
       </Show>
     </Page>
   );

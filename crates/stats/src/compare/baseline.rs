@@ -1,10 +1,12 @@
 //! A few new runs against the history of their series. The level is that since it last changed; how much runs vary is
 //! taken from all levels, so that a new level is not blind while it is short.
 
+use std::sync::LazyLock;
+
 use super::{Comparison, RANKED, ROUNDING};
 use crate::{
     level::median,
-    moments::mean,
+    normal,
     random::Random,
     student,
     wilcoxon::{rank_sum, smallest_rank_sum},
@@ -14,6 +16,18 @@ use crate::{
 const REACH: usize = 48;
 /// How often the history is drawn from for an interval.
 const DRAWS: usize = 999;
+/// Of so many values the median is close to normal.
+const MANY: usize = 8;
+/// What is drawn from a normal distribution as often: all its parts alike, in any order.
+static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let part = |draw: usize| {
+        let from_middle = (draw as f64 + 0.5) / DRAWS as f64 - 0.5;
+        normal::quantile(0.5 + from_middle.abs()).copysign(from_middle)
+    };
+    let mut parts: Vec<f64> = (0..DRAWS).map(part).collect();
+    Random(1).shuffle(&mut parts);
+    parts
+});
 /// By how much the median of normal values varies more than their mean, as a variance.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
@@ -181,12 +195,16 @@ impl Baseline {
         let mut draw = |count: usize| -> Vec<f64> {
             (0..count).map(|_| self.residuals[random.place(self.residuals.len())]).collect()
         };
-        let mut apart: Vec<f64> = (0..DRAWS)
-            .map(|_| {
-                // The median of many is close to normal, and so is their mean, which is quicker.
-                let level = mean(&draw(self.count)) * MEDIAN_VARIANCE.sqrt();
-                let new = draw(self.new.len());
-                median(&new).unwrap_or_default() * self.spread - level
+        let deviation = (self.variance() * MEDIAN_VARIANCE / self.count as f64).sqrt();
+        let mut apart: Vec<f64> = NORMAL
+            .iter()
+            .map(|normal| {
+                let level = match self.count {
+                    ..MANY => median(&draw(self.count)).unwrap_or_default(),
+                    MANY.. => normal * deviation,
+                };
+                let new = median(&draw(self.new.len())).unwrap_or_default();
+                new * self.spread - level
             })
             .collect();
         apart.sort_by(f64::total_cmp);
