@@ -10,7 +10,7 @@ use tidemark_api::{
     Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
-use tidemark_stats::{Monitor, Prepared, Settings, Worse};
+use tidemark_stats::{Change, Monitor, Prepared, Settings, Worse};
 use tidemark_store::{
     BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
     change::{self, Stored},
@@ -23,7 +23,7 @@ use tidemark_store::{
 };
 
 use crate::{
-    changes::{History, MONTH_SECONDS, TOLERANCE, UNSURE, Values},
+    changes::{History, MONTH_SECONDS, Values},
     http::error::{Error, Result},
 };
 
@@ -148,7 +148,7 @@ impl Outcome {
         let mut found: HashSet<ChangeUuid> = HashSet::new();
         self.raised += alarms.len();
         for alarm in alarms {
-            let close = said.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= TOLERANCE);
+            let close = said.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= Change::TOLERANCE);
             let one = close.min_by_key(|(place, _)| place.abs_diff(alarm.at)).map(|(_, one)| *one);
             let verdict = match one.map(|one| one.status) {
                 Some(ChangeStatus::FalseAlarm) => BacktestVerdict::FalseAlarm,
@@ -227,8 +227,8 @@ fn changes(values: &[f64], settings: Settings) -> Vec<Alarm> {
     }
     let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
     for change in monitor.changes() {
-        if at_once.iter().all(|at| at.abs_diff(change.at) > TOLERANCE) {
-            let raised = (change.at + UNSURE).min(values.len() - 1);
+        if !at_once.iter().any(|at| change.is_close(*at)) {
+            let raised = (change.at + Monitor::UNSURE).min(values.len() - 1);
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }

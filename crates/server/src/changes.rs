@@ -21,11 +21,8 @@ use tokio::{
     time::sleep,
 };
 
+pub(crate) use self::history::{History, Spread, Values};
 use self::seen::{Known, Seen};
-pub(crate) use self::{
-    history::{History, Spread, Values},
-    seen::{TOLERANCE, UNSURE},
-};
 use crate::{
     App,
     http::error::{Error, Result},

@@ -52,6 +52,24 @@ pub struct Change {
     pub margin: f64,
 }
 
+impl Change {
+    /// How many values a change may move without becoming another one.
+    pub const TOLERANCE: usize = 5;
+
+    /// Whether it is as close to a place as if it were there.
+    pub fn is_close(&self, place: usize) -> bool {
+        self.at.abs_diff(place) <= Self::TOLERANCE
+    }
+
+    /// Whether another one, found with fewer or more values, is the same: it goes the same way, and begins where this one may.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.after > self.before) == (other.after > other.before)
+            && (self.is_close(other.at)
+                || (self.earliest..=self.latest).contains(&other.at)
+                || (other.earliest..=other.latest).contains(&self.at))
+    }
+}
+
 /// How changes are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {

@@ -14,10 +14,6 @@ use tidemark_store::{
 
 use super::history::{History, Values};
 
-/// How many values a change may move without becoming another one.
-pub(crate) const TOLERANCE: usize = 5;
-/// How many values of a new level it takes to be sure of it.
-pub(crate) const UNSURE: usize = 12;
 /// The fewest benchmarks that can have something in common.
 const TOGETHER: usize = 5;
 /// How many series are shuffled at the most.
@@ -199,7 +195,7 @@ impl Seen {
             }
             let gone = left
                 .into_iter()
-                .filter(|(index, _)| course.places[*index] >= settled + TOLERANCE || is_whole)
+                .filter(|(index, _)| course.places[*index] >= settled + Change::TOLERANCE || is_whole)
                 .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
             withdrawn.extend(gone.map(|(_, one)| Written {
                 uuid: Some(one.uuid),
@@ -237,20 +233,14 @@ impl Seen {
     }
 }
 
-/// The changes of a series, and the newest step if there are too few values after it to be sure of it: an alarm comes with
-/// the fourth of them, and is withdrawn if the others do not bear it out.
+/// The changes of a series: an alarm comes with the fourth value of a new level, and is withdrawn if the others do not bear it
+/// out.
 fn known_by_now(values: &[f64], settings: Settings) -> Vec<Change> {
     let mut monitor = Monitor::new(settings);
-    let mut alarm = None;
     for value in values {
-        alarm = monitor.push(*value).or(alarm);
+        monitor.push(*value);
     }
-    let mut changes = monitor.changes();
-    let is_open = |alarm: &Change| {
-        values.len() - alarm.at < UNSURE
-            && changes.iter().all(|change| change.at.abs_diff(alarm.at) > TOLERANCE)
-    };
-    changes.extend(alarm.filter(is_open));
+    let mut changes = monitor.known();
     // Values at the end of what a number can be leave nothing to tell.
     changes.retain(|change| {
         let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
@@ -272,7 +262,7 @@ fn is_same(
     }
     let earliest = nearest(&one.earliest).unwrap_or(place);
     let latest = nearest(&one.latest).unwrap_or(place);
-    place.abs_diff(change.at) <= TOLERANCE
+    change.is_close(place)
         || (earliest..=latest).contains(&change.at)
         || (change.earliest..=change.latest).contains(&place)
 }

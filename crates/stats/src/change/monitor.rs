@@ -43,6 +43,8 @@ pub struct Monitor {
     settled: Vec<Change>,
     /// Where the newest level begins, by the last alarm.
     alarm: usize,
+    /// That alarm, as it was raised since the monitor was made.
+    raised: Option<Change>,
     judge: Judge,
     calm: Calm,
     cuts: Vec<usize>,
@@ -56,6 +58,8 @@ impl Monitor {
     pub const BLOCK: usize = BLOCK;
     /// How many of the oldest values that are held only show the way: what changed among them is settled.
     pub const GUARD: usize = GUARD;
+    /// How many values of a new level it takes to be sure of it.
+    pub const UNSURE: usize = 12;
 
     /// An empty series.
     pub fn new(settings: Settings) -> Self {
@@ -68,6 +72,7 @@ impl Monitor {
             partition: Partition::default(),
             settled: Vec::new(),
             alarm: 0,
+            raised: None,
             judge: Judge::default(),
             calm: Calm::default(),
             cuts: Vec::new(),
@@ -111,7 +116,9 @@ impl Monitor {
             self.settle();
         }
         self.take(value);
-        self.alarm()
+        let alarm = self.alarm();
+        self.raised = alarm.or(self.raised);
+        alarm
     }
 
     /// How many values there have been.
@@ -134,6 +141,17 @@ impl Monitor {
     pub fn changes(&mut self) -> Vec<Change> {
         let mut changes = self.settled.clone();
         self.judge_newest(&mut changes);
+        changes
+    }
+
+    /// The changes as people are told of them: all, and the newest alarm while there are too few values after it to be sure.
+    /// It is gone later if they do not bear it out.
+    pub fn known(&mut self) -> Vec<Change> {
+        let mut changes = self.changes();
+        let count = self.count;
+        changes.extend(self.raised.filter(|alarm| {
+            count - alarm.at < Self::UNSURE && !changes.iter().any(|change| change.is_close(alarm.at))
+        }));
         changes
     }
 
