@@ -69,10 +69,12 @@ export function Backtest(): JSX.Element {
   const threshold = test(() => T_TEST);
   const chosen = () => (sensitivity() === 1 ? usual : other);
   const isWorking = () => sensitivityAt(power()) !== sensitivity() || [chosen(), usual, threshold].some(({ pending }) => pending());
+  // Only figures of another sensitivity fade; those that are still to come have nothing to hide.
+  const isStale = () => chosen()() !== undefined && (sensitivityAt(power()) !== sensitivity() || chosen().pending());
   const error = () => chosen().error() ?? usual.error() ?? threshold.error();
   const words = () => { const wanted = sensitivityAt(power()); return wanted === 1 ? "1, as usual" : `${significant(wanted, 2)} times the usual`; };
   return (
-    <section class="stack backtest" aria-labelledby="backtest" aria-busy={isWorking()}>
+    <section class="stack backtest" classList={{ fading: isStale() }} aria-labelledby="backtest" aria-busy={isWorking()}>
       <h2 id="backtest">Backtest</h2>
       <p class="muted prose">Which alarms the history of the project would have raised, had it been watched in another way from the beginning. Nothing is changed by it.</p>
       <div class="list-tools"><For each={KINDS}>{(kind) => <FilterPicker kind={kind} />}</For></div>
