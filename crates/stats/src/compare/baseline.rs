@@ -56,7 +56,7 @@ pub struct Baseline {
 pub struct Sampling {
     /// How much those of one run vary: a variance, as a share of the square of their median.
     pub variance: f64,
-    /// How many of them a run of the history has, and a new one.
+    /// How many of them a run of the history has.
     pub history: f64,
     /// The same of a new one.
     pub new: f64,
