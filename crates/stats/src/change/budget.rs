@@ -145,8 +145,8 @@ mod tests {
             .count()
     }
 
-    /// 860 runs may be wrong 5.7 times on the average. More seeds take longer and tell the mean: of 16, that is 1.1, 2.2, 4.4
-    /// and 6.7 times.
+    /// 860 runs may be wrong 5.7 times on the average. More seeds take longer and tell the mean: of 16, that is 1.4, 1.8, 5.1
+    /// and 6.1 times.
     #[test]
     fn a_budget_is_kept() {
         let kinds: [fn(&mut Random) -> f64; 4] = [
