@@ -4,10 +4,11 @@ mod github;
 mod openid;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tidemark_api::{Email, Provider as Wire, Secret, UserName};
 use tokio::task::spawn_blocking;
-use ureq::Agent;
+use ureq::{Agent, Body, http::Response};
 
 use crate::{
     config::{Config, GitHub, OpenId, Plus},
@@ -161,6 +162,25 @@ enum Refused {
     Code(String),
     /// It knows no address that is certainly theirs.
     Unverified,
+}
+
+/// Asks a provider for a resource of the person who signed in.
+fn get<T: DeserializeOwned>(agent: &Agent, url: &str, accept: &str, token: &str) -> Result<T, Refused> {
+    read(agent.get(url).header("accept", accept).header("authorization", format!("Bearer {token}")).call())
+}
+
+/// Reads the JSON of a provider's answer.
+fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, Refused> {
+    let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
+    let status = answer.status();
+    if status.is_client_error() {
+        return Err(Refused::Code(format!("it answered {status}")));
+    }
+    let silent =
+        |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
+    let text =
+        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(|error| silent(&error))?;
+    serde_json::from_slice(&text).map_err(|error| silent(&error))
 }
 
 /// What is shown of a verifier when a sign-in begins.

@@ -1,10 +1,10 @@
 //! GitHub: OAuth without OpenID. The address comes from its API.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use tidemark_api::Secret;
-use ureq::{Agent, http::Response};
+use ureq::Agent;
 
-use super::{ANSWER_MAX, Person, Refused, Secrets, call, challenge};
+use super::{Person, Refused, Secrets, call, challenge, get, read};
 use crate::config::GitHub;
 
 #[derive(Deserialize)]
@@ -27,6 +27,9 @@ struct Address {
     primary: bool,
     verified: bool,
 }
+
+/// The media type of its API.
+const MEDIA_TYPE: &str = "application/vnd.github+json";
 
 pub(super) fn start(github: &GitHub, redirect: &str, secrets: &Secrets) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
@@ -62,8 +65,8 @@ pub(super) fn end(
         Exchanged::Refused { error } => return Err(Refused::Code(error)),
     };
     let api = trimmed(github.api_url.as_str());
-    let user: User = get(agent, &format!("{api}/user"), &token)?;
-    let addresses: Vec<Address> = get(agent, &format!("{api}/user/emails"), &token)?;
+    let user: User = get(agent, &format!("{api}/user"), MEDIA_TYPE, &token)?;
+    let addresses: Vec<Address> = get(agent, &format!("{api}/user/emails"), MEDIA_TYPE, &token)?;
     let email = addresses
         .into_iter()
         .find(|address| address.primary && address.verified)
@@ -71,28 +74,6 @@ pub(super) fn end(
         .ok_or(Refused::Unverified)?;
     let name = call([user.name.as_deref().unwrap_or_default(), &user.login]);
     Ok(Person { subject: user.id.to_string(), email, name })
-}
-
-fn get<T: DeserializeOwned>(agent: &Agent, url: &str, token: &str) -> Result<T, Refused> {
-    let asked = agent
-        .get(url)
-        .header("accept", "application/vnd.github+json")
-        .header("authorization", format!("Bearer {token}"))
-        .call();
-    read(asked)
-}
-
-fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<T, Refused> {
-    let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
-    let status = answer.status();
-    if status.is_client_error() {
-        return Err(Refused::Code(format!("it answered {status}")));
-    }
-    let silent =
-        |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
-    let text =
-        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(|error| silent(&error))?;
-    serde_json::from_slice(&text).map_err(|error| silent(&error))
 }
 
 fn trimmed(url: &str) -> &str {

@@ -41,6 +41,7 @@ mod member;
 mod message;
 mod notice;
 mod oauth;
+mod openid;
 mod organization;
 mod patience;
 mod perf;
