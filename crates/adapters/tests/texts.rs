@@ -3,12 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{
-    collections::HashSet,
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, fs, path::Path, time::Duration};
 
 use proptest::prelude::*;
 use tidemark_adapters::{ADAPTERS, fold, parse};
@@ -151,7 +146,23 @@ fn real_outputs_have_answers() {
     }
 }
 
-/// A quadratic adapter would need minutes for any of these, a linear one needs a fraction of a second.
+/// The CPU time of this thread, where the system tells it: other processes do not count.
+fn cpu_time() -> Option<Duration> {
+    let numbers = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    numbers.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// How much CPU time it takes to read a text so many times.
+fn cost(adapter: Adapter, text: &str, times: usize) -> Option<Duration> {
+    let before = cpu_time()?;
+    for _ in 0..times {
+        // What is read does not matter here.
+        let _ = parse(adapter, text, None);
+    }
+    Some(cpu_time()?.saturating_sub(before))
+}
+
+/// A linear adapter needs as long for a text as for its parts, a quadratic one as many times as long as there are parts.
 #[test]
 fn time_is_linear_in_the_length() {
     for fragment in [
@@ -191,10 +202,15 @@ fn time_is_linear_in_the_length() {
         "a \n",
         "a 1 1 1 ns\n",
     ] {
-        let text = fragment.repeat(400_000 / fragment.len());
-        let start = Instant::now();
-        // What is read does not matter here.
-        let _ = parse(Adapter::Magic, &text, None);
-        assert!(start.elapsed() < Duration::from_secs(20), "{fragment:?} took {:?}", start.elapsed());
+        const PARTS: usize = 16;
+        let part = fragment.repeat(12_500 / fragment.len());
+        let text = part.repeat(PARTS);
+        for adapter in ADAPTERS.iter().map(|tool| tool.adapter) {
+            let (parts, whole) = (cost(adapter, &part, PARTS), cost(adapter, &text, 1));
+            let (Some(parts), Some(whole)) = (parts, whole) else { continue };
+            // The system counts in steps of some milliseconds.
+            let most = 4 * parts + Duration::from_millis(100);
+            assert!(whole < most, "{adapter} {fragment:?}: {whole:?}, and {parts:?} in parts");
+        }
     }
 }

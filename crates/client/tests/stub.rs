@@ -14,6 +14,9 @@ use std::{
 use tidemark_api::{Direction, NewRun, Timestamp};
 use tidemark_client::{Client, Credential, Error, Patience, Settings, run, server};
 
+/// The time limit of requests that get an answer. It stops a test that hangs; no test may pass or fail by how fast the
+/// machine is.
+const PATIENCE: Duration = Duration::from_secs(600);
 const VERSION: &str = r#"{"version": "0.6.13"}"#;
 
 /// A server that answers one connection after the other as it is told, and hands back what it was asked.
@@ -72,7 +75,7 @@ fn settings(host: &str) -> Settings {
         host: host.parse().unwrap(),
         credential: Credential::new("svc_user_secret"),
         patience: Patience {
-            timeout: Duration::from_secs(20),
+            timeout: PATIENCE,
             attempts: 3,
             first_wait: Duration::from_millis(1),
             longest_wait: Duration::from_secs(1),
@@ -175,27 +178,26 @@ fn who_asks_for_a_long_wait_is_left_alone() {
 fn the_time_limit_is_for_the_whole_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
-    // A byte now and then keeps each single read from taking long.
+    // A byte now and then keeps each single read from taking long; all of them would take a day.
     thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").unwrap();
         while stream.write_all(b" ").is_ok() {
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(100));
         }
     });
     let (client, _) = client(with(&host, |patience| {
         patience.timeout = Duration::from_secs(1);
         patience.attempts = 1;
     }));
-    let started = Instant::now();
     let error = server::version(&client).unwrap_err();
-    assert!(started.elapsed() < Duration::from_secs(10));
     assert!(error.to_string().ends_with("no whole answer within 1 s"), "{error}");
 }
 
 #[test]
 fn nobody_there_is_tried_and_said() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // A reserved port: nothing listens there.
+    let free = "127.0.0.1:1";
     let (client, told) = client(settings(&format!("http://{free}")));
     let error = server::version(&client).unwrap_err();
     let expected =

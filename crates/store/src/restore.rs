@@ -241,7 +241,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, copy) = (folder.path().join("tidemark.db"), folder.path().join("copy"));
         let location =
-            Location::Sqlite { file: file.clone(), busy_timeout: Duration::from_secs(5), cache_kib: 1024 };
+            Location::Sqlite { file: file.clone(), busy_timeout: Duration::from_secs(600), cache_kib: 1024 };
         let db = Db::open(&location).await.unwrap();
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let acknowledged = Arc::new(Mutex::new(BTreeSet::new()));

@@ -18,6 +18,10 @@ use tidemark_runner::{
 
 use crate::layout;
 
+/// The time limit of jobs that end by themselves. It stops a job that hangs; no test may pass or fail by how fast the
+/// machine is.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// A host, and an image to run on it.
 struct Lab {
     host: Host,
@@ -85,7 +89,7 @@ impl Lab {
 fn shell(script: &str) -> Work {
     Work {
         entrypoint: Some(vec!["sh".into(), "-c".into(), script.into()]),
-        timeout: Duration::from_secs(20),
+        timeout: PATIENCE,
         iterations: 1,
         ..Work::default()
     }
@@ -96,7 +100,7 @@ fn a_command_runs_as_its_image_says() {
     let config = json!({ "Cmd": ["sh", "-c", "id; echo $NAME; ls"], "User": "ben", "Env": ["NAME=world"],
         "WorkingDir": "/etc" });
     let Some(lab) = Lab::open(&config) else { return };
-    let measured = lab.measure(&Work { timeout: Duration::from_secs(20), iterations: 2, ..Work::default() });
+    let measured = lab.measure(&Work { timeout: PATIENCE, iterations: 2, ..Work::default() });
     assert_eq!((&measured.end, measured.results.len()), (&End::Completed, 2), "{measured:?}");
     let result = &measured.results[1];
     assert_eq!(result.stdout.as_deref(), Some("uid=1234(ben) gid=1235\nworld\npasswd\n"));
@@ -128,10 +132,12 @@ fn codes_outputs_and_files_come_back() {
     let found: Value = serde_json::from_str(output.values().next().unwrap()).unwrap();
     assert_eq!(found, json!({ "busybox": { "file-size": { "value": size } } }));
     let timed = Work { build_time: true, ..shell("sleep 0.3") };
+    let began = Instant::now();
     let output = lab.measure(&timed).results.remove(0).output.unwrap();
     let found: Value = serde_json::from_str(output.values().next().unwrap()).unwrap();
     let seconds = found["sh -c sleep 0.3"]["build-time"]["value"].as_f64().unwrap();
-    assert!((0.3..3.0).contains(&seconds), "{found}");
+    // In seconds: no more than the whole job took.
+    assert!((0.3..began.elapsed().as_secs_f64()).contains(&seconds), "{found}");
 
     let missing = Work { entrypoint: Some(vec!["/no/such/program".into()]), ..shell("") };
     let measured = lab.measure(&missing);
@@ -179,17 +185,21 @@ fn a_job_sees_nothing_of_the_host() {
 #[test]
 fn an_endless_loop_is_ended_with_all_that_it_started() {
     let Some(lab) = Lab::open(&json!({})) else { return };
-    let work = Work {
-        timeout: Duration::from_secs(3),
-        iterations: 100,
-        ..shell("(while true; do true; done) & echo begun; while true; do true; done")
+    let run = |seconds| {
+        let work = Work {
+            timeout: Duration::from_secs(seconds),
+            iterations: 100,
+            ..shell("(while true; do true; done) & echo begun; while true; do true; done")
+        };
+        let measured = lab.measure(&work);
+        assert_eq!(measured.end, End::Failed(format!("The job took longer than its {seconds} s.")));
+        // All of it together has the time, not each of the hundred.
+        assert_eq!(measured.results.len(), 1, "{measured:?}");
+        measured.results[0].stdout.clone()
     };
-    let began = Instant::now();
-    let measured = lab.measure(&work);
-    // All of it together, not each of the hundred.
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    assert_eq!(measured.end, End::Failed("The job took longer than its 3 s.".to_owned()));
-    assert_eq!(measured.results[0].stdout.as_deref(), Some("begun\n"));
+    // A busy machine may need more than 3 s to start the command.
+    let printed = [3, 30, 300].into_iter().find_map(run);
+    assert_eq!(printed.as_deref(), Some("begun\n"));
     assert_eq!(lab.output("echo alive"), "alive\n");
 }
 
@@ -204,7 +214,7 @@ fn a_job_is_stopped_when_that_is_wanted() {
             }
             watch.stop();
         });
-        let work = Work { timeout: Duration::from_secs(60), ..shell("echo begun; sleep 1000") };
+        let work = shell("echo begun; sleep 6000");
         measure::run(&lab.host, &lab.image, &work, &lab.limits, Bounds::default(), &watch, |_| ())
     });
     assert_eq!(measured.end, End::Stopped);
@@ -214,7 +224,7 @@ fn a_job_is_stopped_when_that_is_wanted() {
 #[test]
 fn ten_gigabytes_of_output_take_no_memory() {
     let Some(lab) = Lab::open(&json!({})) else { return };
-    let work = Work { timeout: Duration::from_secs(600), ..shell("dd if=/dev/zero bs=1M count=10240 2>&1") };
+    let work = shell("dd if=/dev/zero bs=1M count=10240 2>&1");
     let measured = lab.measure(&work);
     let result = &measured.results[0];
     let stdout = result.stdout.as_deref().unwrap();
@@ -246,10 +256,8 @@ fn a_fork_bomb_does_not_get_out() {
         allow_failure: true,
         ..shell("bomb() { bomb | bomb & }; bomb; while true; do bomb; done")
     };
-    let began = Instant::now();
     let measured = lab.measure(&work);
-    assert!(began.elapsed() < Duration::from_secs(90), "{:?}", began.elapsed());
-    assert_eq!(measured.results.len(), 1);
+    assert_eq!(measured.results.len(), 1, "{measured:?}");
     assert_eq!(lab.output("echo alive"), "alive\n");
 }
 

@@ -314,16 +314,22 @@ mod tests {
     #[tokio::test]
     async fn patience_is_spent_by_waiting_and_earned_by_taking() {
         let (sender, mut pieces) = mpsc::channel(1);
-        let (sink, _) = write(Sink::new(sender), 1).await;
-        assert_eq!(sink.patience, PATIENCE, "no more is earned than there was");
-        let writing = tokio::spawn(write(sink, 1));
-        tokio::time::sleep(Duration::from_millis(800)).await;
-        pieces.recv().await.unwrap();
-        let (sink, error) = writing.await.unwrap();
-        assert_eq!(error, None);
-        // 64 KiB are an eighth of a second's worth.
-        let spent = PATIENCE - sink.patience;
-        assert!(spent >= Duration::from_millis(250) && spent < Duration::from_secs(10), "{spent:?}");
+        let (mut sink, mut error) = write(Sink::new(sender), 1).await;
+        assert_eq!((sink.patience, error), (PATIENCE, None), "no more is earned than there was");
+        // 64 KiB earn an eighth of a second. On a busy machine the writer may begin to wait too late to spend more.
+        while sink.patience == PATIENCE {
+            let writing = tokio::spawn(write(sink, 1));
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            pieces.recv().await.unwrap();
+            (sink, error) = writing.await.unwrap();
+            assert_eq!(error, None);
+        }
+        // A client that takes everything at once earns it back.
+        tokio::spawn(async move { while pieces.recv().await.is_some() {} });
+        while sink.patience < PATIENCE {
+            (sink, error) = write(sink, 1).await;
+            assert_eq!(error, None);
+        }
     }
 
     #[tokio::test]

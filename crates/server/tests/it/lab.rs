@@ -75,8 +75,9 @@ impl Lab {
         self.server.app.db.write::<_, tidemark_store::Error, _>(run).await.unwrap();
     }
 
-    /// How many statements a call costs; the least of a few, since work in the background is counted, too.
+    /// How many statements a call costs; the least of a few, since a worker may still end its last round. Stops the workers.
     pub(crate) async fn cost(&self, call: impl AsyncFn(usize)) -> u64 {
+        self.server.stop_workers().await;
         let mut least = u64::MAX;
         for round in 0..3 {
             let before = self.server.app.db.statements();

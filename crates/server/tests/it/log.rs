@@ -3,7 +3,6 @@
 use std::{
     io::{self, Write},
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use axum::{body::Body, http::Request};
@@ -11,7 +10,7 @@ use serde_json::json;
 use tracing::{level_filters::LevelFilter, subscriber::DefaultGuard};
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{Engine, TestServer};
+use crate::{Engine, TestServer, until};
 
 /// Nothing listens there, so that sending mail fails and is complained about.
 const NO_MAIL_SERVER: &str = "[smtp]\nhostname = \"127.0.0.1\"\nport = 1\nplain = true\nusername = \"mailer\"\n\
@@ -70,9 +69,10 @@ async fn secrets_and_addresses_stay_out_of_the_log() {
         let server = TestServer::start_with(engine, NO_MAIL_SERVER).await;
         let signup = json!({ "name": "Mary", "email": "mary@example.org", "i_agree": true });
         server.post("/v0/auth/signup", "", signup).await.expect(202);
-        while log.text().matches("outbox work failed").count() <= count {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("no failed mail is logged", async || {
+            (log.text().matches("outbox work failed").count() > count).then_some(())
+        })
+        .await;
         server.app.close().await;
     }
     let log = log.text();

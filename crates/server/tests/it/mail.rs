@@ -5,13 +5,19 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, sync_channel},
+    },
     thread,
 };
 
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
-use tidemark_server::mail::{self, Message};
+use tidemark_server::{
+    App,
+    mail::{self, Message},
+};
 use tidemark_store::{Tx, outbox};
 
 use crate::{Engine, PATIENCE, TestServer, both, until};
@@ -232,6 +238,22 @@ async fn servers_on_one_database_send_each_mail_once() {
     assert_eq!(readers.len(), 50);
     wait(&server, |due| due.is_none()).await;
     assert!(sink.mails.try_recv().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_server_takes_over_what_was_claimed() {
+    let server = TestServer::start(Engine::Sqlite).await;
+    server.app.background.stop().await;
+    enqueue_notices(&server, 1).await;
+    let now = server.app.clock.now();
+    let claim = move |tx: &mut Tx<'_>| outbox::claim(tx, 1, now, now.plus_seconds(60));
+    assert_eq!(server.app.db.write(claim).await.unwrap().len(), 1);
+    server.app.close().await;
+    // The clock stands still: the claim does not expire.
+    let (config, clock) = (server.app.config.clone(), server.app.clock.clone());
+    let restarted = App::open_with(config, clock, Arc::clone(&server.app.entropy)).await.unwrap();
+    server.mail("reader00@example.org").await;
+    restarted.close().await;
 }
 
 both! {

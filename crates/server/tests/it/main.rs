@@ -19,6 +19,7 @@ mod change;
 mod channel;
 mod concurrency;
 mod contract;
+mod database;
 mod detection;
 mod dimension;
 mod ensure;

@@ -1,9 +1,6 @@
 //! Notices: who is told of alerts, in which shape, in which order, and when.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use axum::{
     Router,
@@ -97,10 +94,7 @@ impl Receiver {
 
     /// Proves that nothing is told as time stands.
     pub(crate) async fn is_left_alone(&self, lab: &Lab) {
-        for _ in 0..8 {
-            lab.server.app.background.poke();
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
+        lab.server.wait_for_due_work().await;
         assert!(self.state.lock().unwrap().requests.is_empty());
     }
 }

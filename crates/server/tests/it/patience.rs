@@ -1,13 +1,13 @@
-//! How tests wait for what is done behind the scenes: for what they look for, never for a time that should be enough.
+//! How tests wait for background work: for an observable condition, never for a fixed time.
 
 use std::time::{Duration, Instant};
 
-use tidemark_store::outbox;
+use tidemark_store::{Tx, outbox};
 
 use crate::TestServer;
 
-/// How long a test waits before it fails. A machine that others use as well may take long; only a failure waits to the end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// The deadline of every wait. It stops a test that hangs; no test may pass or fail by how fast the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Looks again and again until there is something, and answers it.
 pub(crate) async fn until<T>(missing: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
@@ -30,5 +30,24 @@ impl TestServer {
             self.pass_to(due);
         }
         self.app.background.poke();
+    }
+
+    /// Stops the background workers, whose statements would be counted with those of a test.
+    pub(crate) async fn stop_workers(&self) {
+        self.app.changes.stop();
+        self.app.jobs.stop();
+        self.app.background.stop().await;
+    }
+
+    /// Waits until the worker has finished everything that is due now. The clock stands still.
+    pub(crate) async fn wait_for_due_work(&self) {
+        let now = self.app.clock.now();
+        let sql = "select count(*) from outbox where claimed or due <= $1";
+        until("the worker does not finish the work that is due", async || {
+            self.app.background.poke();
+            let open = self.app.db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[&now])).await.unwrap();
+            (open == 0).then_some(())
+        })
+        .await;
     }
 }

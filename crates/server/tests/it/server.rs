@@ -27,10 +27,9 @@ use tidemark_server::{
     http,
 };
 use tidemark_store::{Tx, organization, outbox};
-use tokio_postgres::NoTls;
 use tower::ServiceExt;
 
-use crate::{contract, until};
+use crate::{contract, database::Database, until};
 
 /// 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600_000_000;
@@ -51,7 +50,7 @@ pub(crate) struct TestServer {
     folder: TempDir,
     peer: Mutex<SocketAddr>,
     seen: Mutex<HashMap<String, usize>>,
-    database: Option<String>,
+    database: Option<Database>,
 }
 
 /// A person with an account and a session.
@@ -84,11 +83,11 @@ impl TestServer {
         fs::write(&file, settings).unwrap();
         let database = match engine {
             Engine::Sqlite => None,
-            Engine::Postgres => Some(create_database().await),
+            Engine::Postgres => Some(Database::create().await),
         };
         let flags = Flags {
             data_dir: Some(folder.path().to_owned()),
-            database: database.clone(),
+            database: database.as_ref().map(|database| database.url.clone()),
             ..Flags::default()
         };
         let config = Config::load(Some(&file), [], &flags).unwrap();
@@ -110,7 +109,7 @@ impl TestServer {
 
     /// Another server on the same database; `None` where the engine is not shared.
     pub(crate) async fn second(&self) -> Option<App> {
-        let database = self.database.clone()?;
+        let database = self.database.as_ref()?.url.clone();
         let flags = Flags {
             data_dir: Some(self.folder.path().to_owned()),
             database: Some(database),
@@ -469,16 +468,4 @@ impl Answer {
             .unwrap_or_else(|| panic!("no {pointer}"))
             .to_owned()
     }
-}
-
-/// A fresh database, copied from an empty one: `TIDEMARK_TEST_POSTGRES` names the server.
-pub(crate) async fn create_database() -> String {
-    let url = std::env::var("TIDEMARK_TEST_POSTGRES")
-        .expect("TIDEMARK_TEST_POSTGRES names a PostgreSQL server; `cargo xtask test` starts one");
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    let name = format!("test_{}", uuid::Uuid::new_v4().simple());
-    client.batch_execute(&format!("create database {name} template template0")).await.unwrap();
-    let (server, _) = url.rsplit_once('/').unwrap();
-    format!("{server}/{name}")
 }

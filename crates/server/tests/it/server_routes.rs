@@ -19,7 +19,7 @@ use tidemark_store::{Db, Error, Location, Tx, restore, server as statistics};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::{Engine, TestServer, both, server::create_database};
+use crate::{Engine, TestServer, both, database::Database, until};
 
 const SECRETS: &str = "[security]\nsecret_key = \"signing-secret-in-the-file\"\n\
      [smtp]\nhostname = \"mail.example.org\"\nusername = \"mailer\"\nsecret = \"mail-password\"\n\
@@ -210,9 +210,7 @@ both! {
                 }
             });
         }
-        while acknowledged.lock().unwrap().len() < 20 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("the writers do not get on", async || (acknowledged.lock().unwrap().len() >= 20).then_some(())).await;
         let before = acknowledged.lock().unwrap().clone();
         server.post("/v0/server/backup", &ada.token, json!({ "compression": "zstd" })).await.expect(201);
         stop.store(true, Ordering::Relaxed);
@@ -221,7 +219,7 @@ both! {
         }
 
         let folder = tempfile::tempdir().unwrap();
-        let restored = bring_back(&server, folder.path()).await;
+        let (restored, _database) = bring_back(&server, folder.path()).await;
         let made = acknowledged.lock().unwrap().clone();
         let read = restored.read(move |tx| {
             let slugs = tx.all("select slug from organization", &[], |row| row.get::<String>(0))?;
@@ -273,29 +271,29 @@ fn unpack(file: &Path) -> Vec<u8> {
 }
 
 /// Brings the only backup back into a database of its own.
-async fn bring_back(server: &TestServer, folder: &Path) -> Db {
+async fn bring_back(server: &TestServer, folder: &Path) -> (Db, Option<Database>) {
     let [backup] = backups(server).try_into().expect("one backup");
     let copy = folder.join("copy");
     fs::write(&copy, unpack(&backup)).unwrap();
-    let location = match server.engine {
+    let (location, database) = match server.engine {
         Engine::Sqlite => {
             let file = folder.join("tidemark.db");
             restore::check(&copy).unwrap();
             restore::replace(&restore::claim(&file).unwrap().unwrap(), &copy, &file).unwrap();
-            Location::Sqlite { file, busy_timeout: Duration::ZERO, cache_kib: 1024 }
+            (Location::Sqlite { file, busy_timeout: Duration::ZERO, cache_kib: 1024 }, None)
         }
         Engine::Postgres => {
-            let url = create_database().await;
+            let database = Database::create_empty().await;
             let run = Command::new("pg_restore")
                 .arg("--exit-on-error")
                 .arg("--dbname")
-                .arg(&url)
+                .arg(&database.url)
                 .arg(&copy)
                 .output();
             let output = run.expect("pg_restore is on the search path");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Location::Postgres { url, connections: 1 }
+            (Location::Postgres { url: database.url.clone(), connections: 1 }, Some(database))
         }
     };
-    Db::open(&location).await.unwrap()
+    (Db::open(&location).await.unwrap(), database)
 }

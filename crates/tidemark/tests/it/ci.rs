@@ -3,16 +3,14 @@
 
 use std::{
     fs,
-    net::TcpListener,
     process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use crate::{
     code_host::{CodeHost, redact},
+    process::{Port, wait_until},
     run::{Lab, printing, text},
 };
 
@@ -339,11 +337,12 @@ fn an_empty_token_is_refused() {
 fn the_verdict_does_not_wait_for_the_code_host() {
     let actions = Actions::open();
     ok(&actions.push(&[&results(2_000.0, 1_000.0)]));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nothing listens there.
+    let free = Port::reserve();
     let down = |arguments: &[&str]| {
         let event = pull_request("acme/widget");
         let mut command = actions.command("pull_request", &event, arguments);
-        command.env("GITHUB_API_URL", format!("http://{free}")).arg("--attempts").arg("1");
+        command.env("GITHUB_API_URL", format!("http://{}", free.address)).arg("--attempts").arg("1");
         command.arg(results(3_000.0, 1_000.0)).output().unwrap()
     };
     let output = down(&[]);
@@ -387,11 +386,9 @@ fn a_run_that_fails_or_is_interrupted_ends_its_check() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     insta::assert_json_snapshot!("failed", actions.host.requests());
     let event = json!({ "repository": { "full_name": "acme/widget" } });
-    let mut command = actions.command("push", &event, &["touch started; sleep 60; true"]);
+    let mut command = actions.command("push", &event, &["touch started; sleep 6000; true"]);
     let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !actions.lab.work().join("started").exists() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the benchmark command does not start", || actions.lab.work().join("started").exists());
     let id = process.id().to_string();
     assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
     assert_eq!(process.wait().unwrap().code(), Some(143));

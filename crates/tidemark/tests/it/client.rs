@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::process::Server;
+use crate::process::{Server, wait_until};
 
 /// A connection that stays open, and the credential that goes with every call.
 pub(crate) struct Client {
@@ -50,6 +50,16 @@ impl Client {
 
     pub(crate) fn patch(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
         self.call("PATCH", path, &body.to_string())
+    }
+
+    /// Posts again as long as the server is too busy, which means that it has done nothing.
+    pub(crate) fn post_with_retries(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
+        loop {
+            match self.post(path, body)? {
+                (503, _) => thread::sleep(Duration::from_millis(100)),
+                answer => return Ok(answer),
+            }
+        }
     }
 
     fn call(&mut self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
@@ -115,12 +125,11 @@ impl Client {
         let (status, answer) =
             self.post("/v0/auth/signup", &json!({ "name": name, "email": email, "i_agree": true })).unwrap();
         assert_eq!(status, 202, "{answer}");
-        let token = loop {
-            if let Some(token) = mailed_token(data) {
-                break token;
-            }
-            thread::sleep(Duration::from_millis(5));
-        };
+        let mut token = None;
+        wait_until("no mail arrives", || {
+            token = mailed_token(data);
+            token.is_some()
+        });
         let (status, answer) = self.post("/v0/auth/confirm", &json!({ "token": token })).unwrap();
         assert_eq!(status, 200, "{answer}");
         self.token = answer["token"].as_str().unwrap().to_owned();

@@ -5,12 +5,11 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::process::PATIENCE;
+use crate::process::wait_until;
 
 /// A code host.
 pub(crate) struct CodeHost {
@@ -53,10 +52,7 @@ impl CodeHost {
 
     /// Waits until it was asked so many things, and answers them as they were.
     pub(crate) fn wait_for(&self, count: usize) -> Vec<(String, Value)> {
-        let begun = Instant::now();
-        while self.with(|state| state.requests.len()) < count && begun.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("it is asked too little", || self.with(|state| state.requests.len()) >= count);
         let requests = self.with(|state| std::mem::take(&mut state.requests));
         assert_eq!(requests.len(), count, "{requests:#?}");
         requests

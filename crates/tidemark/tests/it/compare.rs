@@ -4,14 +4,15 @@ use std::{
     fs,
     path::Path,
     process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::context::{git, in_folder};
+use crate::{
+    context::{git, in_folder},
+    process::wait_until,
+};
 
 /// Prints a latency that is the factor of the checkout times a number that changes from run to run, and keeps a diary
 /// of who ran.
@@ -265,7 +266,7 @@ fn nothing_is_left_behind_when_it_is_interrupted() {
         let desk = Desk::open();
         let mut command = desk.command(&desk.repository().join("sub"));
         let mut process = command
-            .args(["run", "--ab", "HEAD", "touch ../../started; sleep 30"])
+            .args(["run", "--ab", "HEAD", "touch ../../started; sleep 6000"])
             .env("TMPDIR", desk.repository().parent().unwrap())
             .stderr(Stdio::null())
             .spawn()
@@ -275,9 +276,7 @@ fn nothing_is_left_behind_when_it_is_interrupted() {
             let checkouts = fs::read_dir(desk.0.path()).unwrap().map(|entry| entry.unwrap().path());
             checkouts.into_iter().any(|path| path.join("started").exists())
         };
-        while !is_there() {
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("the benchmark command does not start", is_there);
         let id = process.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         let code = process.wait().unwrap().code();

@@ -8,7 +8,6 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -59,16 +58,10 @@ fn crash(data: &Path, postgres: Option<&str>) {
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             let client = Client::connect_as(&server, &token);
-            scope.spawn(|| storm.send(client));
+            scope.spawn(|| storm.send(client, || server.signal("KILL")));
         }
-        let begun = Instant::now();
-        while storm.acknowledged.lock().unwrap().len() < BEFORE {
-            assert!(begun.elapsed() < Duration::from_secs(120), "the reports take too long");
-            thread::sleep(Duration::from_millis(1));
-        }
-        server.signal("KILL");
-        server.wait();
     });
+    server.wait();
     let acknowledged = storm.acknowledged.into_inner().unwrap();
     assert!(acknowledged.len() < REPORTS, "the server died too late");
     database::check(data, postgres);
@@ -84,7 +77,7 @@ fn crash(data: &Path, postgres: Option<&str>) {
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             let client = Client::connect_as(&server, &token);
-            scope.spawn(|| storm.send(client));
+            scope.spawn(|| storm.send(client, || ()));
         }
     });
     let found = KIND.check(&mut Client::connect_as(&server, &token));
@@ -117,8 +110,9 @@ struct Storm {
 }
 
 impl Storm {
-    /// Sends one report after the other, until there is none left or the server is gone.
-    fn send(&self, mut client: Client) {
+    /// Sends one report after the other, until there is none left or the server is gone. Calls `at_before` once
+    /// [`BEFORE`] reports are acknowledged.
+    fn send(&self, mut client: Client, at_before: impl Fn()) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= REPORTS {
@@ -127,9 +121,14 @@ impl Storm {
             if self.acknowledged.lock().unwrap().contains_key(&number) {
                 continue;
             }
-            let Ok((status, answer)) = client.post(PATH, &KIND.body(number)) else { return };
+            let Ok((status, answer)) = client.post_with_retries(PATH, &KIND.body(number)) else { return };
             assert_eq!(status, 201, "{answer}");
-            self.acknowledged.lock().unwrap().insert(number, answer);
+            let mut acknowledged = self.acknowledged.lock().unwrap();
+            acknowledged.insert(number, answer);
+            // Under the lock: the other clients must not finish before the server dies, however slow this thread is.
+            if acknowledged.len() == BEFORE {
+                at_before();
+            }
         }
     }
 }

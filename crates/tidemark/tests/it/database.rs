@@ -1,8 +1,10 @@
 //! The tables that a server left behind, seen without it.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use tidemark_store::{Db, Error, Location, Tx, restore};
+
+use crate::process::PATIENCE;
 
 /// What must not be found: halves of something that is only written whole.
 const HALVES: &[(&str, &str)] = &[
@@ -37,7 +39,7 @@ pub(crate) fn check(data: &Path, postgres: Option<&str>) {
         None => {
             let file = data.join("tidemark.db");
             restore::check(&file).unwrap();
-            Location::Sqlite { file, busy_timeout: Duration::from_secs(5), cache_kib: 1024 }
+            Location::Sqlite { file, busy_timeout: PATIENCE, cache_kib: 1024 }
         }
     };
     let embedded = postgres.is_none();

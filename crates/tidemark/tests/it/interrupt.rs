@@ -3,11 +3,12 @@
 use std::{
     fs,
     process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
-use crate::local::{Machine, printed};
+use crate::{
+    local::{Machine, printed},
+    process::wait_until,
+};
 
 /// Starts a command of ours.
 fn start(machine: &Machine, arguments: &[&str]) -> Child {
@@ -18,14 +19,12 @@ fn start(machine: &Machine, arguments: &[&str]) -> Child {
 /// The numbers of two processes, once the benchmark command has written them to a file.
 fn processes(machine: &Machine) -> Vec<String> {
     let file = machine.widget().join("processes");
-    loop {
-        let written = fs::read_to_string(&file).unwrap_or_default();
-        let numbers: Vec<String> = written.split_whitespace().map(str::to_owned).collect();
-        if numbers.len() == 2 {
-            return numbers;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    let mut written = String::new();
+    wait_until("the benchmark command does not start", || {
+        written = fs::read_to_string(&file).unwrap_or_default();
+        written.ends_with('\n')
+    });
+    written.split_whitespace().map(str::to_owned).collect()
 }
 
 fn send(signal: &str, process: &Child) {
@@ -40,17 +39,24 @@ fn lives(number: &str) -> bool {
     !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
+/// Waits until none of the processes lives. They sleep for longer than any test: only a signal ends them.
+fn await_end(numbers: &[String]) {
+    wait_until("a process of the benchmark command still lives", || {
+        !numbers.iter().any(|number| lives(number))
+    });
+}
+
 #[test]
 fn the_command_ends_with_us_and_so_does_what_it_started() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let machine = Machine::new();
-        let line = "sleep 60 & echo $$ $! > processes; wait; true";
+        let line = "sleep 6000 & echo $$ $! > processes; wait; true";
         let mut process = start(&machine, &["run", line]);
         let numbers = processes(&machine);
         assert!(numbers.iter().all(|number| lives(number)));
         send(signal, &process);
         assert_eq!(process.wait().unwrap().code(), Some(code));
-        assert!(!numbers.iter().any(|number| lives(number)), "{signal} {numbers:?}");
+        await_end(&numbers);
         let reports = machine.command(&["project", "list", "--json"]).output().unwrap();
         assert_eq!(printed(reports).trim(), "[]", "nothing is recorded");
     }
@@ -59,24 +65,22 @@ fn the_command_ends_with_us_and_so_does_what_it_started() {
 #[test]
 fn a_command_that_will_not_end_is_ended() {
     let machine = Machine::new();
-    let line = "trap '' TERM INT; sleep 60 & echo $$ $! > processes; wait; sleep 60";
+    let line = "trap '' TERM INT; sleep 6000 & echo $$ $! > processes; wait; sleep 6000";
     let mut process = start(&machine, &["run", line]);
     let numbers = processes(&machine);
-    let asked = Instant::now();
     send("TERM", &process);
     assert_eq!(process.wait().unwrap().code(), Some(143));
-    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
-    assert!(!numbers.iter().any(|number| lives(number)), "{numbers:?}");
+    await_end(&numbers);
 }
 
 #[test]
 fn what_prepares_a_comparison_ends_with_us_as_well() {
     let machine = Machine::new();
     let file = machine.widget().join("processes");
-    let setup = format!("sleep 60 & echo $$ $! > '{}'; wait; true", file.display());
+    let setup = format!("sleep 6000 & echo $$ $! > '{}'; wait; true", file.display());
     let mut process = start(&machine, &["run", "--ab", "HEAD", "--ab-setup", &setup, "true"]);
     let numbers = processes(&machine);
     send("TERM", &process);
     assert_eq!(process.wait().unwrap().code(), Some(143));
-    assert!(!numbers.iter().any(|number| lives(number)), "{numbers:?}");
+    await_end(&numbers);
 }

@@ -106,7 +106,7 @@ fn a_job_is_sent_and_waited_for() {
         "--entrypoint",
         "/bin/bench",
         "--job-timeout",
-        "60",
+        "600",
         "--poll-interval",
         "1",
         "--iter",
@@ -132,7 +132,7 @@ fn a_job_is_sent_and_waited_for() {
         sent["job"],
         json!({
             "image": "acme/bench:v1", "spec": "large", "entrypoint": ["/bin/bench"], "cmd": ["--quick", "x"],
-            "env": { "KEY": "s3cret" }, "timeout": 60, "file_paths": ["out/app"], "file_size": true, "iter": 3,
+            "env": { "KEY": "s3cret" }, "timeout": 600, "file_paths": ["out/app"], "file_size": true, "iter": 3,
         })
     );
     assert_eq!((&sent["results"], &sent["testbed"]), (&json!([]), &Value::Null));

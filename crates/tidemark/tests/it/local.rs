@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::{
     client::Client,
     context::{in_folder, repository},
-    process::Server,
+    process::{PATIENCE, Server},
 };
 
 /// A machine on which Tidemark was never used, with a repository.
@@ -40,6 +40,8 @@ impl Machine {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = in_folder(&self.widget());
         command.env("HOME", self.folder.path()).env_remove("XDG_DATA_HOME").stdin(Stdio::null());
+        // Processes that share the database wait for each other, however slow the machine is.
+        command.env("TIDEMARK_DATABASE__BUSY_TIMEOUT", PATIENCE.as_millis().to_string());
         command.args(arguments);
         command
     }

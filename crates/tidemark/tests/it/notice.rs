@@ -5,21 +5,19 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use crate::{
     client::Client,
-    process::{Server, tidemark},
+    process::{Server, tidemark, wait_until},
 };
 
 const REPORTS: u32 = 60;
 /// After how many reports the server is killed.
 const KILLS: [u32; 2] = [20, 45];
-/// How long it may take until all were told: less than a claim holds. What a server had under way when it died is taken over by the next at once.
-const PATIENCE: Duration = Duration::from_secs(50);
 
 /// An event and the report that it tells.
 type Told = (String, String);
@@ -101,15 +99,10 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
         assert_eq!(status, 201, "{answer}");
         sent.push(answer["uuid"].as_str().unwrap().to_owned());
     }
-    let began = Instant::now();
-    let told = loop {
-        let told = told.lock().unwrap().clone();
-        if told.last().is_some_and(|(_, report)| Some(report) == sent.last()) {
-            break told;
-        }
-        assert!(began.elapsed() < PATIENCE, "{} of {REPORTS} were told", told.len());
-        thread::sleep(Duration::from_millis(100));
-    };
+    wait_until("the last report is not told", || {
+        told.lock().unwrap().last().is_some_and(|(_, report)| Some(report) == sent.last())
+    });
+    let told = told.lock().unwrap().clone();
     // An event that comes again is the one that came last: it was under way when the server died.
     let mut events = told.clone();
     events.dedup();
@@ -118,13 +111,11 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
     eprintln!("{} requests for {REPORTS} events", told.len());
     let path =
         format!("/v0/projects/lab/notices/{}/deliveries?per_page=100", notice["uuid"].as_str().unwrap());
-    let log = loop {
-        let (_, log) = ada.get(&path).unwrap();
-        if log[0]["status"] == "delivered" {
-            break log;
-        }
-        thread::sleep(Duration::from_millis(50));
-    };
+    let mut log = Value::Null;
+    wait_until("the last delivery is not recorded", || {
+        log = ada.get(&path).unwrap().1;
+        log[0]["status"] == "delivered"
+    });
     let log = log.as_array().unwrap();
     assert_eq!(log.len(), sent.len());
     assert!(log.iter().all(|one| one["status"] == "delivered"), "{log:?}");

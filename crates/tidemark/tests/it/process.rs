@@ -4,23 +4,52 @@ use std::{
     env,
     io::{self, BufRead, BufReader, Read},
     mem,
-    net::TcpStream,
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use tokio::net::TcpSocket;
 use tokio_postgres::NoTls;
 
-/// How long a test waits for something before it fails. Only a failure waits to the end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// The deadline of every wait. It stops a test that hangs; no test may pass or fail by how fast the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Looks again and again until something is true.
+pub(crate) fn wait_until(missing: &str, mut is_true: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_true() {
+        assert!(begun.elapsed() < PATIENCE, "{missing}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A port that the system gives to no other process while this lives. Servers of the test can listen on it, one after
+/// the other.
+pub(crate) struct Port {
+    pub(crate) address: String,
+    _socket: Option<TcpSocket>,
+}
+
+impl Port {
+    /// Binds a port without listening on it.
+    pub(crate) fn reserve() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        // Only Linux lets a second socket listen there.
+        Self { address, _socket: cfg!(target_os = "linux").then_some(socket) }
+    }
+}
 
 /// A running server; it goes away with its test.
 pub(crate) struct Server {
     process: Child,
-    log: Box<dyn BufRead + Send>,
+    log: Box<dyn BufRead + Send + Sync>,
     pub(crate) address: String,
 }
 

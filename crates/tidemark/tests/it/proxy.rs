@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
     sync::{
         Arc,
@@ -23,13 +24,15 @@ use tokio_rustls::TlsAcceptor;
 
 /// Passes on what clients say to a server, and back, as long as it lives.
 pub(crate) struct Proxy {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     _runtime: Runtime,
     broken: Arc<AtomicBool>,
 }
 
 impl Proxy {
-    /// Ends TLS at `address`, with a certificate for `localhost` that is written to a file for those who are to trust it.
-    pub(crate) fn tls(address: &str, server: &str, trusted: &Path) -> Self {
+    /// Ends TLS, with a certificate for `localhost` that is written to a file for those who are to trust it.
+    pub(crate) fn tls(server: &str, trusted: &Path) -> Self {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(trusted, made.cert.pem()).unwrap();
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -40,7 +43,7 @@ impl Proxy {
             .with_single_cert(vec![made.cert.der().clone()], key)
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        Self::listen(address, server, move |client, mut server, _| {
+        Self::listen(server, move |client, mut server, _| {
             let acceptor = acceptor.clone();
             async move {
                 let Ok(mut client) = acceptor.accept(client).await else { return };
@@ -50,8 +53,8 @@ impl Proxy {
     }
 
     /// Breaks the first connection on which the server says `word`, which then does not arrive.
-    pub(crate) fn breaking(address: &str, server: &str, word: &'static str) -> Self {
-        Self::listen(address, server, move |mut client, mut server, broken| async move {
+    pub(crate) fn breaking(server: &str, word: &'static str) -> Self {
+        Self::listen(server, move |mut client, mut server, broken| async move {
             let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
                 (client.split(), server.split());
             let back = async {
@@ -80,7 +83,6 @@ impl Proxy {
     }
 
     fn listen<F>(
-        address: &str,
         server: &str,
         pass_on: impl Fn(TcpStream, TcpStream, Arc<AtomicBool>) -> F + Send + Sync + 'static,
     ) -> Self
@@ -88,7 +90,8 @@ impl Proxy {
         F: Future<Output = ()> + Send + 'static,
     {
         let (runtime, broken) = (Runtime::new().unwrap(), Arc::new(AtomicBool::new(false)));
-        let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let address = listener.local_addr().unwrap();
         let (server, flag) = (server.to_owned(), Arc::clone(&broken));
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -97,6 +100,6 @@ impl Proxy {
                 tokio::spawn(pass_on(client, server, Arc::clone(&flag)));
             }
         });
-        Self { _runtime: runtime, broken }
+        Self { address, _runtime: runtime, broken }
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     io::{self, Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::Command,
     sync::{
@@ -12,7 +12,6 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
     thread,
-    time::{Duration, Instant},
 };
 
 use flate2::{Compression, write::GzEncoder};
@@ -22,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::{
     client::Client,
-    process::{Server, isolated, tidemark},
+    process::{Port, Server, isolated, tidemark, wait_until},
 };
 
 pub(crate) const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -34,6 +33,7 @@ const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 struct Registry {
     server: Server,
     address: String,
+    _port: Port,
     data: TempDir,
     settings: String,
     key: String,
@@ -43,8 +43,8 @@ impl Registry {
     /// Starts a server with these settings; its address must be known before it tells clients.
     fn start(settings: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
+        let port = Port::reserve();
+        let address = port.address.clone();
         let settings = format!("[console]\nurl = \"http://{address}\"\n{settings}");
         let server = serve(data.path(), &address, &settings);
         let mut ada = Client::connect(&server);
@@ -54,7 +54,7 @@ impl Registry {
         let (status, answer) = ada.post("/v0/users/ada/keys", &json!({ "name": "skopeo" })).unwrap();
         assert_eq!(status, 201, "{answer}");
         let key = answer["key"].as_str().unwrap().to_owned();
-        Self { server, address, data, settings, key }
+        Self { server, address, _port: port, data, settings, key }
     }
 
     /// Kills the server, and starts another on the same data.
@@ -298,11 +298,7 @@ fn a_crash_leaves_a_registry_that_works() {
                 }
             });
         }
-        let begun = Instant::now();
-        while acknowledged.lock().unwrap().len() < 60 {
-            assert!(begun.elapsed() < Duration::from_secs(120), "the pushes take too long");
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("too few pushes are acknowledged", || acknowledged.lock().unwrap().len() >= 60);
         registry.server.signal("KILL");
     });
     registry.crash();

@@ -49,7 +49,7 @@ impl Runner {
 
     /// Does the next job: says this at its end, with its UUID.
     fn work(&mut self, mut end: Value) {
-        let order = self.say(json!({ "event": "ready", "poll_timeout": 60 }));
+        let order = self.say(json!({ "event": "ready", "poll_timeout": 600 }));
         assert_eq!(order["event"], "job", "{order}");
         assert_eq!(self.say(json!({ "event": "running" }))["event"], "ack");
         end["job"] = order["uuid"].clone();

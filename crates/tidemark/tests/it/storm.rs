@@ -1,19 +1,12 @@
 //! Many clients at once and a server that dies among them: what was acknowledged is there afterwards.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::Path,
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, fs, path::Path, sync::Mutex, thread};
 
 use serde_json::json;
 
 use crate::{
     client::Client,
-    process::{Server, create_database, tidemark},
+    process::{Server, create_database, tidemark, wait_until},
 };
 
 const CLIENTS: usize = 64;
@@ -68,11 +61,7 @@ fn storm(data: &Path, database: Option<&str>) {
             let acknowledged = &acknowledged;
             scope.spawn(move || write_until_the_end(client, number, acknowledged));
         }
-        let begun = Instant::now();
-        while acknowledged.count() < CHANGES {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{} changes only", acknowledged.count());
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("there are too few changes", || acknowledged.count() >= CHANGES);
         server.signal("KILL");
         server.wait();
     });
@@ -115,12 +104,15 @@ fn write_until_the_end(mut client: Client, number: usize, acknowledged: &Acknowl
     for count in 0.. {
         let email = format!("person.{number}.{count}@example.org");
         let signup = json!({ "name": format!("person {number} {count}"), "email": email, "i_agree": true });
-        let Ok((status, answer)) = client.post("/v0/auth/signup", &signup) else { return };
+        let Ok((status, answer)) = client.post_with_retries("/v0/auth/signup", &signup) else { return };
         assert_eq!(status, 202, "{answer}");
         acknowledged.emails.lock().unwrap().push(email);
 
         let name = format!("Storm {number} {count}");
-        let Ok((status, answer)) = client.post("/v0/organizations", &json!({ "name": name })) else { return };
+        let organization = json!({ "name": name });
+        let Ok((status, answer)) = client.post_with_retries("/v0/organizations", &organization) else {
+            return;
+        };
         assert_eq!(status, 201, "{answer}");
         acknowledged.names.lock().unwrap().push(name);
     }

@@ -1,27 +1,25 @@
 //! What nobody needs goes, and nothing else.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tidemark_store::{Error, Tx};
 
 use super::{Client, IMAGE, digest, image, location, owner};
-use crate::{TestServer, both};
+use crate::{TestServer, both, until};
 
 impl TestServer {
     /// Lets hours pass until the registry has been cleared: a clearing that still goes on is not begun again.
     async fn clear(&self, objects: usize) {
-        for _ in 0..30 {
-            self.pass(3601);
-            self.app.background.poke();
-            for _ in 0..100 {
-                if self.objects() == objects {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
+        let mut looks = 0;
+        until(&format!("the registry is not cleared down to {objects} objects"), async || {
+            // Another hour now and then only: sessions must not run out on a slow machine.
+            if looks % 100 == 0 {
+                self.pass(3601);
+                self.app.background.poke();
             }
-        }
-        panic!("there are {} objects instead of {objects}", self.objects());
+            looks += 1;
+            (self.objects() == objects).then_some(())
+        })
+        .await;
     }
 
     async fn rows(&self, table: &'static str) -> i64 {

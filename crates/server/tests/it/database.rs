@@ -1,0 +1,106 @@
+//! PostgreSQL databases for tests: each is a copy of a template that has every table, and is dropped with its test.
+//!
+//! The first test of a run migrates the template. Each test is a process of its own, so they agree by the name of the
+//! template, which is a digest of the migrations, and by a lock of the server.
+
+use std::{env, fs, path::Path, thread};
+
+use sha2::{Digest, Sha256};
+use tidemark_store::{Db, Location};
+use tokio_postgres::{Client, NoTls};
+use uuid::Uuid;
+
+const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations");
+
+/// The key of the lock under which the template is made.
+const LOCK: i64 = 0x71_de;
+
+/// A database on the server that `TIDEMARK_TEST_POSTGRES` names.
+pub(crate) struct Database {
+    name: String,
+    /// How a server connects to it.
+    pub(crate) url: String,
+}
+
+impl Database {
+    /// Creates a database with every table.
+    pub(crate) async fn create() -> Self {
+        let client = connect().await;
+        let template = format!("template_{}", &digest()[..16]);
+        if !exists(&client, &template).await {
+            make(&client, &template).await;
+        }
+        Self::copy(&client, &template).await
+    }
+
+    /// Creates a database without tables.
+    pub(crate) async fn create_empty() -> Self {
+        Self::copy(&connect().await, "template0").await
+    }
+
+    async fn copy(client: &Client, template: &str) -> Self {
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        client.batch_execute(&format!("create database {name} template {template}")).await.unwrap();
+        Self { url: url(&name), name }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let statement = format!("drop database {} with (force)", self.name);
+        // A thread of its own: the test may end inside a runtime, which cannot wait for another one.
+        let drop = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { connect().await.batch_execute(&statement).await.unwrap() });
+        };
+        thread::spawn(drop).join().unwrap();
+    }
+}
+
+async fn connect() -> Client {
+    let (client, connection) = tokio_postgres::connect(&server(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn server() -> String {
+    env::var("TIDEMARK_TEST_POSTGRES")
+        .expect("TIDEMARK_TEST_POSTGRES names a PostgreSQL server; `cargo xtask test` starts one")
+}
+
+fn url(name: &str) -> String {
+    format!("{}/{name}", server().rsplit_once('/').unwrap().0)
+}
+
+async fn exists(client: &Client, name: &str) -> bool {
+    let sql = "select count(*) from pg_database where datname = $1";
+    client.query_one(sql, &[&name]).await.unwrap().get::<_, i64>(0) == 1
+}
+
+/// Makes the template, unless another process does. It gets its name when it is complete.
+async fn make(client: &Client, template: &str) {
+    client.execute("select pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
+    if !exists(client, template).await {
+        let name = format!("new_{template}");
+        // Left by a test run that was killed.
+        client.batch_execute(&format!("drop database if exists {name} with (force)")).await.unwrap();
+        client.batch_execute(&format!("create database {name} template template0")).await.unwrap();
+        let db = Db::open(&Location::Postgres { url: url(&name), connections: 1 }).await.unwrap();
+        db.close().await;
+        // Closing does not wait until the server has let go of the connections.
+        let sql = "select pg_terminate_backend(pid, 600000) from pg_stat_activity where datname = $1";
+        client.execute(sql, &[&name]).await.unwrap();
+        client.batch_execute(&format!("alter database {name} rename to {template}")).await.unwrap();
+    }
+    client.execute("select pg_advisory_unlock($1)", &[&LOCK]).await.unwrap();
+}
+
+/// A digest of all migrations.
+fn digest() -> String {
+    let mut files: Vec<_> =
+        fs::read_dir(Path::new(MIGRATIONS)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let digest =
+        files.iter().fold(Sha256::new(), |digest, file| digest.chain_update(fs::read(file).unwrap()));
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
