@@ -1,8 +1,9 @@
 """Use every tool of a live server with the clients that agents are made of, and fail if one is left out.
 
-Usage: converse.py SERVER DATA TIDEMARK NODE INSPECTOR. The clients are the official Python SDK, over HTTP in both
-lifecycles of the protocol and over `tidemark mcp`, with the server and with the store on this machine; and the command
-line of the MCP inspector. In the server's data folder is an outbox with every message.
+Usage: converse.py SERVER DATA TIDEMARK NODE INSPECTOR, the last the file that `mcp-inspector --cli` runs. The clients
+are the official Python SDK, over HTTP in both lifecycles of the protocol and over `tidemark mcp`, with the server and
+with the store on this machine; and the command line of the MCP inspector. In the server's data folder is an outbox with
+every message.
 """
 
 import asyncio
@@ -25,7 +26,8 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 
 # A JSON Web Token: three parts in base64url.
 TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
-PATIENCE_SECONDS = 30
+# Stops a hang; nothing that makes progress takes this long.
+PATIENCE_SECONDS = 600
 NOWHERE = str(uuid.UUID(int=1))
 
 server, data, tidemark, node, inspector = sys.argv[1], pathlib.Path(sys.argv[2]), *sys.argv[3:6]
@@ -227,16 +229,22 @@ def over_stdio(home: str, **environment: str) -> StdioServerParameters:
 
 async def with_inspector(session: str, home: str) -> None:
     """Use every tool with the command line of the inspector."""
+    environment = {"PATH": os.environ["PATH"], "HOME": home}
+    command = [node, pathlib.Path(__file__).with_name("inspect.mjs"), inspector]
+    process = subprocess.Popen(
+        command, env=environment, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
     def ask(*arguments: str) -> dict:
-        command = [node, inspector, "--cli", f"{server}/mcp", "--transport", "http", "--format", "json", "--quiet"]
+        command = [f"{server}/mcp", "--transport", "http", "--format", "json", "--quiet"]
         command += ["--header", f"Authorization: Bearer {session}", *arguments]
-        environment = {"PATH": os.environ["PATH"], "HOME": home}
-        done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, timeout=120)
+        process.stdin.write(json.dumps(command) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
         try:
-            answer = json.loads(done.stdout)
+            answer = json.loads(json.loads(line))
         except json.JSONDecodeError:
-            sys.exit(f"The inspector failed with {arguments}: {done.stdout}{done.stderr}")
+            sys.exit(f"The inspector failed with {arguments}: {line}")
         return answer.get("result", answer)
 
     async def list_tools():
@@ -248,7 +256,9 @@ async def with_inspector(session: str, home: str) -> None:
             raise Refused(result["content"][-1]["text"])
         return result.get("structuredContent") or result["content"][0]["mimeType"]
 
-    await walk(list_tools, use, "inspected", session)
+    with process:
+        await walk(list_tools, use, "inspected", session)
+        process.stdin.close()
     print("The inspector used every tool.")
 
 

@@ -17,7 +17,8 @@ import urllib.request
 
 # A JSON Web Token: three parts in base64url.
 TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
-PATIENCE_SECONDS = 30
+# Stops a hang; nothing that makes progress takes this long.
+PATIENCE_SECONDS = 600
 
 server, data, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 outbox = data / "outbox"

@@ -4,7 +4,6 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use crate::{
@@ -18,35 +17,42 @@ const SDK: &str = "2.3.0";
 const INSPECTOR: &str = "2.12.0";
 const NODE: &str = "22.23.3";
 
-/// How long the conversations may take on a busy machine; starting the inspector for each tool takes most of it.
-const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Installs both clients.
+pub(crate) fn install() -> Result {
+    sdk()?;
+    inspector().map(drop)
+}
 
-/// Let every client use every tool.
+/// Lets every client use every tool.
 pub(crate) fn check() -> Result {
-    let python = tools::python(&format!("mcp-sdk-{SDK}"), &[format!("mcp=={SDK}")], "import mcp")?;
+    let python = sdk()?;
     let programs = inspector()?;
-    say("Building the server for the agents.");
-    tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
+    tools::build()?;
 
     let source = tools::root()?.join("xtask/agents");
     let log = tools::target()?.join("agents-server.log");
     let data = service::folder("agents")?;
-    let address = format!("127.0.0.1:{}", tools::free_port()?);
-    let _server = server::start(&source.join("tidemark.toml"), &data, &address, &log)?;
+    let server = server::start(&source.join("tidemark.toml"), &data, &log)?;
     say("Letting the Python SDK and the MCP inspector use every tool.");
     tools::run_within(
-        LIMIT,
+        tools::HANG,
         Command::new(python.join("python"))
             .arg(source.join("converse.py"))
-            .arg(format!("http://{address}"))
+            .arg(format!("http://{}", server.address))
             .arg(&data)
-            .arg(tools::target()?.join("debug/tidemark"))
-            .args([programs.join("node"), programs.join("mcp-inspector")]),
+            .arg(tools::binary()?)
+            .arg(programs.join("node"))
+            .arg(programs.join("../@modelcontextprotocol/inspector/clients/cli/build/index.js")),
     )
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
 }
 
-/// Install the inspector and return where it and its Node.js are.
+/// Installs the Python SDK and returns where its programs are.
+fn sdk() -> Result<PathBuf> {
+    tools::python(&format!("mcp-sdk-{SDK}"), &[format!("mcp=={SDK}")], "import mcp")
+}
+
+/// Installs the inspector and returns where it and its Node.js are.
 fn inspector() -> Result<PathBuf> {
     let folder = tools::target()?.join(format!("mcp-inspector-{INSPECTOR}"));
     let programs = folder.join("node_modules/.bin");

@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: schemathesis sends a live server whatever its own API description allows and forbids, and
 //! checks every answer against that description. Its settings stand in `xtask/conformance/`.
 
-use std::{fs, path::PathBuf, process::Command, time::Duration};
+use std::{fs, path::PathBuf, process::Command};
 
 use crate::{
     Result, server, service,
@@ -14,35 +14,25 @@ const SCHEMATHESIS: &str = "4.32.5";
 /// The version of its generator: another one would send other requests, and our hooks reach into it.
 const HYPOTHESIS: &str = "6.170.15";
 
-/// How long the run may take on a busy machine; it needs about 80 seconds of one core, as `max-examples` has it.
-const LIMIT: Duration = Duration::from_secs(25 * 60);
-
 /// Run schemathesis against a fresh server, as its administrator.
 pub(crate) fn check() -> Result {
     let python = schemathesis()?;
-    say("Building the server for the conformance run.");
-    // Along with the tests, which are built already: the server alone would have its dependencies built again, with
-    // fewer features.
-    tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
+    tools::build()?;
 
     let work = settings()?;
     let log = work.join("server.log");
     let data = service::folder("conformance")?;
-    let address = format!("127.0.0.1:{}", tools::free_port()?);
-    let _server = server::start(&work.join("tidemark.toml"), &data, &address, &log)?;
+    let server = server::start(&work.join("tidemark.toml"), &data, &log)?;
+    let url = format!("http://{}", server.address);
 
     let session = tools::read(
-        Command::new(python.join("python"))
-            .arg(work.join("prepare.py"))
-            .arg(format!("http://{address}"))
-            .arg(&data)
-            .arg(&work),
+        Command::new(python.join("python")).arg(work.join("prepare.py")).arg(&url).arg(&data).arg(&work),
     )?;
     say("Running schemathesis against the live server.");
     tools::run_within(
-        LIMIT,
+        tools::HANG,
         Command::new(python.join("schemathesis"))
-            .args(["run", &format!("http://{address}/v0/server/spec"), "--url", &format!("http://{address}")])
+            .args(["run", &format!("{url}/v0/server/spec"), "--url", &url])
             .env("TIDEMARK_SESSION", session.trim())
             .current_dir(&work),
     )
@@ -65,7 +55,12 @@ fn settings() -> Result<PathBuf> {
     Ok(work)
 }
 
-/// Install schemathesis and return where its programs are.
+/// Installs schemathesis.
+pub(crate) fn install() -> Result {
+    schemathesis().map(drop)
+}
+
+/// Installs schemathesis and returns where its programs are.
 fn schemathesis() -> Result<PathBuf> {
     tools::python(
         &format!("schemathesis-{SCHEMATHESIS}-{HYPOTHESIS}"),

@@ -4,7 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use clap::ValueEnum;
@@ -20,8 +19,8 @@ const NODE: u32 = 20;
 /// Where Debian puts the browser; set beforehand, another one is used.
 const CHROMIUM: &str = "TIDEMARK_TEST_CHROMIUM";
 
-/// How long the browser may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(20 * 60);
+/// Where the browser tests write their JUnit report, if anywhere.
+pub(crate) const JUNIT: &str = "PLAYWRIGHT_JUNIT_OUTPUT_FILE";
 
 /// What can be done with the console.
 #[derive(Clone, Copy, ValueEnum)]
@@ -30,6 +29,8 @@ pub(crate) enum Part {
     Build,
     /// Check it, and walk its pages in a browser.
     Test,
+    /// Walk its pages in a browser, without checking it.
+    Browse,
     /// Take the pictures of the manual anew.
     Pictures,
     /// Measure how smooth half a million points are.
@@ -41,6 +42,7 @@ pub(crate) fn run(part: Part) -> Result {
     match part {
         Part::Build => build(),
         Part::Test => check().and_then(|()| browse()),
+        Part::Browse => browse(),
         Part::Pictures => build().and_then(|()| on_demo("Taking pictures of the console.", "pictures")),
         Part::Smooth => {
             build().and_then(|()| on_demo("Panning and zooming half a million points.", "smooth"))
@@ -52,48 +54,48 @@ pub(crate) fn run(part: Part) -> Result {
 pub(crate) fn build() -> Result {
     install()?;
     say("Building the console.");
-    for script in ["types", "build"] {
-        tools::run(&mut npm(&["run", "--silent", script])?)?;
-    }
-    Ok(())
+    scripts(&["types", "build"])
 }
 
 /// Build it, and check its types and what can be tested without a browser.
 pub(crate) fn check() -> Result {
     build()?;
     say("Checking the console.");
-    for script in ["check", "unit"] {
-        tools::run(&mut npm(&["run", "--silent", script])?)?;
-    }
-    Ok(())
+    scripts(&["check", "unit"])
+}
+
+/// Checks its types against the API, without building it.
+pub(crate) fn check_types() -> Result {
+    install()?;
+    scripts(&["types", "check"])
+}
+
+fn scripts(names: &[&str]) -> Result {
+    names.iter().try_for_each(|name| tools::run(&mut npm(&["run", "--silent", name])?))
 }
 
 /// Walk the pages of a fresh server with the demo project in a browser.
-pub(crate) fn browse() -> Result {
+fn browse() -> Result {
     on_demo("Walking the pages of the console in Chromium.", "browser")
 }
 
 /// Run a script of the console with a browser, on a fresh server with the demo project.
 fn on_demo(what: &str, script: &str) -> Result {
     let chromium = chromium()?;
-    // As the conformance run does it, and for the same reason.
-    tools::run(&mut tools::cargo(&["build", "--workspace", "--bins", "--tests"])?)?;
+    tools::build()?;
     let data = service::folder("console")?;
     let log = tools::target()?.join("console.log");
-    let address = format!("127.0.0.1:{}", tools::free_port()?);
     let config = tools::root()?.join("xtask/conformance/tidemark.toml");
     say("Filling a server with a year of made-up benchmarks.");
-    tools::run(
-        Command::new(tools::target()?.join("debug/tidemark")).args(["demo", "--data-dir"]).arg(&data),
-    )?;
-    let _server = server::start(&config, &data, &address, &log)?;
+    tools::run(Command::new(tools::binary()?).args(["demo", "--data-dir"]).arg(&data))?;
+    let server = server::start(&config, &data, &log)?;
     say(what);
     tools::run_within(
-        LIMIT,
+        tools::HANG,
         npm(&["run", "--silent", script])?
-            .env("TIDEMARK_CONSOLE_URL", format!("http://{address}"))
+            .env("TIDEMARK_CONSOLE_URL", format!("http://{}", server.address))
             .env("TIDEMARK_CONSOLE_DATA", &data)
-            .env("TIDEMARK_TEST_BINARY", tools::target()?.join("debug/tidemark"))
+            .env("TIDEMARK_TEST_BINARY", tools::binary()?)
             .env(test::LOCALSTRIPE, test::localstripe()?)
             .env(CHROMIUM, chromium),
     )
@@ -127,7 +129,7 @@ fn install() -> Result {
 }
 
 /// The browser, installed if need be.
-fn chromium() -> Result<PathBuf> {
+pub(crate) fn chromium() -> Result<PathBuf> {
     if let Some(chosen) = std::env::var_os(CHROMIUM) {
         return Ok(chosen.into());
     }

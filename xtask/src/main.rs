@@ -5,6 +5,7 @@
 
 mod agents;
 mod bench;
+mod check;
 mod conformance;
 mod console;
 mod openapi;
@@ -14,6 +15,7 @@ mod s3;
 mod server;
 mod service;
 mod test;
+mod timing;
 mod tools;
 
 use std::process::ExitCode;
@@ -36,6 +38,12 @@ enum Chore {
     Test {
         /// Run only the Rust tests whose name contains one of these words.
         filters: Vec<String>,
+    },
+    /// Check the format, the lints, the unit tests of changed crates and the types of the console.
+    Check {
+        /// Test the crates that changed since this commit [default: the upstream branch, or else the last commit].
+        #[arg(long)]
+        since: Option<String>,
     },
     /// Build the console, test it, take its pictures, or measure it.
     Console {
@@ -64,6 +72,7 @@ fn main() -> ExitCode {
     let outcome = match Chore::parse() {
         Chore::Run { arguments } => run::serve(&arguments),
         Chore::Test { filters } => test::all(&filters),
+        Chore::Check { since } => check::all(since.as_deref()),
         Chore::Console { part } => console::run(part),
         Chore::Conformance => conformance::check(),
         Chore::Agents => agents::check(),

@@ -1,7 +1,8 @@
 //! A private server that speaks S3, for the tests of the registry: moto, installed into a folder of its own.
 
 use std::{
-    net::TcpStream,
+    fs::{self, File},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -21,21 +22,37 @@ pub(crate) struct S3 {
     pub(crate) url: String,
 }
 
-/// Start a server on a free port of the loopback address.
+/// Installs the server and returns the folder of its programs.
+pub(crate) fn install() -> Result<PathBuf> {
+    tools::python(&format!("moto-{MOTO}"), &[format!("moto[server]=={MOTO}")], "import moto.server")
+}
+
+/// Starts a server on a port of its choice of the loopback address.
 pub(crate) fn start() -> Result<S3> {
-    let programs =
-        tools::python(&format!("moto-{MOTO}"), &[format!("moto[server]=={MOTO}")], "import moto.server")?;
-    let port = tools::free_port()?;
+    let programs = install()?;
     let folder = service::folder("s3")?;
+    let log = folder.join("log");
+    let output =
+        File::create(&log).map_err(|error| format!("{} could not be made: {error}", log.display()))?;
     let mut service = Service::start(
         Command::new(programs.join("moto_server"))
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .args(["-H", "127.0.0.1", "-p", "0"])
+            .env("PYTHONUNBUFFERED", "1")
             .stdout(Stdio::null())
-            .stderr(Stdio::null()),
+            .stderr(output),
         folder,
     )?;
+    // The first line that it writes once it listens: ` * Running on http://127.0.0.1:41931`.
+    let mut url = None;
     service
-        .wait(|| TcpStream::connect(("127.0.0.1", port)).is_ok())
+        .wait(|| {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            url = text
+                .split_once("Running on ")
+                .and_then(|(_, rest)| rest.split_once('\n'))
+                .map(|(url, _)| url.trim().to_owned());
+            url.is_some()
+        })
         .map_err(|reason| format!("the S3 server for the tests did not start: {reason}"))?;
-    Ok(S3 { _service: service, url: format!("http://127.0.0.1:{port}") })
+    Ok(S3 { _service: service, url: url.unwrap_or_default() })
 }

@@ -1,7 +1,7 @@
 //! A Tidemark server for the tests that speak to it from outside, as it was just built.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read, Write},
     net::TcpStream,
     path::Path,
@@ -11,19 +11,42 @@ use std::{
 
 use crate::{Result, service::Service, tools};
 
-/// Start a server and wait until it is ready.
-pub(crate) fn start(config: &Path, data: &Path, address: &str, log: &Path) -> Result<Service> {
+/// A running server.
+pub(crate) struct Server {
+    /// The address of its socket.
+    pub(crate) address: String,
+    _service: Service,
+}
+
+/// Starts a server on a free port and waits until it is ready.
+pub(crate) fn start(config: &Path, data: &Path, log: &Path) -> Result<Server> {
     let output =
         File::create(log).map_err(|error| format!("{} could not be made: {error}", log.display()))?;
     let errors = output.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut command = Command::new(tools::target()?.join("debug/tidemark"));
-    command.arg("serve").arg("--config").arg(config).args(["--bind", address]).arg("--data-dir").arg(data);
+    let mut command = Command::new(tools::binary()?);
+    command
+        .arg("serve")
+        .arg("--config")
+        .arg(config)
+        .args(["--bind", "127.0.0.1:0"])
+        .arg("--data-dir")
+        .arg(data);
     command.stdout(output).stderr(errors);
     let mut service = Service::start(&mut command, data.to_path_buf())?;
+    let mut address = None;
     service
-        .wait(|| is_ready(address))
+        .wait(|| {
+            address = fs::read_to_string(log).ok().and_then(|log| listening(&log));
+            address.as_deref().is_some_and(is_ready)
+        })
         .map_err(|reason| format!("the server did not start: {reason}; its log is {}", log.display()))?;
-    Ok(service)
+    Ok(Server { address: address.unwrap_or_default(), _service: service })
+}
+
+/// The address in the log line of a server that listens.
+fn listening(log: &str) -> Option<String> {
+    let line = log.lines().find(|line| line.contains("\"message\":\"listening\""))?;
+    Some(line.split_once("\"address\":\"")?.1.split_once('"')?.0.to_owned())
 }
 
 /// Whether the server says that it can do its work.

@@ -1,9 +1,20 @@
 //! `cargo xtask test`: every test of the repository, with the servers it needs.
 
-use std::{env, ffi::OsString};
+use std::{
+    env,
+    ffi::OsString,
+    fs::File,
+    io::{self, Read, Seek},
+    num::NonZero,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     Result, agents, conformance, console, postgres, s3,
+    timing::Timing,
     tools::{self, say},
 };
 
@@ -20,44 +31,81 @@ const LOCALSTRIPE_VERSION: &str = "1.15.10";
 /// Set on machines where no file system may be mounted, to go without the tests of a full disk.
 const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
-/// Run all tests, or with filters only the Rust tests whose name contains one of them.
+/// The programs that the Rust tests call, and their Debian packages: a mail server for tests is written in Python,
+/// skopeo is a client of the registry, crun runs jobs and busybox is in their images.
+const PROGRAMS: [(&str, &str); 4] =
+    [("python3", "python3"), ("skopeo", "skopeo"), ("crun", "crun"), ("busybox", "busybox-static")];
+
+/// The checks of a live server, with the arguments of `cargo xtask` that run each.
+const LIVE: [(&str, &[&str]); 3] =
+    [("conformance", &["conformance"]), ("agents", &["agents"]), ("browser", &["console", "browse"])];
+
+/// Runs all tests, or with filters only the Rust tests whose name contains one of them.
 pub(crate) fn all(filters: &[String]) -> Result {
-    if filters.is_empty() {
-        // First, so that the server under test has it.
-        console::check()?;
-    }
-    rust(filters)?;
-    if filters.is_empty() {
-        conformance::check()?;
-        agents::check()?;
-        console::browse()?;
-        say("Every test passed.");
-    }
+    let mut timing = Timing::start();
+    let outcome = if filters.is_empty() { everything(&mut timing) } else { selected(&mut timing, filters) };
+    timing.print();
+    outcome?;
+    say("Every test passed.");
     Ok(())
 }
 
-/// Run the Rust tests on both engines.
-fn rust(filters: &[String]) -> Result {
-    if filters.is_empty() {
-        say("Running the examples in the documentation.");
-        tools::run(&mut tools::cargo(&["test", "--workspace", "--doc", "--quiet"])?)?;
-    }
+fn selected(timing: &mut Timing, filters: &[String]) -> Result {
+    timing.phase("install", install_for_rust)?;
+    timing.phase("build", tools::build)?;
+    rust(timing, filters)
+}
 
-    // What stands in for a mail server is written in it.
-    if tools::find("python3").is_none() {
-        tools::install(&["python3"])?;
+fn everything(timing: &mut Timing) -> Result {
+    thread::scope(|scope| {
+        // Installing waits for the network and the disk; the compiler does not.
+        let install = scope.spawn(|| {
+            install_for_rust()?;
+            console::chromium()?;
+            conformance::install()?;
+            agents::install()
+        });
+        // Before the build: the server embeds the console.
+        timing.phase("console", console::check)?;
+        timing.phase("build", tools::build)?;
+        timing.phase("rest of installation", || {
+            install.join().unwrap_or_else(|_| Err("the installation panicked".to_owned()))
+        })
+    })?;
+    rust(timing, &[])?;
+    live(timing)
+}
+
+/// Installs what the Rust tests need.
+fn install_for_rust() -> Result {
+    let missing: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|(name, _)| tools::find(name).is_none())
+        .map(|(_, package)| *package)
+        .collect();
+    if !missing.is_empty() {
+        tools::install(&missing)?;
     }
-    // A client of the registry that people use.
-    if tools::find("skopeo").is_none() {
-        tools::install(&["skopeo"])?;
+    if env::var_os(POSTGRES).is_none() {
+        postgres::install()?;
     }
-    // What runs jobs, and what is in their images.
-    if tools::find("crun").is_none() || tools::find("busybox").is_none() {
-        tools::install(&["crun", "busybox-static"])?;
+    if env::var_os(S3).is_none() {
+        s3::install()?;
     }
-    let mut tests = if tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?) {
-        tools::cargo(&["nextest", "run", "--workspace"])?
+    localstripe().map(drop)
+}
+
+/// Runs the Rust tests on both engines.
+fn rust(timing: &mut Timing, filters: &[String]) -> Result {
+    let with_nextest = tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?);
+    let mut tests = if with_nextest {
+        // A third of the time of a test is waiting: for PostgreSQL, for a process, for a file.
+        let threads = 2 * thread::available_parallelism().map_or(1, NonZero::get);
+        tools::cargo(&["nextest", "run", "--workspace", "--test-threads", &threads.to_string()])?
     } else {
+        say(
+            "cargo-nextest is not installed: cargo runs the tests, without test groups and without their times.",
+        );
         tools::cargo(&["test", "--workspace", "--all-targets", "--"])?
     };
     tests.args(filters);
@@ -77,16 +125,76 @@ fn rust(filters: &[String]) -> Result {
         }
     };
     tests.env(LOCALSTRIPE, localstripe()?);
-    if env::var_os(POSTGRES).is_some() {
-        say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
-        return tools::run(&mut tests);
-    }
-    say("Starting a private PostgreSQL server.");
-    let postgres =
-        postgres::start().map_err(|reason| format!("{reason} (or name a server in {POSTGRES})"))?;
-    tests.env(POSTGRES, &postgres.url).env("PATH", search_path(&postgres)?);
+    let _postgres = match env::var_os(POSTGRES) {
+        Some(_) => {
+            say(&format!("Running the tests with the PostgreSQL server that {POSTGRES} names."));
+            None
+        }
+        None => {
+            say("Starting a private PostgreSQL server.");
+            let postgres =
+                postgres::start().map_err(|reason| format!("{reason} (or name a server in {POSTGRES})"))?;
+            tests.env(POSTGRES, &postgres.url).env("PATH", search_path(&postgres)?);
+            Some(postgres)
+        }
+    };
     say("Running the Rust tests.");
-    tools::run(&mut tests)
+    let outcome = timing.phase("Rust tests", || tools::run(&mut tests));
+    if with_nextest {
+        timing.add_junit(&tools::target()?.join("nextest/default/junit.xml"));
+    }
+    outcome
+}
+
+/// Runs the checks of a live server beside each other. Each has a server of its own and waits much for its client.
+fn live(timing: &mut Timing) -> Result {
+    let folder = tools::target()?;
+    let junit = folder.join("browser-junit.xml");
+    say(&format!(
+        "Running {}; the output of each follows when it ends.",
+        LIVE.map(|(name, _)| name).join(", ")
+    ));
+    let ended = thread::scope(|scope| {
+        let started = LIVE.map(|(name, arguments)| {
+            let (log, junit) = (folder.join(format!("{name}.log")), &junit);
+            scope.spawn(move || check(name, arguments, &log, junit))
+        });
+        started.map(thread::ScopedJoinHandle::join)
+    });
+    timing.add_junit(&junit);
+    let mut failed = Vec::new();
+    for ((name, _), ended) in LIVE.into_iter().zip(ended) {
+        let (duration, outcome) = ended.map_err(|_| format!("the check {name} panicked"))?;
+        timing.add_phase(name, duration);
+        failed.extend(outcome.err());
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
+
+/// Runs a check with its output in a file, and prints the output when the check ends.
+fn check(name: &str, arguments: &[&str], log: &Path, junit: &Path) -> (Duration, Result) {
+    let start = Instant::now();
+    let run = || -> io::Result<(bool, String)> {
+        let mut output = File::options().create(true).truncate(true).read(true).write(true).open(log)?;
+        let status = Command::new(env::current_exe()?)
+            .args(arguments)
+            .env(console::JUNIT, junit)
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .status()?;
+        let mut text = String::new();
+        output.rewind()?;
+        output.read_to_string(&mut text)?;
+        Ok((status.success(), text))
+    };
+    let outcome = match run() {
+        Ok((success, text)) => {
+            eprint!("\nxtask: {name} ended after {:.0} s:\n{text}", start.elapsed().as_secs_f64());
+            if success { Ok(()) } else { Err(format!("the check {name} failed")) }
+        }
+        Err(error) => Err(format!("the check {name} could not be run: {error}")),
+    };
+    (start.elapsed(), outcome)
 }
 
 /// A Python that has a payment provider: the one that is named, or one of our own.
@@ -102,6 +210,8 @@ pub(crate) fn localstripe() -> Result<OsString> {
 /// The search path with the private server's programs first, so that `pg_dump` is of its version.
 fn search_path(postgres: &postgres::Postgres) -> Result<OsString> {
     let rest = env::var_os("PATH").unwrap_or_default();
-    env::join_paths([postgres.programs.clone()].into_iter().chain(env::split_paths(&rest)))
+    let folders: Vec<PathBuf> =
+        [postgres.programs.clone()].into_iter().chain(env::split_paths(&rest)).collect();
+    env::join_paths(folders)
         .map_err(|error| format!("{} cannot stand on the search path: {error}", postgres.programs.display()))
 }

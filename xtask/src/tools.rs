@@ -12,6 +12,9 @@ use std::{
 
 use crate::Result;
 
+/// Stops a command that hangs. Nothing that makes progress takes this long, however busy the machine is.
+pub(crate) const HANG: Duration = Duration::from_secs(60 * 60);
+
 /// The root of the checkout.
 pub(crate) fn root() -> Result<PathBuf> {
     // Read when running: two checkouts may share one target folder, and so one `xtask` binary.
@@ -37,6 +40,25 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root()?);
     Ok(command)
+}
+
+/// A git command at the root of the checkout.
+pub(crate) fn git(arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new("git");
+    command.args(arguments).current_dir(root()?);
+    Ok(command)
+}
+
+/// Builds every binary and every test, as all test phases use them. One build for all: the server alone would have its
+/// dependencies compiled again, with fewer features.
+pub(crate) fn build() -> Result {
+    say("Building the binary and the tests.");
+    run(&mut cargo(&["build", "--workspace", "--all-targets"])?)
+}
+
+/// The binary that [`build`] makes.
+pub(crate) fn binary() -> Result<PathBuf> {
+    Ok(target()?.join("debug/tidemark"))
 }
 
 /// Say in one sentence what happens next.
@@ -70,7 +92,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("`{name}` failed ({status})")) }
 }
 
-/// Run a command with its output shown, and fail when it fails or takes too long.
+/// Run a command with its output shown, and fail when it fails or hangs.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result {
     let name = describe(command);
     let lost = |error| format!("`{name}` could not be run: {error}");
@@ -91,11 +113,13 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result {
 
 /// Run a command and return what it prints; its errors stay on the terminal.
 pub(crate) fn read(command: &mut Command) -> Result<String> {
+    read_quietly(command.stderr(Stdio::inherit()))
+}
+
+/// Run a command and return what it prints; its errors are dropped unless the caller has redirected them.
+pub(crate) fn read_quietly(command: &mut Command) -> Result<String> {
     let name = describe(command);
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("`{name}` could not be started: {error}"))?;
+    let output = command.output().map_err(|error| format!("`{name}` could not be started: {error}"))?;
     if !output.status.success() {
         return Err(format!("`{name}` failed ({})", output.status));
     }
@@ -149,7 +173,7 @@ pub(crate) fn install(packages: &[&str]) -> Result {
     apt(&arguments)
 }
 
-/// A TCP port of the loopback address that nobody listens on.
+/// A TCP port of the loopback address that was free a moment ago, for programs that cannot choose one themselves.
 pub(crate) fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -180,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_command_that_takes_too_long_is_stopped() {
-        let error = run_within(Duration::ZERO, Command::new("sleep").arg("60")).unwrap_err();
-        assert_eq!(error, "`sleep 60` was stopped because it took over 0 seconds");
+        let error = run_within(Duration::ZERO, Command::new("sleep").arg("86400")).unwrap_err();
+        assert_eq!(error, "`sleep 86400` was stopped because it took over 0 seconds");
     }
 }

@@ -1,0 +1,139 @@
+//! Timing report: the seconds of each phase and the slowest tests, printed when `cargo xtask test` ends.
+
+use std::{
+    fmt::Write,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::Result;
+
+/// Number of tests that the report lists.
+const SLOWEST: usize = 20;
+
+/// The phases of a run and the tests in them.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    start: Instant,
+    phases: Vec<(&'static str, Duration)>,
+    tests: Vec<TestTime>,
+}
+
+/// The duration of one test.
+#[derive(Debug, PartialEq)]
+pub(crate) struct TestTime {
+    seconds: f64,
+    name: String,
+}
+
+impl Timing {
+    /// Starts the clock.
+    pub(crate) fn start() -> Self {
+        Self { start: Instant::now(), phases: Vec::new(), tests: Vec::new() }
+    }
+
+    /// Runs a phase and records its duration, even if it fails.
+    pub(crate) fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let outcome = work();
+        self.add_phase(name, start.elapsed());
+        outcome
+    }
+
+    /// Records a phase that ran beside others.
+    pub(crate) fn add_phase(&mut self, name: &'static str, duration: Duration) {
+        self.phases.push((name, duration));
+    }
+
+    /// Adds the tests of a JUnit report, as nextest and Playwright write it. A missing report adds nothing: its
+    /// phase failed before the first test.
+    pub(crate) fn add_junit(&mut self, report: &Path) {
+        self.tests.extend(read_junit(&fs::read_to_string(report).unwrap_or_default()));
+    }
+
+    /// Prints the report.
+    pub(crate) fn print(&mut self) {
+        eprint!("{}", self.render(self.start.elapsed()));
+    }
+
+    fn render(&mut self, total: Duration) -> String {
+        let mut text = String::from("\nSeconds per phase\n");
+        let mut line = |seconds: f64, name: &str| {
+            let _ = writeln!(text, "{seconds:9.1}  {name}");
+        };
+        for (name, duration) in &self.phases {
+            line(duration.as_secs_f64(), name);
+        }
+        line(total.as_secs_f64(), "total");
+        if !self.tests.is_empty() {
+            let _ = writeln!(text, "\nThe {SLOWEST} slowest of {} tests", self.tests.len());
+            self.tests.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+            for test in self.tests.iter().take(SLOWEST) {
+                let _ = writeln!(text, "{:9.1}  {}", test.seconds, test.name);
+            }
+        }
+        text
+    }
+}
+
+/// Reads the `testcase` elements of a JUnit report.
+fn read_junit(text: &str) -> impl Iterator<Item = TestTime> {
+    text.split("<testcase ").skip(1).filter_map(|rest| {
+        // Unescaped, `>` cannot occur in an attribute: both programs escape it.
+        let element = format!(" {}", rest.split_once('>')?.0);
+        let attribute = |name: &str| {
+            let (_, value) = element.split_once(&format!(" {name}=\""))?;
+            Some(unescape(value.split_once('"')?.0))
+        };
+        let seconds = attribute("time")?.parse().ok()?;
+        Some(TestTime { seconds, name: format!("{} {}", attribute("classname")?, attribute("name")?) })
+    })
+}
+
+/// Replaces the entities of XML.
+fn unescape(text: &str) -> String {
+    let pairs =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];
+    pairs.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_lists_phases_in_order_and_the_slowest_tests_first() {
+        let junit = r#"<testsuite name="it" tests="2">
+            <testcase name="report::sqlite" classname="server::it" timestamp="2026-01-01T00:00:00Z" time="0.250"/>
+            <testcase name="a &quot;b&quot; &gt; c" classname="server::it" time="12.5">
+            </testcase></testsuite>"#;
+        let mut timing = Timing::start();
+        timing.phases =
+            vec![("build", Duration::from_secs(61)), ("Rust tests", Duration::from_millis(1_500))];
+        timing.tests = read_junit(junit).collect();
+        let lines = [
+            "",
+            "Seconds per phase",
+            "     61.0  build",
+            "      1.5  Rust tests",
+            "     62.5  total",
+            "",
+            "The 20 slowest of 2 tests",
+            "     12.5  server::it a \"b\" > c",
+            "      0.2  server::it report::sqlite",
+            "",
+        ];
+        assert_eq!(timing.render(Duration::from_millis(62_500)), lines.join("\n"));
+    }
+
+    #[test]
+    fn a_failed_phase_is_recorded() {
+        let mut timing = Timing::start();
+        assert_eq!(
+            timing.phase("build", || Err::<(), _>("no compiler".to_owned())),
+            Err("no compiler".to_owned())
+        );
+        assert_eq!(timing.phases.len(), 1);
+    }
+}
