@@ -1,27 +1,38 @@
-import { defineConfig } from "@playwright/test";
+import { defineConfig, type ReporterDescription } from "@playwright/test";
 
 const desktop = { viewport: { width: 1280, height: 800 } };
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+// Reports with the duration of each test, for programs. Playwright itself reads the names of their files from these variables.
+const reporters: ReporterDescription[] = [[process.env.CI ? "line" : "list"]];
+if (process.env.PLAYWRIGHT_JSON_OUTPUT_FILE) reporters.push(["json"]);
+if (process.env.PLAYWRIGHT_JUNIT_OUTPUT_FILE) reporters.push(["junit", { includeProjectInTestName: true }]);
 
 // `cargo xtask console test` starts the server; TIDEMARK_CONSOLE_URL says where it is, TIDEMARK_CONSOLE_DATA where its mail is.
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
-  reporter: process.env.CI ? "line" : "list",
+  reporter: reporters,
   // One server for all: what a test changes, it has made itself.
   workers: 2,
-  // Of a machine that has other things to do.
-  expect: { timeout: 30_000 },
+  fullyParallel: true,
   forbidOnly: true,
-  timeout: 300_000,
-  retries: 1,
+  retries: 0,
+  // The timeouts only stop a test that hangs. No test may depend on the speed of the machine.
+  expect: { timeout: 120_000 },
+  timeout: 600_000,
   use: {
     baseURL: process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610",
     screenshot: "only-on-failure",
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       executablePath: process.env.TIDEMARK_TEST_CHROMIUM ?? "/usr/bin/chromium",
-      // Of a container, where its own sandbox cannot be made.
-      args: ["--no-sandbox"],
+      args: [
+        // Of a container, where its own sandbox cannot be made.
+        "--no-sandbox",
+        // Saves the GPU process, which would render in software anyway.
+        "--disable-gpu",
+      ],
     },
   },
   projects: [

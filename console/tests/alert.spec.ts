@@ -1,5 +1,5 @@
 import { history, lab } from "./seed";
-import { accessible, expect, fits, test } from "./support";
+import { accessible, expect, fits, idle, test } from "./support";
 
 test("without alerts all is well", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Calm-${project.name}`);
@@ -50,6 +50,8 @@ test("an alert shows the history around it", async ({ page }, { project }) => {
   await expect(plot.locator("canvas")).toBeVisible();
   await accessible(page);
   await fits(page);
+  // Lines that arrive later would take the chosen point away.
+  await idle(page);
   await plot.focus();
   await page.keyboard.press("End");
   await expect(plot.getByText("against the baseline")).toBeVisible();

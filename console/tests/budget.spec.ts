@@ -2,7 +2,7 @@
 // the machine. scripts/size.test.js holds every page's files against the same limit, without a browser.
 
 import type { Request } from "@playwright/test";
-import { expect, test } from "./support";
+import { expect, settled, test } from "./support";
 
 /** Bytes of files and of data, as they come over the network. */
 const [FILES, DATA] = [150_000, 50_000];
@@ -14,7 +14,7 @@ test("the first plot needs few requests and few bytes", async ({ page }) => {
   page.on("requestfinished", (request) => requests.push(request));
   await page.goto("/perf/demo");
   await expect(page.getByRole("group", { name: /[1-9]\d* lines? with [1-9][\d,]* points/ }).locator("canvas")).toBeVisible();
-  await page.waitForLoadState("networkidle");
+  await settled(page);
   const all = await Promise.all(requests.map(async (request) => {
     const { responseBodySize, responseHeadersSize } = await request.sizes();
     return { url: request.url(), size: responseBodySize + responseHeadersSize };

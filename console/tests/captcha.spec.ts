@@ -1,8 +1,7 @@
 // Proofs of being human, from a stand-in of the service: its script in the page, and its check at the server.
 
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { freePort, own, type Own } from "./own";
+import { listen, own, type Own } from "./own";
 import { expect, test } from "./support";
 
 let server: Own | undefined;
@@ -14,7 +13,7 @@ let isHuman = false;
 const SCRIPT = "window.grecaptcha = { ready: (then) => then(), execute: async (site, { action }) => `${site} ${action}` };";
 
 test.beforeAll(async () => {
-  const started = createServer((request, response) => {
+  service = createServer((request, response) => {
     if (request.method === "GET") {
       response.setHeader("content-type", "text/javascript").end(SCRIPT);
       return;
@@ -25,11 +24,9 @@ test.beforeAll(async () => {
       const [site, action] = (new URLSearchParams(body).get("response") ?? "").split(" ");
       response.setHeader("content-type", "application/json").end(JSON.stringify({ success: isHuman && site === "site", action }));
     });
-  }).listen(0, "127.0.0.1");
-  service = started;
-  await new Promise((ready) => started.once("listening", ready));
-  const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
-  server = await own(await freePort(), `[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`);
+  });
+  const url = `http://127.0.0.1:${await listen(service)}`;
+  server = await own(`[plus.captcha]\nurl = "${url}/siteverify"\nscript = "${url}/api.js"\nsite_key = "site"\nsecret = "s3cret"\n`);
 });
 
 test.afterAll(() => {

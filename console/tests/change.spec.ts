@@ -70,7 +70,7 @@ test("a change says that the machine seems to be behind it, and when people were
   // What it takes to get there by measuring is for the server's tests.
   let cause = "host";
   await page.route("**/changes?*", async (route) => {
-    const answer = await route.fetch();
+    const answer = await route.fetch({ timeout: 0 });
     const changes = (await answer.json()) as object[];
     await route.fulfill({ response: answer, json: changes.map((change) => ({ ...change, cause, raised: new Date(Date.now() - 7_300_000).toISOString() })) });
   });

@@ -79,6 +79,7 @@ test("only the last of several moves is asked for", async ({ page }) => {
     }
   });
   await expect(page).toHaveURL(/sensitivity=10$/);
+  await expect.poll(() => asked.length).toBeGreaterThan(0);
   await settled(page);
   expect(asked).toEqual([10]);
 });

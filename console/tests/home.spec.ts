@@ -1,5 +1,5 @@
 import { lab, reports } from "./seed";
-import { accessible, expect, fits, make, test } from "./support";
+import { accessible, expect, fits, idle, make, test } from "./support";
 
 test("the home of a project without reports says how to send one", async ({ page }, info) => {
   const { project } = await lab(page, `Home-empty-${info.project.name}`);
@@ -60,6 +60,8 @@ test("pinned plots are drawn, renamed, moved and unpinned", async ({ page }, inf
   await page.getByRole("menuitem", { name: "Title and window" }).click();
   await page.getByRole("textbox", { name: "Title" }).fill("Parsers");
   await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("dialog")).toBeHidden();
+  await idle(page);
   await page.reload();
   await expect(pins.nth(1)).toHaveAccessibleName("Parsers");
   await page.getByRole("link", { name: "Parsers" }).click();

@@ -13,8 +13,8 @@ test("a project without jobs says how to ask for one", async ({ page }, { projec
   await fits(page);
 });
 
-test("a job is watched from the queue to its report", async ({ page, browser }, { project }) => {
-  const { spec, runner: name, key } = await enlist(browser);
+test("a job is watched from the queue to its report", async ({ page }, { project }) => {
+  const { spec, runner: name, key } = await enlist();
   const { project: slug } = await lab(page, `Watched-${project.name}`);
   const { job, report } = await ask(page, slug, spec);
   await page.goto(`/console/projects/${slug}/reports/${report}`);
@@ -61,8 +61,8 @@ test("a job is watched from the queue to its report", async ({ page, browser }, 
   await expect(page.getByText("is shown to those who have a role in the project")).toBeVisible();
 });
 
-test("a report says why its job failed, and a job that waits is canceled", async ({ page, browser }, { project }) => {
-  const { spec, runner: name, key } = await enlist(browser);
+test("a report says why its job failed, and a job that waits is canceled", async ({ page }, { project }) => {
+  const { spec, runner: name, key } = await enlist();
   const { project: slug } = await lab(page, `Failing-${project.name}`);
   const failing = await ask(page, slug, spec);
   const runner = await Runner.connect(name, key);

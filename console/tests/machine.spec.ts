@@ -16,7 +16,7 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
   await page.getByRole("button", { name: "Add the spec" }).click();
   await expect(page.getByText("linux on x86_64, 8 CPUs, 16 GB of memory, 10 GB of disk, no network")).toBeVisible();
   await page.getByRole("button", { name: "Make the fallback" }).click();
-  await expect(page.getByText("for jobs that name no spec, since just now")).toBeVisible();
+  await expect(page.getByText(/for jobs that name no spec, since (just now|.* minutes? ago|in .* minutes?)/)).toBeVisible();
   await accessible(page);
   await fits(page);
   await undo(page, "It serves the jobs that name no spec.");
@@ -27,6 +27,7 @@ test("a spec is added, made the fallback, renamed, archived and deleted", async 
   await expect(page.getByRole("heading", { name: `${name} old` })).toBeVisible();
   await page.getByRole("button", { name: "Archive" }).click();
   await expect(page.getByText("archived", { exact: true })).toBeVisible();
+  await expect(page.getByText("The spec was archived.")).toBeVisible();
   await page.goto("/console/server/specs?archived=true");
   await page.getByRole("searchbox").fill(name);
   await page.getByRole("link", { name: `${name} old` }).click();

@@ -2,7 +2,7 @@
 
 import type { Page } from "@playwright/test";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "./own";
 import { lab } from "./seed";
 import { accessible, expect, fits, make, test } from "./support";
 
@@ -13,14 +13,13 @@ interface Receiver {
   events: string[];
 }
 
-async function listen(): Promise<Receiver> {
+async function receive(): Promise<Receiver> {
   const events: string[] = [];
   const server = createServer((request, answer) => {
     events.push(String(request.headers["webhook-id"]));
     request.resume().on("end", () => answer.writeHead(204).end());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, events };
+  return { server, address: `http://127.0.0.1:${await listen(server)}/hook`, events };
 }
 
 /** Sends a report that raises an alert, in a project that is told of alerts. */
@@ -63,7 +62,7 @@ test("a chat is told of alerts by a project", async ({ page }, { project }) => {
 });
 
 test("the secret of a webhook is shown once, and what it told can be told again", async ({ page }, { project }) => {
-  const receiver = await listen();
+  const receiver = await receive();
   const { project: slug } = await lab(page, `Webhook-${project.name}`);
   await page.goto(`/console/projects/${slug}/notices/add`);
   await page.getByLabel("Kind").selectOption("webhook");

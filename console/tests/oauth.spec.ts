@@ -4,10 +4,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Page } from "@playwright/test";
 import Provider from "oidc-provider";
-import { freePort, own, type Own } from "./own";
+import { listen, own, type Own } from "./own";
 import { accessible, expect, fits, test } from "./support";
 
-test.describe.configure({ mode: "serial" });
+// In one worker: they share the servers.
+test.describe.configure({ mode: "default" });
 
 let base = "";
 let server: Own | undefined;
@@ -30,9 +31,15 @@ function codeHost(request: IncomingMessage, response: ServerResponse): void {
 }
 
 test.beforeAll(async () => {
-  const [port, codePort, openPort] = [await freePort(), await freePort(), await freePort()];
-  base = `http://localhost:${port}`;
-  const issuer = `http://127.0.0.1:${openPort}`;
+  const [openHost, code] = [createServer(), createServer(codeHost)];
+  others.push(openHost, code);
+  const issuer = `http://127.0.0.1:${await listen(openHost)}`;
+  const codeUrl = `http://127.0.0.1:${await listen(code)}`;
+  server = await own(
+    `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${codeUrl}"\napi_url = "${codeUrl}"\n` +
+      `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n`,
+  );
+  ({ base } = server);
   const provider = new Provider(issuer, {
     clients: [{ client_id: "tidemark", client_secret: "s3cret", redirect_uris: [`${base}/auth/oidc/local`] }],
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
@@ -44,13 +51,7 @@ test.beforeAll(async () => {
       claims: () => ({ sub: id, email: `${id.replace(/-.*/, "")}@example.org`, email_verified: !id.endsWith("-unproven"), name: id }),
     }),
   });
-  others.push(provider.listen(openPort, "127.0.0.1"), createServer(codeHost).listen(codePort, "127.0.0.1"));
-  const code = `http://127.0.0.1:${codePort}`;
-  server = await own(
-    port,
-    `[plus.github]\nclient_id = "app"\nclient_secret = "s3cret"\nurl = "${code}"\napi_url = "${code}"\n` +
-      `[plus.oidc.local]\nname = "Example"\nissuer = "${issuer}"\nclient_id = "tidemark"\nclient_secret = "s3cret"\n`,
-  );
+  openHost.on("request", provider.callback());
 });
 
 test.afterAll(() => {
@@ -109,7 +110,10 @@ test("an address that nobody has verified is refused", async ({ page }) => {
 });
 
 test("somebody else with the same address is refused", async ({ page }) => {
-  await signInAt(page, "ada-other");
+  await signInAt(page, "dora");
+  await expect(page.getByRole("button", { name: "Account of dora" })).toBeVisible();
+  await page.context().clearCookies();
+  await signInAt(page, "dora-other");
   await expect(page.getByRole("alert")).toContainText("belongs to somebody else at Example");
 });
 

@@ -2,10 +2,10 @@
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect } from "./support";
+import { createInterface } from "node:readline";
 
 /** A running server. */
 export interface Own {
@@ -15,30 +15,42 @@ export interface Own {
   stop: () => void;
 }
 
-/** A port that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const socket = createServer();
-  await new Promise<void>((ready) => socket.listen(0, "127.0.0.1", ready));
-  const { port } = socket.address() as AddressInfo;
-  await new Promise((closed) => socket.close(closed));
-  return port;
+/** Binds a free port of this machine, and answers it. */
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
 }
 
-/** Starts a server on a port, with settings besides those that every server needs. */
-export async function own(port: number, settings: string): Promise<Own> {
-  const base = `http://localhost:${port}`;
+/** Starts a server, with settings besides those that every server needs. `console.url` has to name a port before the server
+ *  binds one, so it names the port of a proxy. */
+export async function own(settings: string): Promise<Own> {
+  let upstream = 0;
+  const proxy = createServer((client) => {
+    const server = connect(upstream, "127.0.0.1");
+    client.pipe(server).pipe(client);
+    client.on("error", () => server.destroy());
+    server.on("error", () => client.destroy());
+  });
+  const base = `http://localhost:${await listen(proxy)}`;
   const folder = mkdtempSync(join(tmpdir(), "tidemark-own-"));
   const [config, data] = [join(folder, "tidemark.toml"), join(folder, "data")];
   const attempts = "[plus.rate_limiting.public]\nattempts = {}\n[plus.rate_limiting.user]\nattempts = {}\n";
-  writeFileSync(config, `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:${port}"\n${attempts}${settings}`);
-  const server = spawn(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", ["serve", "--config", config, "--data-dir", data], { stdio: "ignore" });
-  await expect.poll(async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.status, { timeout: 60_000 }).toBe(200);
-  return {
-    base,
-    data,
-    stop: () => {
-      server.kill("SIGKILL");
-      rmSync(folder, { recursive: true, force: true });
-    },
+  writeFileSync(config, `[console]\nurl = "${base}"\n[server]\nbind_address = "127.0.0.1:0"\n[logging]\nformat = "json"\n${attempts}${settings}`);
+  const server = spawn(process.env.TIDEMARK_TEST_BINARY ?? "tidemark", ["serve", "--config", config, "--data-dir", data], { stdio: ["ignore", "ignore", "pipe"] });
+  const stop = () => {
+    server.kill("SIGKILL");
+    proxy.close();
+    rmSync(folder, { recursive: true, force: true });
   };
+  upstream = await new Promise<number>((resolve, reject) => {
+    const log: string[] = [];
+    createInterface(server.stderr).on("line", (line) => {
+      const port = /"message":"listening"/.test(line) && /"address":"127\.0\.0\.1:(\d+)"/.exec(line)?.[1];
+      if (port) resolve(Number(port));
+      if (!upstream) log.push(line);
+    });
+    server.once("error", reject);
+    server.once("close", () => reject(new Error(`The server did not start:\n${log.join("\n")}`)));
+  });
+  return { base, data, stop };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
 import { lab } from "./seed";
-import { accessible, expect, fits, make, test } from "./support";
+import { accessible, expect, fits, idle, make, test } from "./support";
 
 const DAY = 86_400_000;
 const NAMES = ["parser::json::large", "parser::json::small", "parser::toml", "codec/zstd"];
@@ -35,17 +35,17 @@ async function measured(page: Page, name: string, reports: number): Promise<stri
 const legend = (page: Page) => page.getByRole("region", { name: "Legend" });
 const plot = (page: Page) => page.getByRole("group", { name: /with \d+ points/ });
 
-/** Moves the pointer along the middle of the plot until it is on a point. */
+/** Moves the pointer to the newest point of the first line. */
 async function hover(page: Page): Promise<void> {
-  const box = await page.locator(".u-over").boundingBox();
-  if (!box) throw new Error("There is no plot.");
-  for (let x = 0.95; x > 0.05; x -= 0.02) {
-    for (let y = 0.05; y < 1; y += 0.05) {
-      await page.mouse.move(box.x + box.width * x, box.y + box.height * y);
-      if (await page.locator(".readout").isVisible()) return;
-    }
-  }
-  throw new Error("There is no point.");
+  await page.mouse.move(0, 0);
+  await plot(page).focus();
+  await page.keyboard.press("End");
+  const box = await page.locator(".plot-dot").boundingBox();
+  if (!box) throw new Error("There is no point.");
+  await page.keyboard.press("Escape");
+  await expect(page.locator(".readout")).toBeHidden();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await expect(page.locator(".readout")).toBeVisible();
 }
 
 test("a project without reports says how to get some", async ({ page }, { project }) => {
@@ -73,6 +73,8 @@ test("points are walked along by the keyboard, and listed in tables", async ({ p
   const slug = await measured(page, `Walk-${project.name}`, 8);
   await page.goto(`/console/projects/${slug}/perf`);
   await expect(legend(page).getByRole("button", { name: "4 lines" })).toBeVisible();
+  // Marks of changes that arrive later would take the chosen point away.
+  await idle(page);
   await plot(page).focus();
   await page.keyboard.press("End");
   await page.keyboard.press("ArrowLeft");
@@ -100,7 +102,7 @@ test("what is shown is chosen in groups, and hidden in the legend", async ({ pag
   await page.getByRole("checkbox", { name: "All 2 found" }).check();
   await expect(legend(page).getByRole("button", { name: "3 lines" })).toBeVisible();
   await page.getByLabel("Search benchmarks").fill("");
-  expect(await page.getByRole("checkbox", { name: /^parser::/ }).evaluate((box: HTMLInputElement) => box.indeterminate)).toBe(true);
+  await expect(page.getByRole("checkbox", { name: /^parser::/ })).toBeChecked({ indeterminate: true });
 
   await legend(page).getByRole("button", { name: "codec/zstd" }).click();
   await expect(page).toHaveURL(/hidden=\d/);
@@ -140,6 +142,7 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
   await page.getByRole("button", { name: "Reset zoom" }).click();
   await expect(page).not.toHaveURL(/zoom=/);
   if (project.name === "desktop") {
+    await idle(page);
     const box = await page.locator(".u-over").boundingBox();
     if (!box) throw new Error("There is no plot.");
     const drag = async (from: number, to: number) => {
@@ -158,6 +161,8 @@ test("the axes, the limits and the zoom are in the address", async ({ page }, { 
     await expect.poll(zoom).not.toBe(before);
     expect(Number(zoom())).toBeLessThan(Number(before));
     await page.getByRole("button", { name: "Reset zoom" }).click();
+    await expect(page).not.toHaveURL(/zoom=/);
+    await idle(page);
     await hover(page);
     await expect(page.locator(".readout")).toContainText("To the baseline");
   }

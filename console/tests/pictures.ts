@@ -41,7 +41,6 @@ async function pictures(page: Page, name: string, ready: () => Promise<void>): P
 }
 
 test("the pictures of the manual", async ({ page }) => {
-  test.setTimeout(300_000);
   mkdirSync(FOLDER, { recursive: true });
   const { request } = page.context();
   const first = async <T>(path: string): Promise<T> => ((await (await request.get(path)).json()) as T[])[0] as T;
@@ -97,13 +96,12 @@ test("the pictures of the manual", async ({ page }) => {
 interface Change { branch: { uuid: string }; testbed: { uuid: string; slug: string }; benchmark: { uuid: string; name: string }; measure: { uuid: string; slug: string }; }
 
 test("the pictures of changes", async ({ page }) => {
-  test.setTimeout(300_000);
   mkdirSync(FOLDER, { recursive: true });
   const { request } = page.context();
   await signIn(page, "Ada Lovelace", ADMIN);
   const list = async <T>(path: string): Promise<T[]> => (await (await request.get(`/v0/projects/demo/${path}`)).json()) as T[];
   const all: Change[] = [];
-  await expect.poll(async () => all.push(...(await list<Change>("changes?per_page=255"))), { timeout: 60_000 }).toBeGreaterThan(100);
+  await expect.poll(async () => all.push(...(await list<Change>("changes?per_page=255")))).toBeGreaterThan(100);
   const plot = (change: Change | undefined) => `${DEMO}/perf?branches=${change?.branch.uuid}&testbeds=${change?.testbed.uuid}&benchmarks=${change?.benchmark.uuid}&measures=${change?.measure.uuid}`;
   const sight = async (name: string, address: string, wanted: () => Promise<void>) => {
     await page.setViewportSize({ width: 1100, height: 620 });

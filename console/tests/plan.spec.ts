@@ -2,30 +2,35 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
-import { freePort, own, type Own } from "./own";
-import { accessible, expect, fits, mailedToken, signIn, test } from "./support";
+import { own, type Own } from "./own";
+import { accessible, expect, fits, mailedToken, signIn, signInBy, test } from "./support";
 
-test.describe.configure({ mode: "serial" });
+// In one worker: they share the servers.
+test.describe.configure({ mode: "default" });
 
 let server: Own | undefined;
 let provider: ChildProcess | undefined;
 
-test.beforeAll(async () => {
+test.beforeAll(async ({ request }) => {
   const script = join(import.meta.dirname, "../../crates/server/tests/it/payments.py");
   const now = Math.floor(Date.now() / 1000);
   const started = spawn(process.env.TIDEMARK_TEST_LOCALSTRIPE ?? "python3", [script, String(now)], { stdio: ["ignore", "pipe", "ignore"] });
   provider = started;
-  const port = await new Promise<string>((told) => started.stdout.once("data", (line: Buffer) => told(line.toString().trim())));
+  const port = await new Promise<string>((resolve, reject) => {
+    started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
+    started.once("close", (code) => reject(new Error(`payments.py ended with ${code}`)));
+  });
   const url = `http://127.0.0.1:${port}`;
   for (const id of ["price_pro", "price_team"]) {
     const body = new URLSearchParams({ id, amount: "2000", currency: "eur", interval: "month", "product[name]": id });
     await fetch(`${url}/v1/plans`, { method: "POST", headers: { authorization: "Bearer sk_test_1" }, body });
   }
   server = await own(
-    await freePort(),
     `[plus.billing]\nurl = "${url}"\nsecret_key = "sk_test_1"\nwebhook_secret = "whsec_test"\n` +
       `[plus.billing.levels.pro]\nprices = ["price_pro"]\n[plus.billing.levels.team]\nprices = ["price_team"]\n`,
   );
+  // The first account administers the server, and signs up in another way.
+  await signInBy(request, "Root", "root@example.org", server);
 });
 
 test.afterAll(() => {

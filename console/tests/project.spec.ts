@@ -1,5 +1,5 @@
 import { lab } from "./seed";
-import { accessible, expect, fits, signIn, test } from "./support";
+import { accessible, dismiss, expect, fits, signIn, test } from "./support";
 
 test("a key is shown once, renamed and revoked", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Key-${project.name}`);
@@ -65,6 +65,7 @@ test("a project is renamed, hidden, and deleted after its name was typed", async
   await expect(page.getByText("The project is private now.")).toBeVisible();
   await page.getByRole("button", { name: "Undo" }).click();
   await expect(page.getByRole("radio", { name: /Public/ })).toBeChecked();
+  await dismiss(page, "The project is public now.");
   await page.getByRole("button", { name: "Delete the project" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog.getByRole("button", { name: "Delete for good" })).toBeDisabled();

@@ -1,9 +1,9 @@
 // What tests of jobs need: an image in the registry, and a runner that does as the test says.
 
-import { createHash } from "node:crypto";
-import { expect, type APIRequestContext, type Browser, type Page } from "@playwright/test";
+import { createHash, randomBytes } from "node:crypto";
+import { expect, request as http, type APIRequestContext, type Page } from "@playwright/test";
 import { WebSocket } from "ws";
-import { asAdmin, make } from "./support";
+import { ADMIN_SESSION, make } from "./support";
 
 const URL_OF_SERVER = process.env.TIDEMARK_CONSOLE_URL ?? "http://localhost:6610";
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
@@ -24,21 +24,19 @@ async function push(request: APIRequestContext, project: string): Promise<void> 
   expect(put.status(), await put.text()).toBe(201);
 }
 
-/** A name that nothing on the server has, even when a test is tried again. */
+/** A name that nothing on the server has, although tests of several workers share it. */
 export function fresh(name: string): string {
-  return `${name} ${Date.now().toString(36)}`;
+  return `${name} ${randomBytes(4).toString("hex")}`;
 }
 
 /** A spec with a runner of its own, which is not connected yet. */
-export async function enlist(browser: Browser): Promise<{ spec: string; runner: string; key: string }> {
-  const page = await browser.newPage();
-  await asAdmin(page);
-  const { request } = page.context();
+export async function enlist(): Promise<{ spec: string; runner: string; key: string }> {
+  const request = await http.newContext({ baseURL: URL_OF_SERVER, storageState: ADMIN_SESSION, timeout: 0 });
   const machine = { os: "linux", architecture: "x86_64", cpu: 2, memory: 4e9, disk: 1e10 };
   const { slug: spec } = await make<{ slug: string }>(request, "/v0/specs", { name: fresh("Metal"), ...machine });
   const { uuid: runner, key } = await make<{ uuid: string; key: string }>(request, "/v0/runners", { name: fresh("Box") });
   await make(request, `/v0/runners/${runner}/specs`, { spec });
-  await page.close();
+  await request.dispose();
   return { spec, runner, key };
 }
 

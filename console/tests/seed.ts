@@ -1,12 +1,10 @@
 // What tests of several pages need: somebody with a project, and reports in it.
 
 import type { APIRequestContext, Page } from "@playwright/test";
-import { make, signIn, test } from "./support";
+import { make, signIn } from "./support";
 
 /** A project of its own for one test; answers its slug and that of its organization. */
-export async function lab(page: Page, wanted: string, more: object = {}): Promise<{ project: string; organization: string }> {
-  // A test that is tried again finds what its first try has made.
-  const name = test.info().retry ? `${wanted}-${test.info().retry}` : wanted;
+export async function lab(page: Page, name: string, more: object = {}): Promise<{ project: string; organization: string }> {
   await signIn(page, "Grace Hopper", `${name.toLowerCase()}@example.org`);
   const { request } = page.context();
   const [organization] = (await (await request.get("/v0/organizations")).json()) as { slug: string }[];

@@ -1,5 +1,5 @@
 import { history, lab } from "./seed";
-import { accessible, expect, fits, make, test, undo } from "./support";
+import { accessible, dismiss, expect, fits, make, test, undo } from "./support";
 
 test("a threshold is tried on the history, made, changed and deleted", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Thresholds-${project.name}`);
@@ -33,6 +33,8 @@ test("a threshold is tried on the history, made, changed and deleted", async ({ 
   await page.getByRole("button", { name: "Save the model" }).click();
   await expect(page.getByText("in force")).toBeVisible();
   await expect(page.getByRole("region", { name: "Models" }).getByRole("row")).toHaveCount(3);
+  await dismiss(page, "The threshold was added.");
+  await dismiss(page, "The model was changed.");
   await page.getByRole("link", { name: "Percentage, lower 20 %, at least 10, newest 64" }).click();
   await expect(page.getByText("This model is no longer in force")).toBeVisible();
   await page.getByRole("link", { name: "Show the threshold as it is now" }).click();

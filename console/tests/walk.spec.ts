@@ -6,7 +6,7 @@ import { asAdmin, audit, fits, settled, test } from "./support";
 
 const OPEN = ["/auth/login", "/auth/signup", "/perf", "/perf/demo", "/perf/demo/plots", "/perf/demo/changes", "/perf/demo/detection", "/perf/demo/benchmarks/parser-json-large"];
 
-/** What an administrator sees, in parts that can be walked side by side. */
+/** What an administrator sees, in parts that several workers walk at the same time. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   organizations: [
     "/console/organizations",
@@ -18,7 +18,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/organizations/tidepool/usage",
     "/console/organizations/tidepool/audit",
   ],
-  "a project": [
+  "the results of a project": [
     "/console/projects/demo/plots",
     "/console/projects/demo/perf",
     "/console/projects/demo/compare",
@@ -27,6 +27,8 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/alerts",
     "/console/projects/demo/changes",
     "/console/projects/demo/detection",
+  ],
+  "the parts of a project": [
     "/console/projects/demo/thresholds",
     "/console/projects/demo/thresholds/add",
     "/console/projects/demo/branches",
@@ -38,6 +40,8 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/benchmarks/parser-json-large",
     "/console/projects/demo/measures",
     "/console/projects/demo/measures/latency",
+  ],
+  "the settings of a project": [
     "/console/projects/demo/keys",
     "/console/projects/demo/keys/add",
     "/console/projects/demo/notices",
@@ -45,7 +49,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/projects/demo/members",
     "/console/projects/demo/settings",
   ],
-  "an account and the server": [
+  "an account": [
     "/console/users/ada-lovelace/keys",
     "/console/users/ada-lovelace/keys/add",
     "/console/users/ada-lovelace/notices",
@@ -53,6 +57,8 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/users/ada-lovelace/tokens",
     "/console/users/ada-lovelace/settings",
     "/console/users/ada-lovelace/help",
+  ],
+  "the server": [
     "/console/server",
     "/console/server/users",
     "/console/server/runners",
@@ -65,8 +71,6 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
     "/console/api",
   ],
 };
-
-test.describe.configure({ mode: "parallel" });
 
 async function walk(page: Page, paths: readonly string[], isDesk: boolean): Promise<void> {
   for (const path of paths) {
@@ -85,13 +89,11 @@ async function walk(page: Page, paths: readonly string[], isDesk: boolean): Prom
 }
 
 test("what everybody sees", async ({ page }, { project }) => {
-  test.setTimeout(300_000);
   await walk(page, OPEN, project.name === "desktop");
 });
 
 for (const [what, paths] of Object.entries(OWN)) {
   test(`what an administrator sees of ${what}`, async ({ page }, { project }) => {
-    test.setTimeout(600_000);
     await asAdmin(page);
     await walk(page, paths, project.name === "desktop");
   });
