@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek},
     num::NonZero,
     path::{Path, PathBuf},
@@ -138,11 +138,12 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
             Some(postgres)
         }
     };
+    let junit = tools::target()?.join("nextest/default/junit.xml");
+    // Of an earlier run.
+    let _ = fs::remove_file(&junit);
     say("Running the Rust tests.");
     let outcome = timing.phase("Rust tests", || tools::run(&mut tests));
-    if with_nextest {
-        timing.add_junit(&tools::target()?.join("nextest/default/junit.xml"));
-    }
+    timing.add_junit(&junit);
     outcome
 }
 
@@ -150,14 +151,16 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
 fn live(timing: &mut Timing) -> Result {
     let folder = tools::target()?;
     let junit = folder.join("browser-junit.xml");
+    // Of an earlier run.
+    let _ = fs::remove_file(&junit);
     say(&format!(
         "Running {}; the output of each follows when it ends.",
         LIVE.map(|(name, _)| name).join(", ")
     ));
     let ended = thread::scope(|scope| {
         let started = LIVE.map(|(name, arguments)| {
-            let (log, junit) = (folder.join(format!("{name}.log")), &junit);
-            scope.spawn(move || check(name, arguments, &log, junit))
+            let (folder, junit) = (&folder, &junit);
+            scope.spawn(move || check(folder, name, arguments, junit))
         });
         started.map(thread::ScopedJoinHandle::join)
     });
@@ -172,11 +175,14 @@ fn live(timing: &mut Timing) -> Result {
 }
 
 /// Runs a check with its output in a file, and prints the output when the check ends.
-fn check(name: &str, arguments: &[&str], log: &Path, junit: &Path) -> (Duration, Result) {
+fn check(folder: &Path, name: &str, arguments: &[&str], junit: &Path) -> (Duration, Result) {
     let start = Instant::now();
+    let log = folder.join(format!("{name}.log"));
+    // Not this process' own file: the build has replaced it.
+    let program = folder.join("debug/xtask");
     let run = || -> io::Result<(bool, String)> {
-        let mut output = File::options().create(true).truncate(true).read(true).write(true).open(log)?;
-        let status = Command::new(env::current_exe()?)
+        let mut output = File::options().create(true).truncate(true).read(true).write(true).open(&log)?;
+        let status = Command::new(&program)
             .args(arguments)
             .env(console::JUNIT, junit)
             .stdout(output.try_clone()?)
