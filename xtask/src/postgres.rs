@@ -1,6 +1,7 @@
 //! A private PostgreSQL server for one test run: on the loopback address, forgotten afterwards.
 
 use std::{
+    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -16,12 +17,13 @@ use crate::{
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// Fast because nothing of it has to survive a crash; many connections because every test has its own pool.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     // It would visit hundreds of databases that each live for a second.
     "autovacuum=off",
     // Without statistics the planner overrates queries, and compiles what runs once.
     "jit=off",
     "wal_level=minimal",
+    "max_wal_size=256MB",
     "max_wal_senders=0",
     "fsync=off",
     "synchronous_commit=off",
@@ -39,6 +41,9 @@ pub(crate) struct Postgres {
     pub(crate) url: String,
     _service: Service,
 }
+
+/// The room it needs in memory: the databases of the tests that run at once, and the write-ahead log.
+const MEMORY_KIB: u64 = 2 << 20;
 
 /// Number of ports that a server tries: another process may take one between our choice and its start.
 const PORTS: usize = 5;
@@ -69,7 +74,7 @@ pub(crate) fn start() -> Result<Postgres> {
 
 fn listen(programs: &Path) -> Result<Postgres> {
     let port = tools::free_port()?;
-    let folder = service::folder("postgres")?;
+    let folder = service::folder_in(&parent(), "postgres")?;
     let data = folder.join("data");
     let log = folder.join("log");
     let output =
@@ -121,6 +126,16 @@ fn listen(programs: &Path) -> Result<Postgres> {
         url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
         _service: service,
     })
+}
+
+/// Where its data goes: into memory if there is room, since file systems on disks are slow at creating and deleting
+/// hundreds of databases of some hundred files each.
+fn parent() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let free = tools::read_quietly(Command::new("df").arg("-Pk").arg(memory));
+    let free =
+        free.ok().and_then(|table| table.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok());
+    if free.is_some_and(|kibibytes| kibibytes > MEMORY_KIB) { memory.to_path_buf() } else { env::temp_dir() }
 }
 
 /// The folder with the newest PostgreSQL server of this machine.

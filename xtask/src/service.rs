@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     os::unix::{fs::DirBuilderExt, process::CommandExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{self, Child, ChildStdin, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -38,7 +38,12 @@ pub(crate) struct Service {
 
 /// Make a new empty folder for a service, which nobody else can read.
 pub(crate) fn folder(name: &str) -> Result<PathBuf> {
-    let folder = env::temp_dir().join(format!("tidemark-{name}-{}", process::id()));
+    folder_in(&env::temp_dir(), name)
+}
+
+/// The same below another folder.
+pub(crate) fn folder_in(parent: &Path, name: &str) -> Result<PathBuf> {
+    let folder = parent.join(format!("tidemark-{name}-{}", process::id()));
     fs::DirBuilder::new()
         .mode(0o700)
         .create(&folder)
