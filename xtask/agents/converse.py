@@ -231,9 +231,10 @@ async def with_inspector(session: str, home: str) -> None:
     """Use every tool with the command line of the inspector."""
     environment = {"PATH": os.environ["PATH"], "HOME": home}
     command = [node, pathlib.Path(__file__).with_name("inspect.mjs"), inspector]
-    process = subprocess.Popen(
-        command, env=environment, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    log = pathlib.Path(home, "inspector.log")
+    with log.open("w") as errors:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors, "text": True}
+        process = subprocess.Popen(command, env=environment, cwd=home, **pipes)
 
     def ask(*arguments: str) -> dict:
         command = [f"{server}/mcp", "--transport", "http", "--format", "json", "--quiet"]
@@ -244,7 +245,7 @@ async def with_inspector(session: str, home: str) -> None:
         try:
             answer = json.loads(json.loads(line))
         except json.JSONDecodeError:
-            sys.exit(f"The inspector failed with {arguments}: {line}")
+            sys.exit(f"The inspector failed with {arguments}: {line}{log.read_text()}")
         return answer.get("result", answer)
 
     async def list_tools():
