@@ -435,8 +435,10 @@ impl Daemon {
                         FromRunner::Failed { job, results, error: STOPPED.to_owned(), uploaded: false }
                     }
                 };
+                // The journal first: a runner that is killed in between must not have logged a result that it lost.
+                self.journal.end(&message)?;
                 tracing::info!(%job, end = name(&message), "a job has ended");
-                self.journal.end(&message)
+                Ok(())
             }
         }
     }
