@@ -1,4 +1,5 @@
-//! Timing report: the seconds of each phase and the slowest tests, printed when `cargo xtask test` ends.
+//! The report at the end of `cargo xtask test`: the messages of failed tests, the seconds of each phase, and the slowest
+//! tests.
 
 use std::{
     fmt::Write,
@@ -9,22 +10,27 @@ use std::{
 
 use crate::Result;
 
-/// Number of tests that the report lists.
+/// Number of slowest tests that the report lists.
 const SLOWEST: usize = 20;
+
+/// Number of failures that the report repeats, and of lines per failure.
+const FAILURES: usize = 10;
+const FAILURE_LINES: usize = 40;
 
 /// The phases of a run and the tests in them.
 #[derive(Debug)]
 pub(crate) struct Timing {
     start: Instant,
     phases: Vec<(&'static str, Duration)>,
-    tests: Vec<TestTime>,
+    tests: Vec<TestCase>,
 }
 
-/// The duration of one test.
+/// The duration of one test, and its message if it failed.
 #[derive(Debug, PartialEq)]
-pub(crate) struct TestTime {
+struct TestCase {
     seconds: f64,
     name: String,
+    failure: Option<String>,
 }
 
 impl Timing {
@@ -58,7 +64,14 @@ impl Timing {
     }
 
     fn render(&mut self, total: Duration) -> String {
-        let mut text = String::from("\nSeconds per phase\n");
+        let mut text = String::new();
+        for (name, failure) in self.tests.iter().filter_map(TestCase::failed).take(FAILURES) {
+            let _ = writeln!(text, "\nFailed: {name}");
+            for line in failure.lines().take(FAILURE_LINES) {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        text.push_str("\nSeconds per phase\n");
         let mut line = |seconds: f64, name: &str| {
             let _ = writeln!(text, "{seconds:9.1}  {name}");
         };
@@ -77,17 +90,36 @@ impl Timing {
     }
 }
 
+impl TestCase {
+    fn failed(&self) -> Option<(&str, &str)> {
+        Some((&self.name, self.failure.as_deref()?))
+    }
+}
+
 /// Reads the `testcase` elements of a JUnit report.
-fn read_junit(text: &str) -> impl Iterator<Item = TestTime> {
+fn read_junit(text: &str) -> impl Iterator<Item = TestCase> {
     text.split("<testcase ").skip(1).filter_map(|rest| {
         // Unescaped, `>` cannot occur in an attribute: both programs escape it.
-        let element = format!(" {}", rest.split_once('>')?.0);
+        let (attributes, content) = rest.split_once('>')?;
+        let attributes = format!(" {attributes}");
         let attribute = |name: &str| {
-            let (_, value) = element.split_once(&format!(" {name}=\""))?;
+            let (_, value) = attributes.split_once(&format!(" {name}=\""))?;
             Some(unescape(value.split_once('"')?.0))
         };
         let seconds = attribute("time")?.parse().ok()?;
-        Some(TestTime { seconds, name: format!("{} {}", attribute("classname")?, attribute("name")?) })
+        let name = format!("{} {}", attribute("classname")?, attribute("name")?);
+        Some(TestCase { seconds, name, failure: read_failure(content) })
+    })
+}
+
+/// The text of the `failure` element of a test: escaped from nextest, CDATA from Playwright.
+fn read_failure(content: &str) -> Option<String> {
+    let (_, rest) = content.split_once("<failure")?;
+    let (text, _) = rest.split_once('>')?.1.split_once("</failure>")?;
+    let text = text.trim();
+    Some(match text.strip_prefix("<![CDATA[").and_then(|text| text.strip_suffix("]]>")) {
+        Some(raw) => raw.trim().to_owned(),
+        None => unescape(text),
     })
 }
 
@@ -103,10 +135,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_lists_phases_in_order_and_the_slowest_tests_first() {
+    fn a_report_repeats_failures_and_lists_phases_in_order_and_the_slowest_tests_first() {
         let junit = r#"<testsuite name="it" tests="2">
             <testcase name="report::sqlite" classname="server::it" timestamp="2026-01-01T00:00:00Z" time="0.250"/>
             <testcase name="a &quot;b&quot; &gt; c" classname="server::it" time="12.5">
+                <failure type="test failure">panicked at it.rs:1:
+1 &lt; 2</failure>
+            </testcase>
+            <testcase name="a page" classname="home.spec.ts" time="1">
+<failure message="home.spec.ts:1:1 a page" type="FAILURE">
+<![CDATA[  Error: no <h1>
+]]>
+</failure>
             </testcase></testsuite>"#;
         let mut timing = Timing::start();
         timing.phases =
@@ -114,13 +154,21 @@ mod tests {
         timing.tests = read_junit(junit).collect();
         let lines = [
             "",
+            "Failed: server::it a \"b\" > c",
+            "    panicked at it.rs:1:",
+            "    1 < 2",
+            "",
+            "Failed: home.spec.ts a page",
+            "    Error: no <h1>",
+            "",
             "Seconds per phase",
             "     61.0  build",
             "      1.5  Rust tests",
             "     62.5  total",
             "",
-            "The 20 slowest of 2 tests",
+            "The 20 slowest of 3 tests",
             "     12.5  server::it a \"b\" > c",
+            "      1.0  home.spec.ts a page",
             "      0.2  server::it report::sqlite",
             "",
         ];
