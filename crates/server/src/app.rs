@@ -1,6 +1,6 @@
 //! What every request shares: the database, the clock, the keys, the limits, and the work behind the scenes.
 
-use std::{ops::Deref, sync::Arc};
+use std::{num::NonZero, ops::Deref, sync::Arc, thread::available_parallelism};
 
 use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp};
 use tidemark_store::{Db, Entropy, Fresh, server};
@@ -14,12 +14,9 @@ use crate::{
     blobs::Blobs,
     changes::Changes,
     clock::{Clock, SystemEntropy},
+    concurrency::ConcurrencyLimit,
     config::Config,
-    heavy::Heavy,
-    http::{
-        error::{Error, Result},
-        stream::Places,
-    },
+    http::error::{Error, Result},
     jobs::{Jobs, callback::Teller},
     limits::Limits,
     mail::{Mailer, Tokens, Transport},
@@ -52,16 +49,18 @@ pub struct Parts {
     pub(crate) billing: Option<Billing>,
     /// Where levels changed.
     pub changes: Changes,
-    /// Whose turn it is to look at long histories.
-    pub(crate) heavy: Heavy,
+    /// Limits how many analyses of long histories run at a time.
+    pub(crate) analyses: Arc<ConcurrencyLimit>,
+    /// Limits how many pictures are drawn at a time.
+    pub(crate) pictures: ConcurrencyLimit,
     /// What images are made of.
     pub blobs: Blobs,
     /// Work done after the answer.
     pub background: Background,
     /// What Prometheus sees.
     pub metrics: Metrics,
-    /// The places for answers that keep a database connection while their clients read.
-    pub(crate) streams: Arc<Places>,
+    /// Limits how many responses keep a database connection while their clients read.
+    pub(crate) streams: ConcurrencyLimit,
     /// Who this server is.
     pub server: Server,
     /// Whether it serves the program that it is part of, see [`App::embed`].
@@ -147,7 +146,8 @@ impl App {
             Background::start(Worker { db, mailer, teller, notifier, billing, housekeeper, fresh: source })
         };
         let metrics = Metrics::default();
-        let streams = Arc::new(Places::new(db.load().connections));
+        let streams = ConcurrencyLimit::for_streams(db.load().connections);
+        let cores = available_parallelism().map_or(1, NonZero::get);
         let app = Self(Arc::new(Parts {
             config,
             db,
@@ -158,7 +158,8 @@ impl App {
             jobs: Jobs::default(),
             billing,
             changes: Changes::default(),
-            heavy: Heavy::default(),
+            analyses: Arc::new(ConcurrencyLimit::for_analyses()),
+            pictures: ConcurrencyLimit::for_pictures(cores),
             blobs,
             background,
             metrics,

@@ -30,8 +30,8 @@ use rmcp::transport::streamable_http_server::{
 };
 use serde_json::{Value, json};
 
-use self::handler::Handler;
 pub use self::tools::{TOOLS, Tool};
+use self::{call::Cancellation, handler::Handler};
 use crate::{
     App,
     auth::{
@@ -59,7 +59,7 @@ pub(crate) fn routes(app: &App, operations: Router) -> Router<App> {
         // The API answers under any name, and knows who calls by a credential that no other site can send.
         .disable_allowed_hosts()
         .with_max_request_body_bytes(app.config.server.request_body_max_bytes);
-    let handler = Handler { operations, console: address(app, "") };
+    let handler = Handler { operations, analyses: Arc::clone(&app.analyses), console: address(app, "") };
     let service = Service::new(move || Ok(handler.clone()), Arc::default(), config);
     Router::new()
         .route(PATH, post(move |State(app): State<App>, request: Request| receive(app, service, request)))
@@ -88,6 +88,13 @@ async fn receive(app: App, service: Service, request: Request) -> Result<Respons
         Kind::Batch => return Ok(refuse(StatusCode::OK, -32600, "Send one message a request.")),
         Kind::Nonsense => return Ok(refuse(StatusCode::OK, -32700, "The body is no JSON-RPC 2.0 message.")),
     }
+    Ok(respond(&service, parts, bytes).await)
+}
+
+/// Lets the SDK answer a message. What it does for that ends with the returned future.
+async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response {
+    let (_guard, cancellation) = Cancellation::new();
+    parts.extensions.insert(cancellation);
     // Everything is answered in JSON, so that clients need not say what they take.
     let accepted = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, accepted);
@@ -96,13 +103,16 @@ async fn receive(app: App, service: Service, request: Request) -> Result<Respons
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let answer = service.handle(Request::from_parts(parts, Body::from(bytes))).await;
     let kind = answer.headers().get(header::CONTENT_TYPE);
-    if answer.status().is_success() || kind.is_some_and(|kind| kind == "application/json") {
-        return Ok(answer.map(Body::new));
+    let (status, is_json) = (answer.status(), kind.is_some_and(|kind| kind == "application/json"));
+    // Awaits the whole body: it is complete when the call is done, and dropping the guard earlier would cancel the call.
+    let (head, body) = answer.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    if status.is_success() || is_json {
+        return Response::from_parts(head, Body::from(body));
     }
     // The SDK refuses some requests in plain words.
-    let status = answer.status();
-    let Ok(words) = answer.into_body().collect().await;
-    Ok(refuse(status, -32600, &String::from_utf8_lossy(&words.to_bytes())))
+    refuse(status, -32600, &String::from_utf8_lossy(&body))
 }
 
 async fn read(app: &App, parts: &Parts, body: Body) -> Result<Bytes> {
@@ -188,4 +198,72 @@ async fn metadata(State(app): State<App>) -> Json<Value> {
 fn refuse(status: StatusCode, code: i64, message: &str) -> Response {
     let error = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
     (status, Json(error)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, time::Duration};
+
+    use tokio::{sync::mpsc, time::timeout};
+
+    use super::*;
+    use crate::concurrency::ConcurrencyLimit;
+
+    /// Stops a test that hangs.
+    const PATIENCE: Duration = Duration::from_secs(600);
+
+    /// Reports when it is dropped.
+    struct Guard(mpsc::UnboundedSender<&'static str>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            let _ = self.0.send("canceled");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_with_its_request() {
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let operation = move || {
+            let guard = Guard(sender.clone());
+            async move {
+                let _ = guard.0.send("started");
+                pending::<()>().await;
+                drop(guard);
+            }
+        };
+        let handler = Handler {
+            operations: Router::new().fallback(operation),
+            analyses: Arc::new(ConcurrencyLimit::for_analyses()),
+            console: String::new(),
+        };
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .disable_allowed_hosts();
+        let service = Service::new(move || Ok(handler.clone()), Arc::default(), config);
+        for (method, parameters) in [
+            ("tools/call", json!({ "name": "list_projects", "arguments": {} })),
+            (
+                "tools/call",
+                json!({ "name": "compare", "arguments": { "project": "lab", "base": "branch:main", "new": "branch:new" } }),
+            ),
+            ("resources/list", json!({})),
+            ("resources/read", json!({ "uri": "tidemark://project/lab" })),
+        ] {
+            let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
+            let (parts, ()) = axum::http::Request::post(PATH).body(()).unwrap().into_parts();
+            let response = respond(&service, parts, message.to_string().into());
+            let mut response = Box::pin(response);
+            let started = async {
+                tokio::select! {
+                    _ = &mut response => panic!("{method} was answered"),
+                    event = events.recv() => event,
+                }
+            };
+            assert_eq!(timeout(PATIENCE, started).await.unwrap(), Some("started"), "{method}");
+            drop(response);
+            assert_eq!(timeout(PATIENCE, events.recv()).await.unwrap(), Some("canceled"), "{method}");
+        }
+    }
 }

@@ -46,6 +46,7 @@ pub(super) async fn create(
             Detector::Changes(Settings { sensitivity, ..Settings::default() })
         }
     };
+    let address = project.origin.address;
     let find = move |tx: &mut Tx<'_>| {
         let id = project.id;
         let names = Names {
@@ -66,16 +67,16 @@ pub(super) async fn create(
     };
     let (lanes, part) = app.db.read(find).await?;
     // It takes a processor, and the memory for all values of a lane, until it is done, whoever still waits for it.
-    let turn = app.heavy.turn().await?;
+    let permit = app.analyses.acquire(address).await?;
     let mut outcome = Outcome::default();
     for lane in lanes {
-        let held = Arc::clone(&turn);
+        let held = Arc::clone(&permit);
         let read = move |tx: &mut Tx<'_>| {
             let _held = held;
             Material::read(tx, &lane, &part)
         };
         let material = app.db.read(read).await?;
-        let held = Arc::clone(&turn);
+        let held = Arc::clone(&permit);
         let watch = move || {
             let _held = held;
             outcome.add(&material, detector).map(|()| outcome)

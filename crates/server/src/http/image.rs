@@ -1,12 +1,14 @@
 //! Pictures: `/v0/projects/{project}/perf/img` and `/v0/projects/{project}/plots/{plot}/img`
 
+use std::sync::Arc;
+
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use tidemark_api::{PerfMetrics, PerfQuery, Visibility, XAxis, YAxis};
+use tidemark_api::{PerfMetrics, PerfQuery, XAxis, YAxis};
 use tidemark_store::{ProjectId, Tx};
 use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
@@ -125,11 +127,9 @@ pub(super) async fn of_query(
     let id = project.id;
     let read = move |tx: &mut Tx<'_>| {
         let (lines, hidden, truncated) = lines(tx, id, &query)?;
-        Ok::<_, Error>((Picture { lines, hidden, ..picture }, truncated))
+        Ok((Picture { lines, hidden, ..picture }, truncated))
     };
-    let (picture, truncated) = app.db.read(read).await?;
-    let answer = answer(picture, look, &headers, project.project.visibility).await?;
-    Ok((truncated, answer).into_response())
+    draw(&app, &project, look, headers, read).await
 }
 
 /// Draw a pinned plot.
@@ -171,11 +171,9 @@ pub(super) async fn of_plot(
             lines,
             hidden,
         };
-        Ok::<_, Error>((picture, truncated))
+        Ok((picture, truncated))
     };
-    let (picture, truncated) = app.db.read(read).await?;
-    let answer = answer(picture, look, &headers, project.project.visibility).await?;
-    Ok((truncated, answer).into_response())
+    draw(&app, &project, look, headers, read).await
 }
 
 const fn theme(look: Look) -> Theme {
@@ -234,16 +232,24 @@ fn line(metrics: &PerfMetrics) -> Line {
     }
 }
 
-/// Draws the picture, unless the client has it already.
-async fn answer(
-    picture: Picture,
+/// Reads and draws a picture, unless the client has it already.
+async fn draw(
+    app: &App,
+    project: &Project<View>,
     look: Look,
-    headers: &HeaderMap,
-    visibility: Visibility,
+    headers: HeaderMap,
+    read: impl FnOnce(&mut Tx<'_>) -> Result<(Picture, Truncated)> + Send + 'static,
 ) -> Result<Response> {
-    let format = look.format.unwrap_or_else(|| Format::accepted(headers));
-    let headers = headers.clone();
+    let permit = app.pictures.acquire(project.origin.address).await?;
+    let held = Arc::clone(&permit);
+    let read = move |tx: &mut Tx<'_>| {
+        let _held = held;
+        read(tx)
+    };
+    let (picture, truncated) = app.db.read(read).await?;
+    let format = look.format.unwrap_or_else(|| Format::accepted(&headers));
     let draw = move || {
+        let _held = permit;
         let svg = plot::svg(&picture);
         // Of one drawing each format is a representation of its own.
         let kind = format.media_type().trim_start_matches("image/");
@@ -259,11 +265,13 @@ async fn answer(
         Ok((tag, Some(bytes.map_err(|error| Error::Internal(error.into()))?)))
     };
     let (tag, bytes) = spawn_blocking(draw).await.map_err(|error| Error::Internal(error.into()))??;
-    let cache = conditional::cache(visibility);
+    let cache = conditional::cache(project.project.visibility);
     let shared =
         [(header::CACHE_CONTROL, cache.to_owned()), (header::ETAG, tag), (header::VARY, "accept".to_owned())];
     Ok(match bytes {
-        None => (StatusCode::NOT_MODIFIED, shared).into_response(),
-        Some(bytes) => (shared, [(header::CONTENT_TYPE, format.media_type())], bytes).into_response(),
+        None => (StatusCode::NOT_MODIFIED, truncated, shared).into_response(),
+        Some(bytes) => {
+            (truncated, shared, [(header::CONTENT_TYPE, format.media_type())], bytes).into_response()
+        }
     })
 }

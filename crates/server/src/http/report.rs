@@ -167,11 +167,16 @@ async fn whole(
 ) -> Result<Response> {
     let read = move |tx: &mut Tx<'_>| {
         let found = find(tx)?;
-        let short = found.metrics <= BATCH;
-        Ok::<_, Error>(if short { Ok(report::complete(tx, found)?) } else { Err(found) })
+        if found.metrics > BATCH {
+            return Ok(Err(found));
+        }
+        let report = report::complete(tx, found)?;
+        // Here rather than in the response: megabytes of JSON take too long for an async thread.
+        serde_json::to_vec(&report).map(Ok).map_err(|error| Error::Internal(error.into()))
     };
+    let json = [(header::CONTENT_TYPE, "application/json")];
     let found = match app.db.read(read).await? {
-        Ok(report) => return Ok(Json(report).into_response()),
+        Ok(report) => return Ok((json, report).into_response()),
         Err(found) => found,
     };
     let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
@@ -179,7 +184,7 @@ async fn whole(
         serde_json::to_writer(sink, &report).map_err(|error| Error::Internal(error.into()))
     };
     let ((), body) = stream::body(app, address, move |_| Ok(((), write))).await?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    Ok((json, body).into_response())
 }
 
 /// View a report with its results and alerts.

@@ -1,14 +1,13 @@
 //! Answers that are written while they are read from the database, so that they are never held as a whole.
 //!
-//! Such an answer keeps a database connection for as long as its client takes to fetch it. Therefore only some of them
-//! are written at a time ([`Places`]), no address has all of these, and a client that is too slow loses its place.
+//! Such an answer keeps a database connection for as long as its client takes to fetch it. Therefore a limit
+//! (`App::streams`) bounds how many are written at a time, and the server aborts those with too slow a client.
 
 use std::{
-    collections::HashMap,
     io::{self, Write},
     net::IpAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
@@ -21,7 +20,7 @@ use serde::Serialize;
 use tidemark_store::Tx;
 use tokio::{
     runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     time::timeout,
 };
 use tracing::Instrument;
@@ -34,9 +33,6 @@ const CHUNK: usize = 64 * 1024;
 /// How many chunks may wait for the client. Most answers are shorter than all of these, and then no client, however
 /// slow, keeps the database.
 const WAITING: usize = 16;
-/// How long a call waits for a place. Most answers take a fraction of this; if none has ended by then, those that hold
-/// the places are slow ones, and it may be long before they end.
-const PLACE_WAIT: Duration = Duration::from_secs(2);
 /// How long a client may keep the writer waiting, be it at once or by being slower than [`LEAST_RATE`] for longer: a
 /// network may fail for some seconds, and recover.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,49 +41,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LEAST_RATE: u32 = 512 * 1024;
 /// How long an answer may take at all: until it ends, the database keeps what has been changed since.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
-
-/// The places of those who write such answers: half of the connections, so that the other half is always there for
-/// everybody else.
-pub(crate) struct Places {
-    all: Arc<Semaphore>,
-    /// How many one address can have.
-    each: usize,
-    by_address: Mutex<HashMap<Option<IpAddr>, Arc<Semaphore>>>,
-}
-
-/// A place, until it is dropped.
-struct Place {
-    _own: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
-}
-
-impl Places {
-    /// The places where there are so many connections.
-    pub(crate) fn new(connections: usize) -> Self {
-        let all = (connections / 2).max(1);
-        Self { all: Arc::new(Semaphore::new(all)), each: all.div_ceil(2), by_address: Mutex::default() }
-    }
-
-    /// Waits for a place, but not for long.
-    async fn take(&self, address: Option<IpAddr>) -> Result<Place> {
-        let own = {
-            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody holds or waits for are known only here.
-            by_address.retain(|_, places| Arc::strong_count(places) > 1);
-            let own = by_address.entry(address).or_insert_with(|| Arc::new(Semaphore::new(self.each)));
-            Arc::clone(own)
-        };
-        let all = Arc::clone(&self.all);
-        let both = async move {
-            let own = own.acquire_owned().await.ok()?;
-            Some(Place { _own: own, _all: all.acquire_owned().await.ok()? })
-        };
-        match timeout(PLACE_WAIT, both).await {
-            Ok(Some(place)) => Ok(place),
-            _ => Err(Error::Busy(Some("too many long answers are being written".into()))),
-        }
-    }
-}
 
 /// A part of an answer. What ends without the last one is not whole.
 enum Piece {
@@ -209,13 +162,13 @@ where
     F: FnOnce(&mut Tx<'_>) -> Result<(H, W)> + Send + 'static,
     W: FnOnce(&mut Tx<'_>, &mut Sink) -> Result<()>,
 {
-    let place = app.streams.take(address).await?;
+    let permit = app.streams.acquire(address).await?;
     let (sender, mut pieces) = mpsc::channel(WAITING);
     let (known, head) = oneshot::channel();
     let mut sink = Sink::new(sender.clone());
     let (db, begun) = (app.db.clone(), Arc::clone(&sink.begun));
     let work = move |tx: &mut Tx<'_>| {
-        let _place = place;
+        let _permit = permit;
         let written = begin(tx).and_then(|(head, write)| {
             // Whoever asked has gone if this fails, and writing will tell.
             let _ = known.send(head);
@@ -338,25 +291,5 @@ mod tests {
         drop(pieces);
         let (sink, error) = write(Sink::new(sender), 1).await;
         assert_eq!((sink.lost, error), (Some(Lost::Gone), Some(io::ErrorKind::BrokenPipe)));
-    }
-
-    #[test]
-    fn half_of_the_connections_are_left_to_others() {
-        let places = |connections| Places::new(connections).all.available_permits();
-        assert_eq!([1, 2, 4, 5, 16].map(places), [1, 1, 2, 2, 8]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn no_address_has_all_places() {
-        let places = Places::new(8);
-        let (greedy, other) = (Some("192.0.2.1".parse().unwrap()), Some("192.0.2.2".parse().unwrap()));
-        let first = places.take(greedy).await.unwrap();
-        let _second = places.take(greedy).await.unwrap();
-        assert!(matches!(places.take(greedy).await, Err(Error::Busy(_))));
-        let _third = places.take(other).await.unwrap();
-        drop(first);
-        let _fourth = places.take(greedy).await.unwrap();
-        assert_eq!(places.all.available_permits(), 1);
-        assert_eq!(places.by_address.lock().unwrap().len(), 2);
     }
 }

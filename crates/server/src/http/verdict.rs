@@ -29,8 +29,8 @@ pub(super) async fn view(
         changes::catch_up(&app).await?;
     }
     // It takes a processor, and the memory for many values, until it is done, whoever still waits for it.
-    let turn = app.heavy.turn().await?;
-    let held = Arc::clone(&turn);
+    let permit = app.analyses.acquire(project.origin.address).await?;
+    let held = Arc::clone(&permit);
     let read = move |tx: &mut Tx<'_>| {
         let id = report::find(tx, project.id, path.report)?;
         let _held = held;
@@ -38,7 +38,7 @@ pub(super) async fn view(
     };
     let material = app.db.read(read).await?;
     let judge = move || {
-        let _held = turn;
+        let _held = permit;
         material.judge()
     };
     let judged = spawn_blocking(judge).await;

@@ -4,6 +4,7 @@
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -39,6 +40,33 @@ impl Failed {
         Self { status: StatusCode::BAD_REQUEST, message: message.into() }
     }
 
+    /// No permit was free.
+    pub(super) fn busy() -> Self {
+        let message = "The server is busy; try again in a moment.".into();
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, message }
+    }
+
+    /// The request ended first: the client disconnected, or the time limit of requests passed.
+    pub(super) fn canceled() -> Self {
+        let message = "The call took too long; ask for less at once.".into();
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, message }
+    }
+
+    /// A reply ended before it was complete.
+    pub(super) fn incomplete() -> Self {
+        let message = "The answer broke off; try again, and ask for less if it happens again.".into();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
+    }
+
+    /// A limit on the size of replies.
+    pub(super) fn too_long(what: &str, bytes: usize) -> Self {
+        let message = format!(
+            "The limit for {what} is {} MiB; ask for less: fewer reports, fewer series or a shorter time.",
+            bytes >> 20
+        );
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, message }
+    }
+
     /// A failure of ours.
     pub(super) fn internal() -> Self {
         let message = "The answer cannot be read; try again, and tell the operator of the server.".into();
@@ -52,14 +80,29 @@ impl From<Unusable> for Failed {
     }
 }
 
-/// Reads what an operation answered to a tool.
+/// Reads the reply of an operation to a tool.
 pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
+    let kind = header_text(&reply.headers, "content-type");
+    if reply.status.is_success() && kind.starts_with("image/") {
+        return Ok(Content::Picture(reply.body.to_vec(), kind.to_owned()));
+    }
+    let (value, notes) = read_json(tool, reply)?;
+    match value {
+        Value::Array(rows) => {
+            let total = header_text(&reply.headers, "x-total-count").parse().unwrap_or(rows.len());
+            Ok(Content::Object(json!({ "data": rows, "total_count": total }), notes))
+        }
+        value => Ok(Content::Object(value, notes)),
+    }
+}
+
+/// Reads the JSON of a successful reply, with notes about what it lacks.
+pub(super) fn read_json<'a, T: Deserialize<'a>>(
+    tool: &Tool,
+    reply: &'a Reply,
+) -> Result<(T, Vec<String>), Failed> {
     if !reply.status.is_success() {
         return Err(failure(tool, reply));
-    }
-    let kind = header_text(&reply.headers, "content-type");
-    if kind.starts_with("image/") {
-        return Ok(Content::Picture(reply.body.to_vec(), kind.to_owned()));
     }
     let mut notes = Vec::new();
     let asked = header_text(&reply.headers, "x-perf-truncated");
@@ -69,13 +112,8 @@ pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
              or measures at once."
         ));
     }
-    match serde_json::from_slice(&reply.body).map_err(|_| Failed::internal())? {
-        Value::Array(rows) => {
-            let total = header_text(&reply.headers, "x-total-count").parse().unwrap_or(rows.len());
-            Ok(Content::Object(json!({ "data": rows, "total_count": total }), notes))
-        }
-        value => Ok(Content::Object(value, notes)),
-    }
+    let value = serde_json::from_slice(&reply.body).map_err(|_| Failed::internal())?;
+    Ok((value, notes))
 }
 
 /// What the agent gets.

@@ -1,7 +1,13 @@
 //! Calls an operation for a tool: through the same router as everybody's requests, as the same caller and from the same
 //! address, so that rights and limits are those of the operation.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use axum::{
     Router,
@@ -9,17 +15,34 @@ use axum::{
     extract::{ConnectInfo, Request},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
 };
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::{schema::Operation, tools::Tool};
-use crate::auth::cookie::X_TIDEMARK_CONSOLE;
+use tokio::{
+    sync::{OnceCell, watch},
+    task::spawn_blocking,
+};
 
-/// The longest answer that is read to be looked through; what an agent gets is far shorter.
-const MOST_BYTES: usize = 64 << 20;
+use super::{
+    answer::{self, Content, Failed},
+    schema::Operation,
+    tools::Tool,
+};
+use crate::{
+    auth::cookie::X_TIDEMARK_CONSOLE,
+    concurrency::{ConcurrencyLimit, Permit},
+    http::origin::ClientAddress,
+};
+
+/// Maximum size of one reply.
+const REPLY_BYTES: usize = 32 << 20;
+/// Maximum size of all replies of one tool call together.
+const CALL_BYTES: usize = 256 << 20;
+/// Size of a reply above which the call needs a permit of the limit on analyses, since parsing takes ten times the memory.
+const FREE_BYTES: usize = 1 << 20;
 
 /// What says who calls and from where.
 const PASSED_ON: [HeaderName; 7] = [
@@ -32,12 +55,41 @@ const PASSED_ON: [HeaderName; 7] = [
     HeaderName::from_static("x-forwarded-for"),
 ];
 
-/// A way to the operations for one caller.
-#[derive(Clone, Debug)]
+/// Ends a tool call when its request ends. The SDK runs the call in a task of its own, which would go on after the client
+/// has disconnected or the request has timed out.
+#[derive(Clone)]
+pub(super) struct Cancellation(watch::Receiver<()>);
+
+/// Cancels when it is dropped.
+pub(super) struct CancelOnDrop(
+    #[expect(dead_code, reason = "closes the channel when dropped")] watch::Sender<()>,
+);
+
+impl Cancellation {
+    pub(super) fn new() -> (CancelOnDrop, Self) {
+        let (sender, receiver) = watch::channel(());
+        (CancelOnDrop(sender), Self(receiver))
+    }
+
+    /// Runs work until it completes or the request ends.
+    pub(super) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = work => Some(outcome),
+            _ = self.0.changed() => None,
+        }
+    }
+}
+
+/// The requests of one tool call, in the name of its caller.
 pub(super) struct Line {
     operations: Router,
     headers: HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
+    address: Option<ClientAddress>,
+    analyses: Arc<ConcurrencyLimit>,
+    permit: OnceCell<Permit>,
+    /// Bytes of replies that the call may still read.
+    budget: AtomicUsize,
 }
 
 /// What an operation answered.
@@ -55,19 +107,53 @@ pub(super) struct Reply {
 pub(super) struct Unusable(pub(super) String);
 
 impl Line {
-    /// A way for whoever sent a request.
-    pub(super) fn of(operations: &Router, parts: &Parts) -> Self {
+    /// The line of the caller who sent a request.
+    pub(super) fn of(operations: &Router, analyses: &Arc<ConcurrencyLimit>, parts: &Parts) -> Self {
         let mut headers = HeaderMap::new();
         for name in PASSED_ON {
             for value in parts.headers.get_all(&name) {
                 headers.append(&name, value.clone());
             }
         }
-        Self { operations: operations.clone(), headers, peer: parts.extensions.get().copied() }
+        Self {
+            operations: operations.clone(),
+            headers,
+            peer: parts.extensions.get().copied(),
+            address: parts.extensions.get().copied(),
+            analyses: Arc::clone(analyses),
+            permit: OnceCell::new(),
+            budget: AtomicUsize::new(CALL_BYTES),
+        }
+    }
+
+    /// Waits until this call may use a core and much memory. The permit lasts until the call ends.
+    pub(super) async fn reserve(&self) -> Result<Permit, Failed> {
+        let address = self.address.and_then(|ClientAddress(address)| address);
+        let permit = self.permit.get_or_try_init(|| self.analyses.acquire(address)).await;
+        permit.map(Arc::clone).map_err(|_| Failed::busy())
+    }
+
+    /// Runs work on a blocking thread, which keeps the permit of the call until the work ends.
+    pub(super) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failed> {
+        let permit = self.permit.get().cloned();
+        let work = move || {
+            let _permit = permit;
+            work()
+        };
+        spawn_blocking(work).await.map_err(|_| Failed::internal())
+    }
+
+    /// Calls the operation of a tool and reads its reply.
+    pub(super) async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<Content, Failed> {
+        let reply = self.call(tool, arguments).await?;
+        self.compute(move || answer::read(tool, &reply)).await?
     }
 
     /// Calls the operation of a tool.
-    pub(super) async fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Reply, Unusable> {
+    pub(super) async fn call(&self, tool: &Tool, arguments: JsonObject) -> Result<Reply, Failed> {
         let mut request = compose(tool, arguments)?;
         let path = request.uri().to_string();
         request.headers_mut().extend(self.headers.clone());
@@ -76,16 +162,29 @@ impl Line {
         }
         let Ok(answer) = self.operations.clone().oneshot(request).await;
         let (head, body) = answer.into_parts();
-        let (status, headers) = (head.status, head.headers);
-        let body = match Limited::new(body, MOST_BYTES).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(_) => {
-                return Err(Unusable(
-                    "The answer is too long to be looked through, or broke off; ask for less.".into(),
-                ));
+        let body = self.collect(body).await?;
+        Ok(Reply { status: head.status, headers: head.headers, body, path })
+    }
+
+    /// Collects the body of a reply, within the limits.
+    async fn collect(&self, mut body: Body) -> Result<Bytes, Failed> {
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Failed::incomplete())?;
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > REPLY_BYTES {
+                return Err(Failed::too_long("one answer", REPLY_BYTES));
             }
-        };
-        Ok(Reply { status, headers, body, path })
+            let spend = |left: usize| left.checked_sub(data.len());
+            if self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
+                return Err(Failed::too_long("the answers of one call", CALL_BYTES));
+            }
+            bytes.extend_from_slice(&data);
+            if bytes.len() > FREE_BYTES {
+                self.reserve().await?;
+            }
+        }
+        Ok(bytes.into())
     }
 }
 
@@ -167,6 +266,55 @@ mod tests {
         let Value::Object(arguments) = arguments else { panic!("no object") };
         let composed = compose(find(tool).unwrap(), arguments);
         composed.map(|request| format!("{} {}", request.method(), request.uri())).map_err(|Unusable(why)| why)
+    }
+
+    /// A line to operations that answer with this many bytes.
+    fn line(bytes: usize) -> Line {
+        let body = move || async move {
+            let chunk = Bytes::from(vec![b' '; 64 << 10]);
+            let chunks =
+                (0..bytes.div_ceil(chunk.len())).map(move |_| Ok::<_, std::io::Error>(chunk.clone()));
+            Body::from_stream(futures_util::stream::iter(chunks))
+        };
+        let operations = Router::new().fallback(body);
+        let (parts, ()) = axum::http::Request::new(()).into_parts();
+        Line::of(&operations, &Arc::new(ConcurrencyLimit::for_analyses()), &parts)
+    }
+
+    async fn call(line: &Line) -> Result<usize, String> {
+        let reply = line.call(find("list_projects").unwrap(), JsonObject::new()).await;
+        reply.map(|reply| reply.body.len()).map_err(|failed| format!("{}: {}", failed.status, failed.message))
+    }
+
+    #[tokio::test]
+    async fn replies_are_bounded() {
+        let advice = "ask for less: fewer reports, fewer series or a shorter time.";
+        assert_eq!(
+            call(&line(REPLY_BYTES + 1)).await,
+            Err(format!("413 Payload Too Large: The limit for one answer is 32 MiB; {advice}"))
+        );
+        let line = Line { budget: AtomicUsize::new(300 << 10), ..line(200 << 10) };
+        assert_eq!(call(&line).await, Ok(256 << 10));
+        assert_eq!(
+            call(&line).await,
+            Err(format!("413 Payload Too Large: The limit for the answers of one call is 256 MiB; {advice}"))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_reply_needs_a_permit() {
+        let small = line(FREE_BYTES);
+        assert_eq!(call(&small).await, Ok(FREE_BYTES));
+        assert!(small.permit.get().is_none());
+        let large = line(2 * FREE_BYTES);
+        assert_eq!(call(&large).await, Ok(2 * FREE_BYTES));
+        // The same client waits for its turn, and the call that has the permit needs no other.
+        let second = Line { analyses: Arc::clone(&large.analyses), ..line(2 * FREE_BYTES) };
+        let busy = "503 Service Unavailable: The server is busy; try again in a moment.";
+        assert_eq!(call(&second).await, Err(busy.to_owned()));
+        assert_eq!(call(&large).await, Ok(2 * FREE_BYTES));
+        drop(large);
+        assert_eq!(call(&second).await, Ok(2 * FREE_BYTES));
     }
 
     #[test]

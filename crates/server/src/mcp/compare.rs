@@ -1,12 +1,15 @@
-//! Two reports, branches or versions held against each other, by the same rules as `tidemark compare`: the mathematics is
-//! in `tidemark-stats`, and the reports come through the operations that everybody asks for them.
+//! Compares two reports, branches or versions by the same rules as `tidemark compare`: the mathematics is in
+//! `tidemark-stats`, and the reports come from the operations of the API, one at a time.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tidemark_api::{Measure, Report, Variant};
+use tidemark_api::{Branch, Report, ReportUuid, Testbed, Timestamp, Variant, measure::built_in};
 use tidemark_stats::{Comparison, Criteria, Samples, Verdict, Worse, compare, verdicts};
 
 use super::{
@@ -59,53 +62,102 @@ struct Arguments {
     reports: Option<usize>,
 }
 
-/// What was measured of one benchmark by one measure.
+/// The values of one side, of one benchmark and measure.
 struct Cell {
-    measure: Measure,
+    worse: Worse,
+    units: String,
     values: Vec<f64>,
 }
 
-/// The values of one side by what they are of: the benchmark's name, its parameters and the measure's name.
+/// The values of one side by the name of the benchmark, its parameters and the name of the measure.
 type Cells = BTreeMap<(String, String, String), Cell>;
 
-/// Compares what both sides have.
+/// One side: its reports as they are shown, the oldest first, their testbeds, and their values.
+#[derive(Default)]
+struct Side {
+    reports: Vec<Value>,
+    testbeds: BTreeSet<String>,
+    cells: Cells,
+}
+
+/// The part of a report that a comparison needs. Borrows from the JSON, which may have tens of megabytes.
+#[derive(Deserialize)]
+struct Values<'a> {
+    uuid: ReportUuid,
+    branch: Branch,
+    testbed: Testbed,
+    start_time: Timestamp,
+    #[serde(borrow)]
+    results: Vec<Vec<BenchmarkValues<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct BenchmarkValues<'a> {
+    #[serde(borrow)]
+    benchmark: BenchmarkName<'a>,
+    variant: Option<Variant>,
+    #[serde(borrow)]
+    measures: Vec<MeasureValue<'a>>,
+}
+
+#[derive(Deserialize)]
+struct BenchmarkName<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct MeasureValue<'a> {
+    #[serde(borrow)]
+    measure: MeasureName<'a>,
+    metric: Metric,
+}
+
+#[derive(Deserialize)]
+struct MeasureName<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    slug: Cow<'a, str>,
+    #[serde(borrow)]
+    units: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Metric {
+    value: f64,
+}
+
+/// Compares the benchmarks that both sides have.
 pub(super) async fn answer(line: &Line, arguments: JsonObject) -> Result<Content, Failed> {
     let arguments: Arguments = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| Failed::invalid(format!("The arguments are wrong: {error}.")))?;
+    line.reserve().await?;
     let base = fetch(line, &arguments, &arguments.base).await?;
     let new = fetch(line, &arguments, &arguments.new).await?;
+    line.compute(move || present(&arguments, &base, &new)).await?
+}
+
+fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, Failed> {
     let mut notes = Vec::new();
-    let testbeds = |reports: &[Report]| {
-        let mut names: Vec<_> = reports.iter().map(|report| report.testbed.name.to_string()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    };
-    if testbeds(&base) != testbeds(&new) || testbeds(&base).len() > 1 {
+    if base.testbeds != new.testbeds || base.testbeds.len() > 1 {
         notes.push(
             "The reports are of different testbeds, so that differences may be those of the machines; give a `testbed`."
                 .to_owned(),
         );
     }
-    let shown = json!({ "base": show(&arguments.base, &base), "new": show(&arguments.new, &new) });
+    let show = |name: &str, side: &Side| json!({ "side": name, "reports": side.reports.iter().rev().collect::<Vec<_>>() });
+    let shown = json!({ "base": show(&arguments.base, base), "new": show(&arguments.new, new) });
     let Value::Object(mut shown) = shown else { return Err(Failed::internal()) };
-    shown.extend(hold_against(&cells(&base), &cells(&new)));
+    shown.extend(hold_against(&base.cells, &new.cells));
     Ok(Content::Object(Value::Object(shown), notes))
 }
 
-/// The reports that a side stands for, with their results.
-async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Vec<Report>, Failed> {
-    let view = tools::named("view_report");
-    let one = async |report: String| -> Result<Report, Failed> {
-        let sent = JsonObject::from_iter([
-            ("project".to_owned(), json!(arguments.project)),
-            ("report".to_owned(), json!(report)),
-        ]);
-        parse(answer::read(view, &line.call(view, sent).await?)?)
-    };
+/// Reads the reports that a side stands for, one at a time.
+async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Side, Failed> {
     let (kind, name) = side.split_once(':').unwrap_or(("", side));
     let (branch, version) = match kind {
-        "report" => return Ok(vec![one(name.to_owned()).await?]),
+        "report" => return add(line, arguments, Side::default(), name).await,
         "branch" => (name, None),
         "version" => {
             name.rsplit_once('@').map(|(branch, version)| (branch, Some(version))).ok_or_else(|| {
@@ -128,11 +180,8 @@ async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Vec<Rep
         sent.insert("testbed".into(), json!(testbed));
     }
     let list = tools::named("list_reports");
-    let Content::Object(mut listed, _) = answer::read(list, &line.call(list, sent).await?)? else {
-        return Err(Failed::internal());
-    };
-    let listed: Vec<Report> =
-        serde_json::from_value(listed["data"].take()).map_err(|_| Failed::internal())?;
+    let reply = line.call(list, sent).await?;
+    let (listed, _) = answer::read_json::<Vec<Report>>(list, &reply)?;
     let is_meant = |report: &&Report| match (version, &report.branch.head.version) {
         (None, _) => true,
         (Some(wanted), Some(found)) => {
@@ -142,44 +191,54 @@ async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Vec<Rep
         }
         (Some(_), None) => false,
     };
-    let mut reports = Vec::new();
-    for report in listed.iter().filter(is_meant).take(MOST_REPORTS) {
-        reports.push(one(report.uuid.to_string()).await?);
+    let mut found = Side::default();
+    let meant: Vec<_> = listed.iter().filter(is_meant).take(MOST_REPORTS).collect();
+    for report in meant.into_iter().rev() {
+        found = add(line, arguments, found, &report.uuid.to_string()).await?;
     }
-    if reports.is_empty() {
+    if found.reports.is_empty() {
         return Err(Failed::invalid(format!(
             "There is no report for `{side}` among the newest {LOOKED_AT}; `list_reports` shows what there is."
         )));
     }
-    Ok(reports)
+    Ok(found)
 }
 
-fn parse(content: Content) -> Result<Report, Failed> {
-    match content {
-        Content::Object(value, _) => serde_json::from_value(value).map_err(|_| Failed::internal()),
-        Content::Picture(..) => Err(Failed::internal()),
-    }
-}
-
-/// The values of a side, the oldest first; each iteration of a report is one.
-fn cells(reports: &[Report]) -> Cells {
-    let mut cells = Cells::new();
-    for report in reports.iter().rev() {
-        for result in report.results.iter().flatten().flatten() {
-            for measured in &result.measures {
-                let key = (
-                    result.benchmark.name.to_string(),
-                    result.variant.as_deref().map_or_else(String::new, parameters),
-                    measured.measure.name.to_string(),
-                );
-                let cell = cells
-                    .entry(key)
-                    .or_insert_with(|| Cell { measure: (*measured.measure).clone(), values: Vec::new() });
-                cell.values.push(measured.metric.value);
+/// Reads a report and adds its values to a side.
+async fn add(line: &Line, arguments: &Arguments, mut side: Side, report: &str) -> Result<Side, Failed> {
+    let tool = tools::named("view_report");
+    let sent = JsonObject::from_iter([
+        ("project".to_owned(), json!(arguments.project)),
+        ("report".to_owned(), json!(report)),
+    ]);
+    let reply = line.call(tool, sent).await?;
+    let add = move || {
+        let (values, _) = answer::read_json::<Values<'_>>(tool, &reply)?;
+        let version = values.branch.head.version.as_ref();
+        side.reports.push(json!({
+            "uuid": values.uuid,
+            "branch": values.branch.name,
+            "version": version.map(|version| version.number),
+            "hash": version.and_then(|version| version.hash.as_ref()),
+            "testbed": values.testbed.name,
+            "start_time": values.start_time,
+        }));
+        side.testbeds.insert(values.testbed.name.to_string());
+        for result in values.results.iter().flatten() {
+            let parameters = result.variant.as_ref().map_or_else(String::new, parameters);
+            for MeasureValue { measure, metric } in &result.measures {
+                let key = (result.benchmark.name.to_string(), parameters.clone(), measure.name.to_string());
+                let cell = side.cells.entry(key).or_insert_with(|| Cell {
+                    worse: built_in(&measure.slug).map_or(Worse::Unknown, |measure| measure.worse),
+                    units: measure.units.to_string(),
+                    values: Vec::new(),
+                });
+                cell.values.push(metric.value);
             }
         }
-    }
-    cells
+        Ok(side)
+    };
+    line.compute(add).await?
 }
 
 fn parameters(variant: &Variant) -> String {
@@ -191,9 +250,7 @@ fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
     let both: Vec<_> = base.iter().filter_map(|(key, cell)| Some((key, cell, new.get(key)?))).collect();
     let comparisons: Vec<(Comparison, Worse)> = both
         .iter()
-        .map(|(_, base, new)| {
-            (compare(Samples::Apart(&base.values, &new.values), CONFIDENCE), new.measure.worse())
-        })
+        .map(|(_, base, new)| (compare(Samples::Apart(&base.values, &new.values), CONFIDENCE), new.worse))
         .collect();
     let mut rows: Vec<_> =
         both.into_iter().zip(&comparisons).zip(verdicts(&comparisons, &CRITERIA)).collect();
@@ -233,7 +290,7 @@ fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
                 "benchmark": benchmark,
                 "parameters": parameters,
                 "measure": measure,
-                "units": new.measure.units,
+                "units": new.units,
                 "base": comparison.base,
                 "new": comparison.new,
                 "change_percent": percent(comparison.change),
@@ -258,20 +315,4 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Unclear => "unclear",
         Verdict::Same => "same",
     }
-}
-
-/// A side as it was meant.
-fn show(side: &str, reports: &[Report]) -> Value {
-    let reports = reports.iter().map(|report| {
-        let version = report.branch.head.version.as_ref();
-        json!({
-            "uuid": report.uuid,
-            "branch": report.branch.name,
-            "version": version.map(|version| version.number),
-            "hash": version.and_then(|version| version.hash.as_ref()),
-            "testbed": report.testbed.name,
-            "start_time": report.start_time,
-        })
-    });
-    json!({ "side": side, "reports": reports.collect::<Vec<_>>() })
 }

@@ -1,7 +1,7 @@
 //! Speaks the protocol with one client for one message, by way of the official SDK: which tools there are, and what
 //! they answer. Nothing is kept between messages.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{Router, http::request::Parts};
 use rmcp::{
@@ -20,12 +20,13 @@ use tidemark_api::{Alert, Perf};
 
 use super::{
     answer::{self, Content, Failed},
-    call::Line,
+    call::{Cancellation, Line, Reply},
     compare, explain, prompt, resource,
     schema::Operation,
     summary,
     tools::{self, Answer, TOOLS, Tool},
 };
+use crate::concurrency::ConcurrencyLimit;
 
 /// The versions of the protocol that are spoken; a client that asks for another is offered the newest it can know.
 const VERSIONS: &[ProtocolVersion] = &[
@@ -44,52 +45,53 @@ const INSTRUCTIONS: &str = "Tidemark keeps benchmark results over time and raise
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) operations: Router,
+    pub(super) analyses: Arc<ConcurrencyLimit>,
     /// The address of the console.
     pub(super) console: String,
 }
 
 impl Handler {
-    /// A way to the operations for whoever sent this message.
-    fn line(&self, context: &RequestContext<RoleServer>) -> Result<Line, ErrorData> {
-        let parts = context.extensions.get::<Parts>();
-        let parts = parts.ok_or_else(|| ErrorData::internal_error("The request has no head.", None))?;
-        Ok(Line::of(&self.operations, parts))
+    /// Does what one message asks for, until it is done or the request ends.
+    async fn serve<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl AsyncFnOnce(&Line) -> Result<T, ErrorData>,
+    ) -> Result<T, ErrorData> {
+        let missing = |what: &str| ErrorData::internal_error(format!("The request has no {what}."), None);
+        let parts = context.extensions.get::<Parts>().ok_or_else(|| missing("head"))?;
+        let cancellation = parts.extensions.get::<Cancellation>().ok_or_else(|| missing("end"))?;
+        let line = Line::of(&self.operations, &self.analyses, parts);
+        let done = cancellation.clone().run(work(&line)).await;
+        done.unwrap_or_else(|| Err(ErrorData::internal_error(Failed::canceled().message, None)))
     }
 
     /// Uses a tool.
-    async fn run(&self, line: &Line, tool: &Tool, arguments: JsonObject) -> CallToolResult {
-        if tool.answer == Answer::Comparison {
-            return answer::tell(compare::answer(line, arguments).await, None);
-        }
-        let project = arguments.get("project").cloned().unwrap_or_default();
-        let reply = match line.call(tool, arguments).await {
-            Ok(reply) => reply,
-            Err(unusable) => return answer::tell(Err(unusable.into()), None),
+    async fn run(&self, line: &Line, tool: &'static Tool, arguments: JsonObject) -> CallToolResult {
+        let run = async {
+            if tool.answer == Answer::Comparison {
+                let compared = compare::answer(line, arguments).await;
+                return line.compute(move || answer::tell(compared, None)).await;
+            }
+            let project = arguments.get("project").cloned().unwrap_or_default();
+            let reply = line.call(tool, arguments).await?;
+            if tool.answer == Answer::Explanation {
+                let explained = self.explain(line, &project, tool, reply).await;
+                return line.compute(move || answer::tell(explained, None)).await;
+            }
+            line.compute(move || present(tool, &reply)).await
         };
-        let content = answer::read(tool, &reply);
-        let is_long = reply.body.len() > answer::LONGEST;
-        match (tool.answer, content) {
-            (Answer::Summary, Ok(Content::Object(perf, notes))) => {
-                answer::tell(summarize(perf, notes).await, None)
-            }
-            (Answer::Series, Ok(Content::Object(perf, mut notes))) if is_long => {
-                notes.push(
-                    "There are too many values to show: these are the statistics of the series. Ask for fewer series, or \
-                     for a part of the time with `start_time` and `end_time`, to see every value."
-                        .into(),
-                );
-                answer::tell(summarize(perf, notes).await, None)
-            }
-            (Answer::Explanation, Ok(Content::Object(alert, _))) => {
-                answer::tell(self.explain(line, &project, alert).await, None)
-            }
-            (_, content) => answer::tell(content, Some(&reply.path)),
-        }
+        run.await.unwrap_or_else(|failed| answer::tell(Err(failed), None))
     }
 
     /// Looks at the history of an alert.
-    async fn explain(&self, line: &Line, project: &Value, alert: Value) -> Result<Content, Failed> {
-        let alert: Alert = serde_json::from_value(alert).map_err(|_| Failed::internal())?;
+    async fn explain(
+        &self,
+        line: &Line,
+        project: &Value,
+        tool: &'static Tool,
+        reply: Reply,
+    ) -> Result<Content, Failed> {
+        let (alert, _) = answer::read_json::<Alert>(tool, &reply)?;
         let (branch, testbed) = (&alert.threshold.branch, &alert.threshold.testbed);
         let sent = json!({
             "project": project, "branches": branch.uuid, "heads": branch.head.uuid, "testbeds": testbed.uuid,
@@ -98,31 +100,40 @@ impl Handler {
         let Value::Object(sent) = sent else { return Err(Failed::internal()) };
         let tool = tools::named("query_perf");
         let reply = line.call(tool, sent).await?;
-        let Content::Object(perf, notes) = answer::read(tool, &reply)? else {
-            return Err(Failed::internal());
-        };
         let console = self.console.clone();
         let explain = move || {
-            let perf: Perf = serde_json::from_value(perf).map_err(|_| Failed::internal())?;
+            let (perf, notes) = answer::read_json::<Perf>(tool, &reply)?;
             let explained = explain::of(&alert, &perf, &console);
-            explained.ok_or_else(|| {
+            let explained = explained.ok_or_else(|| {
                 Failed::invalid(
                     "The metric of this alert is no longer there; `view_alert` shows the alert itself.",
                 )
-            })
+            });
+            Ok(Content::Object(explained?, notes))
         };
-        let explained = tokio::task::spawn_blocking(explain).await.map_err(|_| Failed::internal())??;
-        Ok(Content::Object(explained, notes))
+        line.compute(explain).await?
     }
 }
 
-/// The statistics of series. There may be many, so that others are not kept waiting.
-async fn summarize(perf: Value, notes: Vec<String>) -> Result<Content, Failed> {
-    let summarize = move || {
-        let perf: Perf = serde_json::from_value(perf).map_err(|_| Failed::internal())?;
-        Ok(Content::Object(summary::of(&perf), notes))
-    };
-    tokio::task::spawn_blocking(summarize).await.map_err(|_| Failed::internal())?
+/// Renders the reply of an operation.
+fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
+    let is_long = reply.body.len() > answer::LONGEST;
+    match tool.answer {
+        Answer::Summary => answer::tell(summarize(tool, reply, None), None),
+        Answer::Series if is_long && reply.status.is_success() => {
+            let note = "There are too many values to show: these are the statistics of the series. Ask for fewer series, or \
+                        for a part of the time with `start_time` and `end_time`, to see every value.";
+            answer::tell(summarize(tool, reply, Some(note)), None)
+        }
+        _ => answer::tell(answer::read(tool, reply), Some(&reply.path)),
+    }
+}
+
+/// The statistics of series.
+fn summarize(tool: &Tool, reply: &Reply, note: Option<&str>) -> Result<Content, Failed> {
+    let (perf, mut notes) = answer::read_json::<Perf>(tool, reply)?;
+    notes.extend(note.map(str::to_owned));
+    Ok(Content::Object(summary::of(&perf), notes))
 }
 
 impl ServerHandler for Handler {
@@ -159,8 +170,8 @@ impl ServerHandler for Handler {
                 None,
             )
         })?;
-        let line = self.line(&context)?;
-        Ok(self.run(&line, tool, request.arguments.unwrap_or_default()).await.into())
+        let arguments = request.arguments.unwrap_or_default();
+        self.serve(&context, async |line| Ok(self.run(line, tool, arguments).await.into())).await
     }
 
     async fn list_resources(
@@ -169,7 +180,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        resource::list(&self.line(&context)?, cursor.as_deref()).await
+        self.serve(&context, async |line| resource::list(line, cursor.as_deref()).await).await
     }
 
     async fn list_resource_templates(
@@ -185,7 +196,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(resource::read(&self.line(&context)?, &request.uri).await?.into())
+        self.serve(&context, async |line| Ok(resource::read(line, &request.uri).await?.into())).await
     }
 
     async fn list_prompts(

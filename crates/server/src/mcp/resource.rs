@@ -43,7 +43,7 @@ pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResour
     let page: usize = cursor.map_or(Ok(1), str::parse).map_err(|_| wrong())?;
     let tool = tools::named("list_projects");
     let sent = object(&[("page", json!(page)), ("per_page", json!(PER_PAGE))]);
-    let listed = ask(line, tool, sent).await.map_err(|failed| refusal(&failed))?;
+    let listed = line.read(tool, sent).await.map_err(|failed| refusal(&failed))?;
     let Content::Object(listed, _) = listed else { return Err(refusal(&Failed::internal())) };
     let rows = listed["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
@@ -66,11 +66,16 @@ pub(super) async fn read(line: &Line, uri: &str) -> Result<ReadResourceResult, E
             format!("There is no resource `{uri}`; resources/templates/list shows what there can be.");
         ErrorData::resource_not_found(message, None)
     })?;
-    let reply = line.call(tool, sent).await.map_err(|unusable| refusal(&unusable.into()))?;
-    let content = answer::read(tool, &reply).map_err(|failed| refusal(&failed))?;
-    let Content::Object(value, mut notes) = content else { return Err(refusal(&Failed::internal())) };
-    let value = answer::fit(value, Some(&reply.path), &mut notes);
-    let mut contents = vec![ResourceContents::text(value.to_string(), uri).with_mime_type(JSON)];
+    let reply = line.call(tool, sent).await.map_err(|failed| refusal(&failed))?;
+    let fit = move || {
+        let Content::Object(value, mut notes) = answer::read(tool, &reply)? else {
+            return Err(Failed::internal());
+        };
+        let value = answer::fit(value, Some(&reply.path), &mut notes);
+        Ok((value.to_string(), notes))
+    };
+    let (value, notes) = line.compute(fit).await.flatten().map_err(|failed| refusal(&failed))?;
+    let mut contents = vec![ResourceContents::text(value, uri).with_mime_type(JSON)];
     contents.extend(notes.into_iter().map(|note| ResourceContents::text(note, uri)));
     Ok(ReadResourceResult::new(contents))
 }
@@ -94,10 +99,6 @@ fn locate(uri: &str) -> Option<(&'static Tool, JsonObject)> {
         _ => return None,
     };
     Some((tools::named(name), sent))
-}
-
-async fn ask(line: &Line, tool: &Tool, sent: JsonObject) -> Result<Content, Failed> {
-    answer::read(tool, &line.call(tool, sent).await?)
 }
 
 fn object(members: &[(&str, Value)]) -> JsonObject {

@@ -1,0 +1,128 @@
+//! Concurrency limits: how many expensive operations run at a time, in total and per client address.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::{
+    http::error::{Error, Result},
+    limits::address_key,
+};
+
+/// Maximum number of analyses (verdicts, backtests, comparisons) at a time. Each takes a core, and the memory for many values.
+const ANALYSES: usize = 2;
+/// How long an analysis or a picture waits for a permit.
+const QUEUE_TIME: Duration = Duration::from_secs(20);
+/// How long a long response waits for a permit. Most take a fraction of this; if none has ended by then, their readers are
+/// slow, and it may be long before one ends.
+const STREAM_QUEUE_TIME: Duration = Duration::from_secs(2);
+
+/// Limits how many operations of one kind run at a time. One address gets at most half of the permits, rounded up.
+pub(crate) struct ConcurrencyLimit {
+    total: Arc<Semaphore>,
+    per_address: usize,
+    by_address: Mutex<HashMap<Option<String>, Arc<Semaphore>>>,
+    queue_time: Duration,
+    /// The reason in the log when no permit was free.
+    busy: &'static str,
+}
+
+/// The permission to run one operation, until it is dropped. Clones share it: the blocking thread that does the work
+/// holds one as well, since it outlives a canceled request.
+pub(crate) type Permit = Arc<(OwnedSemaphorePermit, OwnedSemaphorePermit)>;
+
+impl ConcurrencyLimit {
+    fn new(total: usize, queue_time: Duration, busy: &'static str) -> Self {
+        Self {
+            total: Arc::new(Semaphore::new(total)),
+            per_address: total.div_ceil(2),
+            by_address: Mutex::default(),
+            queue_time,
+            busy,
+        }
+    }
+
+    /// Limits operations that analyze long histories.
+    pub(crate) fn for_analyses() -> Self {
+        Self::new(ANALYSES, QUEUE_TIME, "too many analyses are running")
+    }
+
+    /// Limits drawing, to one picture per core.
+    pub(crate) fn for_pictures(cores: usize) -> Self {
+        Self::new(cores, QUEUE_TIME, "too many pictures are being drawn")
+    }
+
+    /// Limits responses that keep a database connection while their clients read, to half of the connections.
+    pub(crate) fn for_streams(connections: usize) -> Self {
+        Self::new((connections / 2).max(1), STREAM_QUEUE_TIME, "too many long responses are being written")
+    }
+
+    /// Waits for a permit, for a limited time.
+    pub(crate) async fn acquire(&self, address: Option<IpAddr>) -> Result<Permit> {
+        let own = {
+            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            // Drops the addresses that neither hold a permit nor wait for one.
+            by_address.retain(|_, permits| Arc::strong_count(permits) > 1);
+            let own = by_address.entry(address.map(address_key));
+            Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.per_address))))
+        };
+        let total = Arc::clone(&self.total);
+        let both = async move {
+            let own = own.acquire_owned().await.ok()?;
+            Some(Arc::new((own, total.acquire_owned().await.ok()?)))
+        };
+        match timeout(self.queue_time, both).await {
+            Ok(Some(permit)) => Ok(permit),
+            _ => Err(Error::Busy(Some(self.busy.into()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Option<IpAddr> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn streams_leave_half_of_the_connections_to_others() {
+        let permits = |connections| ConcurrencyLimit::for_streams(connections).total.available_permits();
+        assert_eq!([1, 2, 4, 5, 16].map(permits), [1, 1, 2, 2, 8]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_address_gets_all_permits() {
+        let limit = ConcurrencyLimit::for_streams(8);
+        // Two addresses of one IPv6 network count as one client.
+        let (greedy, neighbor) = (address("2001:db8::1"), address("2001:db8::2"));
+        let first = limit.acquire(greedy).await.unwrap();
+        let _second = limit.acquire(neighbor).await.unwrap();
+        assert!(matches!(limit.acquire(greedy).await, Err(Error::Busy(_))));
+        let _third = limit.acquire(address("192.0.2.2")).await.unwrap();
+        drop(first);
+        let _fourth = limit.acquire(greedy).await.unwrap();
+        assert_eq!(limit.total.available_permits(), 1);
+        assert_eq!(limit.by_address.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_is_free_when_its_last_holder_drops_it() {
+        let limit = ConcurrencyLimit::for_pictures(1);
+        let permit = limit.acquire(None).await.unwrap();
+        let worker = Arc::clone(&permit);
+        drop(permit);
+        assert!(limit.acquire(None).await.is_err());
+        drop(worker);
+        assert!(limit.acquire(None).await.is_ok());
+    }
+}
