@@ -42,9 +42,6 @@ pub(crate) struct Postgres {
     _service: Service,
 }
 
-/// The room it needs in memory: the databases of the tests that run at once, and the write-ahead log.
-const MEMORY_KIB: u64 = 2 << 20;
-
 /// Number of ports that a server tries: another process may take one between our choice and its start.
 const PORTS: usize = 5;
 
@@ -74,7 +71,7 @@ pub(crate) fn start() -> Result<Postgres> {
 
 fn listen(programs: &Path) -> Result<Postgres> {
     let port = tools::free_port()?;
-    let folder = service::folder_in(&parent(), "postgres")?;
+    let folder = service::folder("postgres")?;
     let data = folder.join("data");
     let log = folder.join("log");
     let output =
@@ -126,16 +123,6 @@ fn listen(programs: &Path) -> Result<Postgres> {
         url: format!("postgres://postgres@127.0.0.1:{port}/postgres"),
         _service: service,
     })
-}
-
-/// Where its data goes: into memory if there is room, since file systems on disks are slow at creating and deleting
-/// hundreds of databases of some hundred files each.
-fn parent() -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let free = tools::read_quietly(Command::new("df").arg("-Pk").arg(memory));
-    let free =
-        free.ok().and_then(|table| table.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok());
-    if free.is_some_and(|kibibytes| kibibytes > MEMORY_KIB) { memory.to_path_buf() } else { env::temp_dir() }
 }
 
 /// The folder with the newest PostgreSQL server of this machine.

@@ -9,10 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::Result;
+use crate::{Result, tools};
 
 /// Stops waiting for a service that hangs.
 const START: Duration = Duration::from_secs(600);
+
+/// Free memory in KiB that the data of services needs.
+const MEMORY_KIB: u64 = 2 << 20;
 
 /// Waits for the end of its standard input, which only this process holds open: it ends with us, even when we are
 /// killed. Then stops process `$1`, by force after ten seconds, and removes folder `$2`.
@@ -36,19 +39,24 @@ pub(crate) struct Service {
     leash: Option<ChildStdin>,
 }
 
-/// Make a new empty folder for a service, which nobody else can read.
+/// Makes a new empty folder for a service, which only the current user can read.
 pub(crate) fn folder(name: &str) -> Result<PathBuf> {
-    folder_in(&env::temp_dir(), name)
-}
-
-/// The same below another folder.
-pub(crate) fn folder_in(parent: &Path, name: &str) -> Result<PathBuf> {
-    let folder = parent.join(format!("tidemark-{name}-{}", process::id()));
+    let folder = parent().join(format!("tidemark-{name}-{}", process::id()));
     fs::DirBuilder::new()
         .mode(0o700)
         .create(&folder)
         .map_err(|error| format!("{} could not be made: {error}", folder.display()))?;
     Ok(folder)
+}
+
+/// The folder for the data of services: in memory if there is room. A disk that stalls for seconds must not fail a test, and
+/// file systems on disks are slow at creating and deleting hundreds of databases.
+fn parent() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let free = tools::read_quietly(Command::new("df").arg("-Pk").arg(memory));
+    let free =
+        free.ok().and_then(|table| table.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok());
+    if free.is_some_and(|kibibytes| kibibytes > MEMORY_KIB) { memory.to_path_buf() } else { env::temp_dir() }
 }
 
 impl Service {
