@@ -29,6 +29,8 @@ use ureq::{
 const ANSWER_MAX: u64 = 1 << 30;
 /// How many items are asked for at once when all are wanted: the most that a page has.
 const PER_PAGE: u8 = u8::MAX;
+/// Maximum number of pages of a list: 2.5 million items. A server that never ends a list must not keep the client.
+const MAX_PAGES: u32 = 10_000;
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -115,16 +117,17 @@ impl Client {
         direction: Option<Direction>,
         mut on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for page in 1.. {
+        for page in 1..=MAX_PAGES {
             let answer = self.fetch(&list.clone().query(&Page { page, per_page: PER_PAGE, direction }))?;
             let items = answer.read()?;
             let is_last = items.len() < usize::from(PER_PAGE);
             on_page(&answer, items)?;
             if is_last {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        let reason = format!("the list has more than {MAX_PAGES} pages; narrow it with a filter");
+        Err(Error::Strange { reason })
     }
 
     /// Sends a request until it is answered, refused for good, or there is no attempt left. What must not arrive twice

@@ -1,7 +1,11 @@
-//! Work done after the answer: what the outbox promises, and the hourly clearing of what has run out.
+//! Background worker: delivers the outbox and deletes expired rows every hour.
 //!
 //! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due
-//! again if that one dies. A server with a database of its own goes on at once where the one before it died. What a kind of work does is told in its own module.
+//! again if that server dies. A server with a database of its own resumes at once where the previous one died. Each kind of
+//! work has its own module.
+//!
+//! Mail, deliveries to other hosts and billing have a queue each, so that a slow webhook delays no mail. Of one queue, an
+//! organization has only a few items under way at a time, so that its slow receivers do not delay other organizations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,9 +14,9 @@ use tidemark_store::{
     self as store, Db, Fresh, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
 };
 use tokio::{
-    sync::{Mutex, Notify, Semaphore, watch},
-    task::{JoinHandle, JoinSet},
-    time::{Instant, sleep, timeout},
+    sync::{Mutex, watch},
+    task::{JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -23,13 +27,23 @@ use crate::{
     oci::housekeeping::{self, Housekeeper},
 };
 
-/// How many rows are claimed at once.
-const BATCH: u32 = 16;
-/// How many of them are worked on at once.
-const HANDS: usize = 4;
+/// Work that is claimed together and does not delay other work.
+struct Queue {
+    kinds: &'static [&'static str],
+    /// Maximum number of items under way at a time.
+    workers: usize,
+}
+
+const QUEUES: [Queue; 3] = [
+    Queue { kinds: &[mail::KIND], workers: 4 },
+    Queue { kinds: &[delivery::KIND, job::CALLBACK], workers: 8 },
+    Queue { kinds: &[plan::SYNC, plan::SESSION, plan::CANCEL, plan::METER], workers: 2 },
+];
+/// Maximum number of items of one organization under way at a time.
+const PER_OWNER: usize = 2;
 /// How long a claim holds, in seconds.
 const LEASE: i64 = 60;
-/// How long one attempt may take. Nothing is begun that could outlive its claim.
+/// Time limit of one attempt, shorter than a claim.
 const ATTEMPT: Duration = Duration::from_secs(35);
 /// How long a stopping worker waits for what it has begun.
 const GRACE: Duration = Duration::from_secs(5);
@@ -57,7 +71,7 @@ pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
 
 /// The running worker. Dropping it stops the work, too, without waiting for its end.
 pub struct Background {
-    poke: Arc<Notify>,
+    poke: watch::Sender<()>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -65,61 +79,87 @@ pub struct Background {
 impl Background {
     /// Starts the worker.
     pub(crate) fn start(worker: Worker) -> Self {
-        let poke = Arc::new(Notify::new());
+        let (poke, poked) = watch::channel(());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run(worker, Arc::clone(&poke), stopped));
+        let signals = Signals { poke: poke.clone(), poked, stopped };
+        let task = tokio::spawn(run(worker, signals));
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
 
-    /// No worker: what the outbox promises waits for one.
+    /// No worker: enqueued work waits for one.
     pub fn idle() -> Self {
-        Self { poke: Arc::default(), stop: watch::Sender::new(true), task: Mutex::new(None) }
+        Self { poke: watch::Sender::new(()), stop: watch::Sender::new(true), task: Mutex::new(None) }
     }
 
-    /// Tells the worker that there is new work.
+    /// Wakes the worker after new work was enqueued.
     pub fn poke(&self) {
-        self.poke.notify_one();
+        self.poke.send_replace(());
     }
 
-    /// Stops the worker and waits for its end: it takes on nothing new, and what is under way gets a few seconds.
+    /// Stops the worker and waits for its end: it starts nothing new, and what is under way gets a few seconds.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let Some(task) = self.task.lock().await.take() else { return };
         if let Err(error) = task.await {
-            tracing::error!(%error, "the background worker ended badly");
+            tracing::error!(%error, "the background worker failed");
         }
     }
 }
 
-async fn run(worker: Worker, poke: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
-    let longest = if worker.db.is_shared() { SHARED_POLL } else { OWN_POLL };
+/// What wakes and stops the loops of the worker.
+#[derive(Clone)]
+struct Signals {
+    poke: watch::Sender<()>,
+    poked: watch::Receiver<()>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Signals {
+    /// Waits until the worker is stopped, however long ago that was.
+    async fn wait_for_stop(&mut self) {
+        // An error means that the other end was dropped, which stops the worker, too.
+        drop(self.stopped.wait_for(|stop| *stop).await);
+    }
+
+    /// Waits for new work.
+    async fn wait_for_poke(&mut self) {
+        // Cannot fail: a sender is beside the receiver.
+        drop(self.poked.changed().await);
+    }
+
+    /// Does work unless the worker is stopped; what is under way then gets a few seconds.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut signals = self.clone();
+        tokio::select! {
+            done = work => Some(done),
+            () = async { signals.wait_for_stop().await; sleep(GRACE).await; } => None,
+        }
+    }
+
+    /// Sleeps until the time has passed, the worker is poked, or `woken` ends. Answers whether the worker goes on.
+    async fn pause(&mut self, time: Duration, woken: impl Future<Output = ()>) -> bool {
+        let mut signals = self.clone();
+        tokio::select! {
+            biased;
+            () = signals.wait_for_stop() => false,
+            () = woken => true,
+            () = sleep(time) => true,
+            () = self.wait_for_poke() => true,
+        }
+    }
+}
+
+async fn run(worker: Worker, signals: Signals) {
     if !worker.db.is_shared() {
         worker.take_over().await;
     }
-    let mut clearings = Clearings::default();
-    loop {
-        let pause = tokio::select! {
-            pause = worker.round(&mut clearings) => pause,
-            () = async { told(&mut stopped).await; sleep(GRACE).await; } => break,
-        };
-        let pause = pause.unwrap_or_else(|error| {
-            let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "the outbox cannot be worked on; will try again");
-            SHARED_POLL
-        });
-        tokio::select! {
-            biased;
-            () = told(&mut stopped) => break,
-            () = sleep(pause.min(longest)) => {}
-            () = poke.notified() => {}
-        }
-    }
-}
-
-/// Ends once the worker has been told to stop, however long ago.
-async fn told(stopped: &mut watch::Receiver<bool>) {
-    // An error means that nobody holds the other end any more, which also says stop.
-    drop(stopped.wait_for(|stop| *stop).await);
+    let [mail, deliveries, billing] = &QUEUES;
+    tokio::join!(
+        worker.run_queue(mail, signals.clone()),
+        worker.run_queue(deliveries, signals.clone()),
+        worker.run_queue(billing, signals.clone()),
+        worker.run_clearing(signals),
+    );
 }
 
 /// When what has run out was cleared the last time.
@@ -153,28 +193,110 @@ impl Worker {
         }
     }
 
-    /// Does what is due and answers how long there is nothing to do.
-    async fn round(&self, clearings: &mut Clearings) -> store::Result<Duration> {
+    /// The longest sleep.
+    fn poll(&self) -> Duration {
+        if self.db.is_shared() { SHARED_POLL } else { OWN_POLL }
+    }
+
+    /// Works on a queue until the worker is stopped.
+    async fn run_queue(&self, queue: &'static Queue, mut signals: Signals) {
+        // Tasks of their own, so that a panic costs one item one attempt.
+        let mut tasks = JoinSet::new();
+        loop {
+            let filled = self.fill(queue, &mut tasks, &signals.poke);
+            let Some(pause) = signals.unless_stopped(filled).await else { break };
+            let pause = pause.unwrap_or_else(|error| {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "the outbox cannot be read; retrying");
+                SHARED_POLL
+            });
+            let ended = async {
+                match tasks.join_next().await {
+                    Some(result) => report(result),
+                    None => std::future::pending().await,
+                }
+            };
+            if !signals.pause(pause.min(self.poll()), ended).await {
+                break;
+            }
+        }
+        let rest = async { while tasks.join_next().await.is_some() {} };
+        let _ = timeout(GRACE, rest).await;
+    }
+
+    /// Claims as much due work as there are free workers, starts it, and answers how long there is nothing to do.
+    async fn fill(
+        &self,
+        queue: &'static Queue,
+        tasks: &mut JoinSet<()>,
+        poke: &watch::Sender<()>,
+    ) -> store::Result<Duration> {
+        while let Some(result) = tasks.try_join_next() {
+            report(result);
+        }
+        let free = queue.workers.saturating_sub(tasks.len());
+        if free == 0 {
+            return Ok(Duration::MAX);
+        }
+        let now = (self.fresh)().now;
+        // Looking first keeps an idle server from writing.
+        match self.db.read(|tx| outbox::next_due(tx, queue.kinds)).await? {
+            Some(due) if due <= now => {}
+            Some(due) => {
+                let micros = due.micros().saturating_sub(now.micros());
+                return Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()));
+            }
+            None => return Ok(Duration::MAX),
+        }
+        let lease = now.plus_seconds(LEASE);
+        let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: PER_OWNER, lease };
+        let items = self.db.write(move |tx| outbox::claim(tx, &claim, now)).await?;
+        if items.is_empty() {
+            // Another server has claimed it, or its owner has enough under way.
+            return Ok(SHARED_POLL);
+        }
+        for item in items {
+            let (worker, poke) = (self.clone(), poke.clone());
+            tasks.spawn(async move {
+                worker.settle(&item).await;
+                // A delivery by mail enqueues the mail.
+                if item.kind == delivery::KIND {
+                    poke.send_replace(());
+                }
+            });
+        }
+        Ok(Duration::ZERO)
+    }
+
+    /// Deletes expired rows every hour until the worker is stopped.
+    async fn run_clearing(&self, mut signals: Signals) {
+        let mut clearings = Clearings::default();
+        loop {
+            let Some(cleared) = signals.unless_stopped(self.clear_if_due(&mut clearings)).await else {
+                break;
+            };
+            let pause = cleared.map_or_else(
+                |error| {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "expired rows cannot be deleted; retrying");
+                    SHARED_POLL
+                },
+                |()| self.poll(),
+            );
+            if !signals.pause(pause, std::future::pending()).await {
+                break;
+            }
+        }
+    }
+
+    async fn clear_if_due(&self, clearings: &mut Clearings) -> store::Result<()> {
         let now = (self.fresh)().now;
         if clearings.last.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
             self.clear(now).await?;
             clearings.last = Some(now);
             self.clear_registry(clearings, now);
         }
-        // Looking first keeps an idle server from writing.
-        let due = self.db.read(outbox::next_due).await?;
-        match due {
-            Some(due) if due <= now => {
-                let claimed = self.work_off(now).await?;
-                // Due but not to be had: another server is at it.
-                Ok(if claimed == 0 { SHARED_POLL } else { Duration::ZERO })
-            }
-            Some(due) => {
-                let micros = due.micros().saturating_sub(now.micros());
-                Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
-            }
-            None => Ok(Duration::MAX),
-        }
+        Ok(())
     }
 
     async fn clear(&self, now: Timestamp) -> store::Result<()> {
@@ -207,33 +329,6 @@ impl Worker {
         }
         let housekeeper = self.housekeeper.clone();
         clearings.registry.spawn(async move { housekeeper.clear(now, thoroughly).await });
-    }
-
-    /// Claims a batch, works on it, and answers how many items it had.
-    async fn work_off(&self, now: Timestamp) -> store::Result<usize> {
-        let lease = now.plus_seconds(LEASE);
-        let begun = Instant::now();
-        let items = self.db.write(move |tx| outbox::claim(tx, BATCH, now, lease)).await?;
-        let claimed = items.len();
-        let hands = Arc::new(Semaphore::new(HANDS));
-        // Tasks of their own, so that a panic costs one item one attempt.
-        let mut tasks = JoinSet::new();
-        for item in items {
-            let (worker, hands) = (self.clone(), Arc::clone(&hands));
-            tasks.spawn(async move {
-                let Ok(_hand) = hands.acquire().await else { return };
-                let left = Duration::from_secs(LEASE.unsigned_abs()).saturating_sub(begun.elapsed());
-                if left > ATTEMPT {
-                    worker.settle(&item).await;
-                }
-            });
-        }
-        while let Some(result) = tasks.join_next().await {
-            if let Err(error) = result {
-                tracing::error!(%error, "an item of the outbox could not be worked on; it will be tried again");
-            }
-        }
-        Ok(claimed)
     }
 
     /// Tries one item and records what came of it.
@@ -291,6 +386,13 @@ impl Worker {
             // A newer release may share the database; it will take the item.
             _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
         }
+    }
+}
+
+/// Logs a task that panicked.
+fn report(result: Result<(), JoinError>) {
+    if let Err(error) = result {
+        tracing::error!(%error, "a delivery attempt failed unexpectedly; retrying later");
     }
 }
 

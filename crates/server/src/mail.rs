@@ -58,7 +58,7 @@ struct Envelope {
 
 /// Promises a mail in the transaction of its cause.
 pub fn enqueue(tx: &mut Tx<'_>, now: Timestamp, to: &Email, message: &Message) -> store::Result<()> {
-    outbox::add(tx, KIND, &payload(to, message)?, now)
+    outbox::add(tx, KIND, &payload(to, message)?, None, now)
 }
 
 /// Promises the same mail to several people.
@@ -68,7 +68,8 @@ pub fn enqueue_to_all<'a>(
     to: impl IntoIterator<Item = &'a Email>,
     message: &Message,
 ) -> store::Result<()> {
-    let payloads = to.into_iter().map(|to| payload(to, message)).collect::<store::Result<Vec<_>>>()?;
+    let payloads =
+        to.into_iter().map(|to| Ok((payload(to, message)?, None))).collect::<store::Result<Vec<_>>>()?;
     outbox::add_many(tx, KIND, &payloads, now)
 }
 

@@ -20,8 +20,8 @@ use ureq::{
     },
 };
 
-/// How long a whole request may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit of a whole request.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The networks that are not public: of this host, of its neighbors, or of nobody.
 static NOT_PUBLIC: LazyLock<Vec<IpNet>> = LazyLock::new(|| {

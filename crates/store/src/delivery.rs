@@ -58,7 +58,8 @@ const INSERTED: [(&str, Kind); 9] = [
 pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
     let sql = format!(
         "select notice.id, exists (select 1 from delivery where delivery.notice_id = notice.id
-                                   and delivery.project_id = $1 and delivery.status = 'waiting')
+                                   and delivery.project_id = $1 and delivery.status = 'waiting'),
+                (select organization_id from project where project.id = $1)
          from notice
          where notice.archived is null and notice.id in (
              select id from notice where project_id = $1
@@ -69,21 +70,24 @@ pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
          order by notice.id {}",
         tx.share("notice")
     );
-    let notices: Vec<(NoticeId, bool)> = tx.all(&sql, &[&project], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let notices: Vec<(NoticeId, bool, Option<OrganizationId>)> =
+        tx.all(&sql, &[&project], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     if notices.is_empty() {
         return Ok(false);
     }
-    let new: Vec<_> = notices.into_iter().map(|(notice, waits)| (fresh.uuid(), notice, waits)).collect();
+    let new: Vec<_> =
+        notices.into_iter().map(|(notice, waits, owner)| (fresh.uuid(), notice, waits, owner)).collect();
     let rows: Vec<Vec<Value<'_>>> = new
         .iter()
-        .map(|(uuid, notice, _)| {
+        .map(|(uuid, notice, ..)| {
             let columns: [&dyn Param; 9] =
                 [uuid, notice, &project, &report, uuid, &false, &DeliveryStatus::Waiting, &0, &fresh.now];
             columns.into_iter().map(Param::value).collect()
         })
         .collect();
     tx.insert_many("delivery", &INSERTED, &rows, "")?;
-    let first = new.iter().filter(|(.., waits)| !waits).map(|(uuid, ..)| uuid.to_string());
+    let first = new.iter().filter(|(_, _, waits, _)| !waits);
+    let first = first.map(|(uuid, _, _, owner)| (uuid.to_string(), *owner));
     outbox::add_many(tx, KIND, &first.collect::<Vec<_>>(), fresh.now)?;
     Ok(true)
 }
@@ -190,7 +194,7 @@ pub fn end(
         |row| row.get(0),
     )?;
     if let Some(next) = next {
-        outbox::add(tx, KIND, &next.to_string(), now)?;
+        outbox::add(tx, KIND, &next.to_string(), Some(turn.organization), now)?;
     }
     Ok(true)
 }
@@ -225,12 +229,15 @@ pub fn again(
     notice: NoticeId,
     delivery: DeliveryUuid,
 ) -> Result<Result<Delivery, NotAgain>> {
-    let (project, event, report): (ProjectId, EventUuid, Option<ReportId>) = tx.one(
-        "delivery",
-        "select project_id, event, report_id from delivery where notice_id = $1 and uuid = $2",
-        &[&notice, &delivery],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )?;
+    let (project, event, report, owner): (ProjectId, EventUuid, Option<ReportId>, Option<OrganizationId>) =
+        tx.one(
+            "delivery",
+            "select project_id, event, report_id,
+                    (select organization_id from project where project.id = delivery.project_id)
+             from delivery where notice_id = $1 and uuid = $2",
+            &[&notice, &delivery],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
     tx.lock(Lock::Project(project.get()))?;
     if !notice::is_used(tx, notice)? {
         return Ok(Err(NotAgain::OutOfUse));
@@ -256,7 +263,7 @@ pub fn again(
         .collect();
     tx.insert_many("delivery", &INSERTED, &rows, "")?;
     if let Some((first, _)) = new.first().filter(|_| !is_behind) {
-        outbox::add(tx, KIND, &first.to_string(), fresh.now)?;
+        outbox::add(tx, KIND, &first.to_string(), owner, fresh.now)?;
     }
     let same = new.iter().find(|(_, one)| *one == report).or(new.first());
     let (uuid, _) = same.ok_or_else(|| Error::engine("an event without a delivery"))?;

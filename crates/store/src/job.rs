@@ -108,7 +108,7 @@ pub fn advance_all(
 ) -> Result<Vec<JobUuid>> {
     let jobs: Vec<i64> = jobs.iter().map(|job| job.get()).collect();
     let sources: Vec<&str> = event.sources().map(JobStatus::as_str).collect();
-    let changed: Vec<(JobUuid, bool)> = tx.all(
+    let changed: Vec<(JobUuid, bool, Option<OrganizationId>)> = tx.all(
         "update job set
              status = $2,
              modified = $3,
@@ -127,7 +127,8 @@ pub fn advance_all(
                          else completed end
          where id in {ints $1} and status in {texts $8}
            and ($2 = 'claimed' or coalesce($9, lease) is not distinct from lease)
-         returning uuid, callback is not null",
+         returning uuid, callback is not null,
+                   (select organization_id from project where project.id = job.project_id)",
         &[
             &jobs,
             &event.target(),
@@ -139,14 +140,14 @@ pub fn advance_all(
             &&sources[..],
             &change.lease,
         ],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     if ENDS.contains(&event.target()) {
-        let wanted = changed.iter().filter(|(_, is_wanted)| *is_wanted);
-        let wanted: Vec<String> = wanted.map(|(uuid, _)| uuid.to_string()).collect();
+        let wanted = changed.iter().filter(|(_, is_wanted, _)| *is_wanted);
+        let wanted: Vec<_> = wanted.map(|(uuid, _, owner)| (uuid.to_string(), *owner)).collect();
         outbox::add_many(tx, CALLBACK, &wanted, now)?;
     }
-    let changed: Vec<JobUuid> = changed.into_iter().map(|(uuid, _)| uuid).collect();
+    let changed: Vec<JobUuid> = changed.into_iter().map(|(uuid, ..)| uuid).collect();
     if matches!(event, JobEvent::Complete | JobEvent::Fail | JobEvent::Cancel) {
         plan::meter_jobs(tx, &changed, now)?;
     }

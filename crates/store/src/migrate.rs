@@ -24,6 +24,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (8, "feed", include_str!("../migrations/0008_feed.sql")),
     (9, "notices", include_str!("../migrations/0009_notices.sql")),
     (10, "changes", include_str!("../migrations/0010_changes.sql")),
+    (11, "outbox", include_str!("../migrations/0011_outbox.sql")),
 ];
 
 /// The tables with a search index.

@@ -1,8 +1,8 @@
-//! The outbox: work promised in the same transaction as its cause, done afterwards and retried until it succeeds.
+//! The outbox: work enqueued in the same transaction as its cause, done afterwards and retried until it succeeds.
 
 use tidemark_api::time::Timestamp;
 
-use crate::{Kind, Param, Result, Tx, Value};
+use crate::{Kind, OrganizationId, Param, Result, Tx, Value};
 
 /// Work that this server has claimed.
 #[derive(Clone, Debug)]
@@ -15,31 +15,43 @@ pub struct Item {
     pub payload: String,
     /// How often it has been tried, this time included.
     pub attempts: i64,
-    /// When it was promised.
+    /// When it was enqueued.
     pub created: Timestamp,
 }
 
-/// Promises work.
-pub fn add(tx: &mut Tx<'_>, kind: &str, payload: &str, now: Timestamp) -> Result<()> {
+/// Enqueues work. The claims of one owner are limited; work without an owner is the server's own.
+pub fn add(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    payload: &str,
+    owner: Option<OrganizationId>,
+    now: Timestamp,
+) -> Result<()> {
     tx.execute(
-        "insert into outbox (kind, payload, attempts, due, created) values ($1, $2, 0, $3, $3)",
-        &[&kind, &payload, &now],
+        "insert into outbox (kind, payload, owner, attempts, due, created) values ($1, $2, $3, 0, $4, $4)",
+        &[&kind, &payload, &owner, &now],
     )?;
     Ok(())
 }
 
-/// Promises several pieces of work of one kind, at the cost of one statement.
-pub fn add_many(tx: &mut Tx<'_>, kind: &str, payloads: &[String], now: Timestamp) -> Result<()> {
-    let rows: Vec<Vec<Value<'_>>> = payloads
+/// Enqueues work of one kind: payloads and their owners.
+pub fn add_many(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    work: &[(String, Option<OrganizationId>)],
+    now: Timestamp,
+) -> Result<()> {
+    let rows: Vec<Vec<Value<'_>>> = work
         .iter()
-        .map(|payload| {
-            let columns: [&dyn Param; 5] = [&kind, payload, &0, &now, &now];
+        .map(|(payload, owner)| {
+            let columns: [&dyn Param; 6] = [&kind, payload, owner, &0, &now, &now];
             columns.into_iter().map(Param::value).collect()
         })
         .collect();
     let columns = [
         ("kind", Kind::Text),
         ("payload", Kind::Text),
+        ("owner", Kind::Int),
         ("attempts", Kind::Int),
         ("due", Kind::Int),
         ("created", Kind::Int),
@@ -48,15 +60,38 @@ pub fn add_many(tx: &mut Tx<'_>, kind: &str, payloads: &[String], now: Timestamp
     Ok(())
 }
 
-/// Claims work that is due until `lease`; a server that dies with it leaves it due again then.
-pub fn claim(tx: &mut Tx<'_>, count: u32, now: Timestamp, lease: Timestamp) -> Result<Vec<Item>> {
+/// What to claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The kinds of work.
+    pub kinds: &'a [&'a str],
+    /// Maximum number of items.
+    pub count: usize,
+    /// Maximum number of items of one owner that are claimed at a time, by all servers together.
+    pub per_owner: usize,
+    /// The claim ends then: the work of a server that died becomes due again.
+    pub lease: Timestamp,
+}
+
+/// Claims work that is due, the oldest first.
+pub fn claim(tx: &mut Tx<'_>, claim: &Claim<'_>, now: Timestamp) -> Result<Vec<Item>> {
     let sql = format!(
         "update outbox set due = $2, attempts = attempts + 1, claimed = true
-         where id in (select id from outbox where due <= $1 order by due, id limit $3 {})
+         where id in (select id from outbox where due <= $1 and id in (
+             select waiting.id from (
+                 select id, due, owner, row_number() over (partition by owner order by due, id) as place
+                 from outbox where due <= $1 and kind in {{texts $3}}) as waiting
+             left join (
+                 select owner, count(*) as number from outbox
+                 where claimed and due > $1 and owner is not null group by owner) as running
+               on running.owner = waiting.owner
+             where waiting.owner is null or waiting.place + coalesce(running.number, 0) <= $4
+             order by waiting.due, waiting.id limit $5) {})
          returning id, kind, payload, attempts, created",
         tx.skip_locked()
     );
-    let mut items = tx.all(&sql, &[&now, &lease, &count], |row| {
+    let (count, per_owner) = (as_limit(claim.count), as_limit(claim.per_owner));
+    let mut items = tx.all(&sql, &[&now, &claim.lease, &claim.kinds, &per_owner, &count], |row| {
         Ok(Item {
             id: row.get(0)?,
             kind: row.get(1)?,
@@ -67,6 +102,10 @@ pub fn claim(tx: &mut Tx<'_>, count: u32, now: Timestamp, lease: Timestamp) -> R
     })?;
     items.sort_by_key(|item| item.id);
     Ok(items)
+}
+
+fn as_limit(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Lets go of all that was claimed. Only for a server that knows that it is the only one: whoever claimed it is dead.
@@ -104,7 +143,7 @@ pub fn depth(tx: &mut Tx<'_>) -> Result<i64> {
     tx.value("select count(*) from outbox", &[])
 }
 
-/// When the next work is due.
-pub fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
-    tx.value("select min(due) from outbox", &[])
+/// When the next work of these kinds is due.
+pub fn next_due(tx: &mut Tx<'_>, kinds: &[&str]) -> Result<Option<Timestamp>> {
+    tx.value("select min(due) from outbox where kind in {texts $1}", &[&kinds])
 }

@@ -113,7 +113,7 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
 /// Promises to end the plan of an organization at the provider.
 pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     match of(tx, organization)? {
-        Some(found) if !found.status.is_over() => outbox::add(tx, CANCEL, &found.subscription, now),
+        Some(found) if !found.status.is_over() => outbox::add(tx, CANCEL, &found.subscription, None, now),
         _ => Ok(()),
     }
 }
@@ -121,16 +121,19 @@ pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Res
 /// Promises to ask the provider about every plan and every checkout that it was not asked about since `since`. What
 /// it told by itself may have been lost.
 pub fn ask(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
-    let text = |row: &Row<'_>| row.get::<String>(0);
+    let unowned = |row: &Row<'_>| Ok((row.get::<String>(0)?, None));
     let plans = tx.all(
         "update plan set asked = $2 where asked <= $1 and status not in ('canceled', 'incomplete_expired')
          returning subscription",
         &[&since, &now],
-        text,
+        unowned,
     )?;
     outbox::add_many(tx, SYNC, &plans, now)?;
-    let sessions =
-        tx.all("update checkout set asked = $2 where asked <= $1 returning session", &[&since, &now], text)?;
+    let sessions = tx.all(
+        "update checkout set asked = $2 where asked <= $1 returning session",
+        &[&since, &now],
+        unowned,
+    )?;
     outbox::add_many(tx, SESSION, &sessions, now)
 }
 
@@ -176,7 +179,8 @@ pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> R
 }
 
 fn promise(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> {
-    let written: serde_json::Result<Vec<String>> = readings.iter().map(serde_json::to_string).collect();
+    let written = readings.iter().map(|reading| Ok((serde_json::to_string(reading)?, None)));
+    let written: serde_json::Result<Vec<_>> = written.collect();
     outbox::add_many(tx, METER, &written.map_err(|error| Error::Engine(error.into()))?, now)
 }
 

@@ -19,6 +19,8 @@ pub const GITLAB_NOTE_MAX: usize = 1_000_000;
 const NAME_MAX: usize = 255;
 /// How many comments a page has.
 pub const PER_PAGE: usize = 100;
+/// Maximum number of pages of comments to read. GitHub allows 2,500 comments on a pull request.
+pub const MAX_PAGES: usize = 30;
 /// The most characters of a reason that are told.
 const REASON_MAX: usize = 200;
 
@@ -248,7 +250,7 @@ impl Thread<'_> {
             Self::Pull { .. } => "/user/id",
             Self::Merge { .. } => "/author/id",
         };
-        for page in 1.. {
+        for page in 1..=MAX_PAGES {
             let answer = host.send("GET", &format!("{list}?per_page={PER_PAGE}&page={page}"), None)?;
             let comments = answer.as_array().map(Vec::as_slice).unwrap_or_default();
             let ours = comments.iter().find(|comment| {

@@ -142,7 +142,7 @@ pub(super) async fn hear(
     let subscription =
         if event.kind.starts_with("customer.subscription.") { object.id } else { object.subscription };
     if let Some(subscription) = subscription {
-        app.db.write(move |tx| outbox::add(tx, plan::SYNC, &subscription, now)).await?;
+        app.db.write(move |tx| outbox::add(tx, plan::SYNC, &subscription, None, now)).await?;
         app.background.poke();
     }
     Ok(axum::http::StatusCode::ACCEPTED)

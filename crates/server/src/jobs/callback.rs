@@ -1,6 +1,8 @@
 //! Tells code hosts and webhooks how the jobs ended that nobody waits for. What is to be told is promised with the end of
 //! the job and sent by `background.rs`; the token for it stays with the job until then, and is forgotten afterwards.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tidemark_api::{
     Job, JobCallback, JobStatus, JobUuid, Report, Url,
@@ -16,8 +18,8 @@ use tidemark_api::{
 use tidemark_store::{self as store, Db, Tx, job, outbox, project, report};
 use tokio::task::spawn_blocking;
 use ureq::{
-    Agent,
-    http::{Request, header},
+    Agent, AsSendBody, Body,
+    http::{Request, Response, header},
 };
 
 use crate::{
@@ -29,6 +31,8 @@ use crate::{
 
 /// How often it is tried to tell an end before that is given up.
 pub(crate) const ATTEMPTS: i64 = 10;
+/// Time limit of all requests of one attempt together; the background worker gives up on an attempt a little later.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: u64 = 16 << 20;
 /// The longest text of a callback beside its token.
@@ -231,9 +235,11 @@ struct Host {
     agent: Agent,
     base: String,
     headers: Vec<(&'static str, String)>,
+    deadline: Instant,
 }
 
 /// Why somebody was not told.
+#[derive(Debug)]
 struct Refusal {
     /// One sentence without its end, and without the address.
     reason: String,
@@ -245,7 +251,18 @@ impl Host {
     fn new(callback: &JobCallback, allows_private: bool) -> Self {
         let base = callback.url.as_str().trim_end_matches('/').to_owned();
         let headers = code_host::headers(callback.kind, &callback.token.0);
-        Self { agent: outgoing::agent(&base, allows_private), base, headers }
+        let deadline = Instant::now() + TIME_LIMIT;
+        Self { agent: outgoing::agent(&base, allows_private), base, headers, deadline }
+    }
+
+    /// Runs a request within the time that is left.
+    fn run(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>, ureq::Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ureq::Error::Timeout(ureq::Timeout::Global));
+        }
+        let limit = left.min(outgoing::TIMEOUT);
+        self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
     }
 }
 
@@ -262,8 +279,8 @@ impl CodeHost for Host {
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(body.to_string())
                 .map_err(ureq::Error::from)
-                .and_then(|request| self.agent.run(request)),
-            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.agent.run(request)),
+                .and_then(|request| self.run(request)),
+            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
         };
         let silent = |error: ureq::Error| Refusal { reason: error.to_string(), passes: true };
         let mut answer = answer.map_err(silent)?;
@@ -316,5 +333,18 @@ mod tests {
         }
         let neighbor = json!({ "kind": "webhook", "url": "http://10.0.0.1", "token": "x" });
         check(&from_value(neighbor).unwrap(), true).unwrap();
+    }
+
+    #[test]
+    fn requests_after_the_deadline_are_not_sent() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let callback = json!({ "kind": "webhook", "url": url, "token": "x" });
+        let host = Host::new(&from_value(callback).unwrap(), true);
+        let host = Host { deadline: Instant::now(), ..host };
+        let refusal = host.send("POST", "", None).unwrap_err();
+        assert_eq!((refusal.reason.as_str(), refusal.passes), ("timeout: global", true));
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     }
 }

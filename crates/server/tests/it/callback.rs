@@ -136,6 +136,23 @@ both! {
         until_forgotten(&server).await;
     }
 
+    async fn an_endless_list_of_comments_is_read_to_a_limit(server: TestServer = PRIVATE) {
+        let ada = set_up(&server).await;
+        let (host, address) = Host::open().await;
+        host.state.lock().unwrap().comments = vec![json!({ "id": 1, "body": "", "user": { "type": "Bot" } }); 100];
+        let (mut runner, uuid) = begin(&server, &ada, github(&address)).await;
+        runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
+        let requests = host.asked(&server, 32).await;
+        let list = "GET /repos/acme/app/issues/3/comments?per_page=100&page=";
+        let mut lines = requests.iter().map(|(line, _)| line.as_str());
+        for page in 1..=30 {
+            assert_eq!(lines.next().unwrap(), format!("{list}{page} as Bearer {TOKEN}"));
+        }
+        assert_eq!(lines.next().unwrap(), format!("POST /repos/acme/app/issues/3/comments as Bearer {TOKEN}"));
+        assert_eq!(lines.next().unwrap(), format!("PATCH /repos/acme/app/check-runs/1001 as Bearer {TOKEN}"));
+        until_forgotten(&server).await;
+    }
+
     async fn an_end_without_results_is_told(server: TestServer = PRIVATE) {
         let ada = set_up(&server).await;
         let (host, address) = Host::open().await;

@@ -18,7 +18,10 @@ use tidemark_server::{
     App,
     mail::{self, Message},
 };
-use tidemark_store::{Tx, outbox};
+use tidemark_store::{
+    Tx,
+    outbox::{self, Claim},
+};
 
 use crate::{Engine, PATIENCE, TestServer, both, until};
 
@@ -88,10 +91,7 @@ async fn sign_up(server: &TestServer, email: &str) {
 
 /// Waits until the outbox is as wanted: nothing left, or the next work due at a moment that fits.
 async fn wait(server: &TestServer, wanted: impl Fn(Option<Timestamp>) -> bool) {
-    until("the outbox did not get there", async || {
-        wanted(server.app.db.read(outbox::next_due).await.unwrap()).then_some(())
-    })
-    .await;
+    until("the outbox did not get there", async || wanted(server.next_due("").await).then_some(())).await;
 }
 
 /// Waits until the first attempt has failed: the next one is ten seconds away, or a little more.
@@ -246,7 +246,8 @@ async fn a_restarted_server_takes_over_what_was_claimed() {
     server.app.background.stop().await;
     enqueue_notices(&server, 1).await;
     let now = server.app.clock.now();
-    let claim = move |tx: &mut Tx<'_>| outbox::claim(tx, 1, now, now.plus_seconds(60));
+    let claim = Claim { kinds: &[mail::KIND], count: 1, per_owner: 1, lease: now.plus_seconds(60) };
+    let claim = move |tx: &mut Tx<'_>| outbox::claim(tx, &claim, now);
     assert_eq!(server.app.db.write(claim).await.unwrap().len(), 1);
     server.app.close().await;
     // The clock stands still: the claim does not expire.

@@ -44,6 +44,7 @@ mod notice;
 mod oauth;
 mod openid;
 mod organization;
+mod outbox;
 mod patience;
 mod perf;
 mod plan;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidemark_store::{Tx, outbox};
+use tidemark_api::Timestamp;
+use tidemark_store::Tx;
 
 use crate::TestServer;
 
@@ -22,14 +23,19 @@ pub(crate) async fn until<T>(missing: &str, mut look: impl AsyncFnMut() -> Optio
 }
 
 impl TestServer {
-    /// Lets time pass until the next promised work is due, and no longer: a worker that is slow to come must not find
-    /// that all its time is over. What is under way counts as due when its claim runs out.
+    /// Lets time pass until the next work of the outbox is due, and no longer: a worker that is slow to come must not
+    /// find that all its time is over. Work that is under way does not count: its claim must not expire.
     pub(crate) async fn pass_to_work(&self) {
-        let due = self.app.db.read(outbox::next_due).await.unwrap();
-        if let Some(due) = due {
+        if let Some(due) = self.next_due("where not claimed").await {
             self.pass_to(due);
         }
         self.app.background.poke();
+    }
+
+    /// When the next work of the outbox is due; work that is under way is due when its claim expires.
+    pub(crate) async fn next_due(&self, condition: &str) -> Option<Timestamp> {
+        let sql = format!("select min(due) from outbox {condition}");
+        self.app.db.read(move |tx: &mut Tx<'_>| tx.value(&sql, &[])).await.unwrap()
     }
 
     /// Stops the background workers, whose statements would be counted with those of a test.

@@ -1,0 +1,88 @@
+//! The outbox: which work is claimed, and that slow receivers delay no other work.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::json;
+use tidemark_api::Timestamp;
+use tidemark_store::{
+    OrganizationId, Tx,
+    outbox::{self, Claim, Item},
+};
+use tokio::{io::AsyncReadExt, net::TcpListener};
+
+use crate::{Lab, both, notice::PRIVATE, until};
+
+/// More receivers than the server has workers.
+const RECEIVERS: usize = 64;
+
+/// A receiver that takes requests and never answers: its address, and the number of its requests so far.
+async fn open_silent_receiver() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            counter.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move { stream.read_to_end(&mut Vec::new()).await });
+        }
+    });
+    (address, requests)
+}
+
+both! {
+    async fn slow_webhooks_delay_no_mail(server: TestServer = PRIVATE) {
+        let lab = Lab::with_alerts(server).await;
+        let (address, requests) = open_silent_receiver().await;
+        lab.calm().await;
+        for number in 0..RECEIVERS {
+            lab.webhook(&address, json!({ "name": format!("Webhook {number}") })).await;
+        }
+        lab.alarmed().await;
+        until("no webhook is called", async || (requests.load(Ordering::Relaxed) > 0).then_some(())).await;
+        let signup = json!({ "name": "Ben", "email": "ben@example.org", "i_agree": true });
+        lab.server.post("/v0/auth/signup", "", signup).await.expect(202);
+        lab.server.mail("ben@example.org").await;
+        // Each webhook takes 10 s. In one queue, the mail would come after all of them.
+        assert!(requests.load(Ordering::Relaxed) < RECEIVERS);
+    }
+
+    async fn an_owner_has_only_so_much_claimed_at_a_time(server: TestServer) {
+        server.person("Ann").await;
+        server.person("Ben").await;
+        server.wait_for_due_work().await;
+        server.stop_workers().await;
+        let now = server.app.clock.now();
+        let enqueue = move |tx: &mut Tx<'_>| {
+            let owners = tx.all("select id from organization order by id", &[], |row| row.get::<OrganizationId>(0))?;
+            let [ann, ben] = owners[..] else { panic!("{owners:?}") };
+            let work = [("ann 0", ann), ("ann 1", ann), ("ann 2", ann), ("ann 3", ann), ("ben", ben)];
+            for (payload, owner) in work {
+                outbox::add(tx, "x", payload, Some(owner), now)?;
+            }
+            outbox::add(tx, "y", "another queue", Some(ben), now)?;
+            for payload in ["none 0", "none 1", "none 2"] {
+                outbox::add(tx, "x", payload, None, now)?;
+            }
+            Ok::<_, tidemark_store::Error>(())
+        };
+        server.app.db.write(enqueue).await.unwrap();
+        let claim = async |count: usize, now: Timestamp| -> Vec<Item> {
+            let claim = Claim { kinds: &["x"], count, per_owner: 2, lease: now.plus_seconds(60) };
+            server.app.db.write(move |tx: &mut Tx<'_>| outbox::claim(tx, &claim, now)).await.unwrap()
+        };
+        let payloads = |items: Vec<Item>| items.into_iter().map(|item| item.payload).collect::<Vec<_>>();
+        let first = claim(4, now).await;
+        let done = first[0].id;
+        assert_eq!(payloads(first), ["ann 0", "ann 1", "ben", "none 0"]);
+        assert_eq!(payloads(claim(10, now).await), ["none 1", "none 2"]);
+        // One that is done makes room for the next of its owner.
+        server.app.db.write(move |tx| outbox::done(tx, done)).await.unwrap();
+        assert_eq!(payloads(claim(10, now).await), ["ann 2"]);
+        // Expired claims count as waiting.
+        assert_eq!(payloads(claim(3, now.plus_seconds(60)).await), ["ann 1", "ann 3", "ben"]);
+    }
+}
