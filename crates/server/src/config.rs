@@ -165,6 +165,14 @@ pub struct Server {
     pub request_body_max_bytes: usize,
     /// The longest time for one request.
     pub request_timeout_seconds: NonZeroU32,
+    /// The longest time from a new connection to the end of its first request's headers.
+    pub header_timeout_seconds: NonZeroU32,
+    /// The longest time from an answer to the end of the next request's headers.
+    pub keep_alive_timeout_seconds: NonZeroU32,
+    /// The maximum number of connections; without it, half of the files that the process may open.
+    pub max_connections: Option<NonZeroU32>,
+    /// The maximum number of connections of one address.
+    pub max_connections_per_address: NonZeroU32,
     /// Certificate and key for HTTPS.
     pub tls: Option<Tls>,
     /// Peers whose `X-Forwarded-For` is believed.
@@ -178,6 +186,16 @@ impl Server {
     /// The longest time for one request.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_seconds.get().into())
+    }
+
+    /// The longest time from a new connection to the end of its first request's headers.
+    pub fn header_timeout(&self) -> Duration {
+        Duration::from_secs(self.header_timeout_seconds.get().into())
+    }
+
+    /// The longest time from an answer to the end of the next request's headers.
+    pub fn keep_alive_timeout(&self) -> Duration {
+        Duration::from_secs(self.keep_alive_timeout_seconds.get().into())
     }
 }
 

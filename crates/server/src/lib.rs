@@ -16,6 +16,7 @@ mod channel;
 pub mod clock;
 mod concurrency;
 pub mod config;
+pub mod connection;
 mod console;
 mod export;
 mod feed;

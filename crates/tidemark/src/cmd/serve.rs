@@ -11,13 +11,13 @@ use std::{
 use axum::{Router, extract::connect_info::IntoMakeServiceWithConnectInfo};
 use axum_server::{
     Handle, Server,
-    accept::NoDelayAcceptor,
     tls_rustls::{RustlsAcceptor, RustlsConfig},
 };
 use hyper_util::rt::TokioTimer;
 use tidemark_server::{
     App,
     config::{Config, ConfigError, Flags, Tls},
+    connection::{Connections, Listener, Peer, Tracking},
     http::{self, error::Error},
 };
 use tokio::{net::TcpListener, runtime, task::JoinHandle};
@@ -32,6 +32,12 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// How long a client may take to agree on TLS; a silent one holds up the end of the server for as long.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// The most bytes of the headers of a request, and of a body that one read takes.
+const READ_BUFFER: usize = 128 * 1024;
+
+/// The maximum number of connections where the system does not limit open files.
+const CONNECTIONS: usize = 65_536;
 
 /// The arguments of `tidemark serve`.
 #[derive(clap::Args)]
@@ -88,13 +94,14 @@ async fn serve(config: Config) -> Result {
     };
     let address = listener.local_addr().unwrap_or(config.server.bind_address);
 
+    let connections = Connections::new(&config.server, max_connections(&config));
     let database = database(&config);
     let app = App::open(config).await.map_err(|error| cannot_open(&database, &error))?;
     greet(&app.config, address);
     let handle = Handle::new();
-    let mut servers = vec![start(listener, tls, http::router(app.clone()), &handle)?];
+    let mut servers = vec![start(listener, &connections, tls, http::router(app.clone()), &handle)?];
     if let Some(listener) = metrics_listener {
-        servers.push(start(listener, None, http::metrics_router(app.clone()), &handle)?);
+        servers.push(start(listener, &connections, None, http::metrics_router(app.clone()), &handle)?);
     }
 
     let signal = signals.next().await;
@@ -146,29 +153,68 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig> {
     })
 }
 
+/// The maximum number of connections: as configured, or half of the files that this process may open, since a request
+/// may open files, too.
+fn max_connections(config: &Config) -> usize {
+    let files = raise_open_files();
+    match config.server.max_connections {
+        Some(configured) => configured.get().try_into().unwrap_or(usize::MAX),
+        None => files.map_or(CONNECTIONS, |files| files / 2),
+    }
+}
+
+/// Raises the limit of open files as far as this process may, and returns it; `None` if there is no limit.
+#[cfg(unix)]
+fn raise_open_files() -> Option<usize> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Some systems accept no more than this where the hard limit is unlimited.
+    const FALLBACK: u64 = 10_240;
+    let before = getrlimit(Resource::Nofile);
+    let soft = before.current?;
+    let wanted = [before.maximum, Some(FALLBACK)];
+    let wanted = wanted.into_iter().filter(|wanted| wanted.is_none_or(|wanted| wanted > soft));
+    let raised = wanted
+        .map(|current| Rlimit { current, ..before })
+        .find(|limit| setrlimit(Resource::Nofile, *limit).is_ok());
+    let limit = raised.map_or(Some(soft), |limit| limit.current);
+    if let Some(raised) = raised {
+        tracing::info!(from = soft, to = raised.current, "raised the limit of open files");
+    }
+    limit.map(|limit| limit.try_into().unwrap_or(usize::MAX))
+}
+
+#[cfg(not(unix))]
+fn raise_open_files() -> Option<usize> {
+    None
+}
+
 /// Serves a router in the background until the handle stops it.
 fn start(
     listener: std::net::TcpListener,
+    connections: &Connections,
     tls: Option<RustlsConfig>,
     router: Router,
-    handle: &Handle<SocketAddr>,
+    handle: &Handle<Peer>,
 ) -> Result<JoinHandle<io::Result<()>>> {
     let service: IntoMakeServiceWithConnectInfo<Router, SocketAddr> =
         router.into_make_service_with_connect_info();
-    let mut server: Server<SocketAddr> = axum_server::from_tcp(listener)
-        .map_err(|error| Failure::new(format!("The server cannot listen ({error}).")))?
-        .handle(handle.clone());
-    // With a timer, a client that sends its headers drop by drop is cut off.
-    server.http_builder().http1().timer(TokioTimer::new());
+    let listener = Listener::new(listener, connections.clone())
+        .map_err(|error| Failure::new(format!("The server cannot listen ({error}).")))?;
+    let mut server: Server<Peer> = Server::from_listener(listener).handle(handle.clone());
+    // The connection has timeouts for headers and between requests, which also count before the first byte.
+    server
+        .http_builder()
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(READ_BUFFER);
     server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
-    // Small answers must not wait for the acknowledgement of the packet before them.
     Ok(match tls {
         Some(tls) => {
-            let acceptor =
-                RustlsAcceptor::new(tls).handshake_timeout(HANDSHAKE).acceptor(NoDelayAcceptor::new());
+            let acceptor = RustlsAcceptor::new(tls).handshake_timeout(HANDSHAKE).acceptor(Tracking);
             tokio::spawn(server.acceptor(acceptor).serve(service))
         }
-        None => tokio::spawn(server.acceptor(NoDelayAcceptor::new()).serve(service)),
+        None => tokio::spawn(server.acceptor(Tracking).serve(service)),
     })
 }
 

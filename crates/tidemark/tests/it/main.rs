@@ -9,6 +9,7 @@ mod client;
 mod code_host;
 mod compare;
 mod completions;
+mod connection;
 mod context;
 mod crash;
 mod database;

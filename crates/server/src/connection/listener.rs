@@ -1,0 +1,89 @@
+//! Accepts connections, and keeps accepting when the system refuses to open more.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use axum::extract::connect_info::Connected;
+use axum_server::{AddrListener, Address};
+use tokio::{net::TcpListener, time::sleep};
+
+use super::{Connection, Connections};
+
+/// The wait after the first failure to accept; each further failure doubles it.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+/// The longest wait between two attempts to accept.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// The socket address of a client, as `axum_server` takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
+impl Address for Peer {
+    type Stream = Connection;
+    type Listener = Listener;
+}
+
+impl Connected<Peer> for SocketAddr {
+    fn connect_info(peer: Peer) -> Self {
+        peer.0
+    }
+}
+
+/// A port, and the connections that come from it.
+#[derive(Debug)]
+pub struct Listener {
+    listener: TcpListener,
+    connections: Connections,
+}
+
+impl Listener {
+    /// Accepts connections from a bound port.
+    pub fn new(listener: std::net::TcpListener, connections: Connections) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::from_std(listener)?, connections })
+    }
+}
+
+impl AddrListener<Connection, Peer> for Listener {
+    async fn bind_to(_: Peer) -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "bind the port first, then call Listener::new"))
+    }
+
+    async fn accept_stream(&self) -> io::Result<(Connection, Peer)> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    if let Some(slot) = self.connections.admit(peer.ip()) {
+                        // Small answers must not wait for the acknowledgement of the packet before them.
+                        if let Err(error) = stream.set_nodelay(true) {
+                            tracing::debug!(%error, "cannot set TCP_NODELAY");
+                        }
+                        return Ok((Connection::new(stream, slot), Peer(peer)));
+                    }
+                }
+                Err(error) if is_of_one_connection(&error) => {
+                    tracing::debug!(%error, "a connection ended before it was accepted");
+                }
+                Err(error) => {
+                    self.connections.relieve(&error);
+                    sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        }
+    }
+
+    fn get_local_addr(&self) -> io::Result<Peer> {
+        self.listener.local_addr().map(Peer)
+    }
+}
+
+/// Whether the failure concerns one connection only, so that the next can be accepted at once.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}

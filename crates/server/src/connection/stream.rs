@@ -1,0 +1,226 @@
+//! One connection: its timeouts, and the requests in progress on it.
+
+use std::{
+    future::{Future, Ready, ready},
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::HttpBody,
+    http::{Response, StatusCode},
+};
+use axum_server::accept::Accept;
+use futures_util::future::BoxFuture;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Instant, Sleep, sleep_until},
+};
+use tower::Service;
+
+use super::{Activity, Due, Slot};
+
+/// How long a client may take no byte of an answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// An accepted connection. It fails when the client sends no request in time, takes no byte of an answer in time, or
+/// when a new connection needs its place.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    slot: Slot,
+    /// Ends with the time to send a request.
+    request_timer: Pin<Box<Sleep>>,
+    /// Ends with the time to take a byte, while the client takes none.
+    write_timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, slot: Slot) -> Self {
+        Self { stream, slot, request_timer: Box::pin(sleep_until(Instant::now())), write_timer: None }
+    }
+
+    /// Fails when the connection has to close.
+    fn poll_due(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        match self.slot.activity.due(context.waker()) {
+            Due::Never => Ok(()),
+            Due::Now => {
+                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "another connection needs the room"))
+            }
+            Due::At(moment) => {
+                if self.request_timer.deadline() != moment {
+                    self.request_timer.as_mut().reset(moment);
+                }
+                match self.request_timer.as_mut().poll(context) {
+                    Poll::Pending => Ok(()),
+                    Poll::Ready(()) => {
+                        Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes on what a write did, and fails when the client has taken nothing for too long.
+    fn poll_written<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.write_timer = None;
+            return written;
+        }
+        self.poll_due(context)?;
+        let timer =
+            self.write_timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_TIMEOUT)));
+        match timer.as_mut().poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client does not read the answer",
+            ))),
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_due(context)?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.poll_written(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.poll_written(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Tells each connection which requests are in progress on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracking;
+
+impl<S> Accept<Connection, S> for Tracking {
+    type Stream = Connection;
+    type Service = Tracked<S>;
+    type Future = Ready<io::Result<(Connection, Tracked<S>)>>;
+
+    fn accept(&self, stream: Connection, service: S) -> Self::Future {
+        let activity = Arc::clone(&stream.slot.activity);
+        ready(Ok((stream, Tracked { service, activity })))
+    }
+}
+
+/// The service of one connection.
+#[derive(Clone, Debug)]
+pub struct Tracked<S> {
+    service: S,
+    activity: Arc<Activity>,
+}
+
+impl<S, R, B> Service<R> for Tracked<S>
+where
+    S: Service<R, Response = Response<B>>,
+    S::Future: Send + 'static,
+    S::Error: 'static,
+    B: 'static,
+{
+    type Response = Response<TrackedBody<B>>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let running = Running::begin(&self.activity);
+        let answer = self.service.call(request);
+        Box::pin(async move {
+            let response = answer.await?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                running.0.upgrade();
+            }
+            Ok(response.map(|body| TrackedBody { body, _running: running }))
+        })
+    }
+}
+
+/// A request in progress, until it is dropped.
+#[derive(Debug)]
+struct Running(Arc<Activity>);
+
+impl Running {
+    fn begin(activity: &Arc<Activity>) -> Self {
+        activity.begin();
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// The body of an answer; its request is in progress until the last byte.
+#[derive(Debug)]
+pub struct TrackedBody<B> {
+    body: B,
+    _running: Running,
+}
+
+impl<B: HttpBody + Unpin> HttpBody for TrackedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
