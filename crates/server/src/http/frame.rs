@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use super::{
     answer,
+    drain::drained,
     error::{Error, Problem},
     origin::ClientAddress,
 };
@@ -47,6 +48,7 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
         *request.uri_mut() = uri;
     }
 
+    let request = drained(request);
     let span = tracing::info_span!("request", %id);
     let answered = AssertUnwindSafe(async {
         if is_readable(request.uri().path()) {

@@ -15,6 +15,7 @@ mod checkout;
 mod conditional;
 mod delivery;
 mod detection;
+mod drain;
 mod entry;
 pub mod error;
 mod export;

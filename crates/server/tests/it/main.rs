@@ -22,6 +22,7 @@ mod contract;
 mod database;
 mod detection;
 mod dimension;
+mod early_answer;
 mod ensure;
 mod export;
 mod feed;

@@ -1,0 +1,86 @@
+//! Reads the rest of a request's body after an early answer, so that a client that still writes can read the answer.
+//!
+//! A server that closes a connection while the client writes resets it, and the client loses the answer. This covers
+//! every answer that comes before the end of a body: refused credentials, wrong ranges, bodies that are too large.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    extract::Request,
+    http::{Version, header},
+};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::{runtime::Handle, time::timeout};
+
+/// The most bytes that are read after an answer.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// The longest time to read after an answer.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Lets the body of a request be drained once its handler has dropped it.
+pub(super) fn drained(request: Request) -> Request {
+    // HTTP/2 ends the body of one request without the connection.
+    if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
+        return request;
+    }
+    let is_coming = !request.headers().contains_key(header::EXPECT);
+    request.map(|body| Body::new(Drained { body, is_coming, is_ended: false }))
+}
+
+/// The body of a request, whose rest is read when it is dropped.
+struct Drained {
+    body: Body,
+    /// Whether the client sends the body. A client that expects `100 Continue` does so once the body is asked for.
+    is_coming: bool,
+    is_ended: bool,
+}
+
+impl HttpBody for Drained {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        self.is_coming = true;
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        self.is_ended |= matches!(polled, Poll::Ready(None | Some(Err(_))));
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Drained {
+    fn drop(&mut self) {
+        if self.is_ended || !self.is_coming || self.body.is_end_stream() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else { return };
+        let body = std::mem::take(&mut self.body);
+        runtime.spawn(timeout(LONGEST, drain(body)));
+    }
+}
+
+async fn drain(mut body: Body) {
+    let mut bytes = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        if bytes > MOST_BYTES {
+            return;
+        }
+    }
+}
