@@ -84,6 +84,7 @@ impl App {
     /// The same with a clock and randomness of one's own.
     pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
         backup::clear(&config.data_dir).map_err(internal)?;
+        Blobs::restrict(&config);
         Self::assemble(config, clock, entropy, false).await
     }
 

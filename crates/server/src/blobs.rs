@@ -4,11 +4,12 @@
 //! An object is visible to nobody until a row of the database names it, so a crash leaves none in halves, and whoever
 //! deletes one cannot hit what somebody else has just stored. Digests, repositories and rights are not known here.
 
+mod writer;
+
 use std::{
     error, fmt,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
-    mem,
     ops::Range,
     path::{Path as FilePath, PathBuf},
     sync::Arc,
@@ -21,20 +22,22 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload,
-    aws::AmazonS3Builder, local::LocalFileSystem, path::Path,
+    GetOptions, GetRange, GetResultPayload, ObjectStore, aws::AmazonS3Builder, local::LocalFileSystem,
+    path::Path,
 };
 use tidemark_api::Timestamp;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 use uuid::Uuid;
 
+pub(crate) use self::writer::Writer;
 use crate::{
     config::{Config, DataStore, Service},
     http::error::Error,
+    private,
 };
 
-/// How many pieces of one object are on their way into the store at once.
-const PIECES: usize = 2;
+/// The most parts in memory on their way to S3, of all uploads together.
+const PARTS: usize = 8;
 /// How much is read from a file at once.
 const READ: u64 = 256 * 1024;
 /// The folder of all objects.
@@ -101,40 +104,66 @@ pub struct Blobs {
     folder: Option<PathBuf>,
     /// What stands before every name.
     prefix: Path,
+    /// How parts get to S3, if the objects are there.
+    remote: Option<Remote>,
+}
+
+/// How parts of objects get to S3.
+#[derive(Clone)]
+struct Remote {
+    /// The size of every part but the last.
     chunk: usize,
+    /// The folder for the part that is still arriving.
+    spool: PathBuf,
+    /// One permit per part in memory.
+    parts: Arc<Semaphore>,
 }
 
 impl Blobs {
     /// Opens the store that is configured.
     pub(crate) fn open(config: &Config) -> std::result::Result<Self, Box<dyn error::Error + Send + Sync>> {
         let settings = &config.plus.registry.data_store;
-        let chunk = settings.chunk_size;
         Ok(match settings.service {
             Service::Local => {
                 let folder = config.registry_folder();
-                fs::create_dir_all(&folder)?;
-                // What is acknowledged is on disk, like what is in the database.
-                let store = Arc::new(LocalFileSystem::new_with_prefix(&folder)?.with_fsync(true));
-                Self { store, folder: Some(folder), prefix: Path::from(FOLDER), chunk }
+                private::create_folder(&folder)?;
+                let store = Arc::new(LocalFileSystem::new_with_prefix(&folder)?);
+                Self { store, folder: Some(folder), prefix: Path::from(FOLDER), remote: None }
             }
             Service::AwsS3 => {
                 let base = settings.access_point.as_ref().map_or("", |point| point.folder.as_str());
                 let prefix = Path::from_iter(base.split('/').filter(|part| !part.is_empty()).chain([FOLDER]));
-                Self { store: Arc::new(s3(settings)?), folder: None, prefix, chunk }
+                let remote = Remote {
+                    chunk: settings.chunk_size,
+                    spool: config.data_dir.join("spool"),
+                    parts: Arc::new(Semaphore::new(PARTS)),
+                };
+                Self { store: Arc::new(s3(settings)?), folder: None, prefix, remote: Some(remote) }
             }
         })
     }
 
+    /// Makes the files and folders of the registry private where earlier versions or an operator left them wider.
+    pub(crate) fn restrict(config: &Config) {
+        let folder = config.registry_folder();
+        match private::restrict(&folder) {
+            Ok(0) => {}
+            Ok(changed) => tracing::warn!(
+                folder = %folder.display(),
+                changed,
+                "other accounts had access to files of the registry; changed their modes to 0600 and 0700"
+            ),
+            Err(error) => tracing::warn!(
+                folder = %folder.display(),
+                %error,
+                "cannot make the files of the registry private; change their modes to 0600 and 0700"
+            ),
+        }
+    }
+
     /// Begins an object.
     pub(crate) fn write(&self, name: Uuid) -> Writer {
-        Writer {
-            blobs: self.clone(),
-            name,
-            pending: Vec::new(),
-            pending_size: 0,
-            upload: None,
-            pieces: JoinSet::new(),
-        }
+        Writer::new(self, name)
     }
 
     /// Reads a part of an object.
@@ -238,97 +267,6 @@ fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
         builder = builder.with_access_key_id(id).with_secret_access_key(secret.expose());
     }
     builder.build()
-}
-
-/// An object that is being written. Dropped before its end, it leaves nothing.
-pub(crate) struct Writer {
-    blobs: Blobs,
-    name: Uuid,
-    pending: Vec<Bytes>,
-    pending_size: usize,
-    upload: Option<Box<dyn MultipartUpload>>,
-    pieces: JoinSet<object_store::Result<()>>,
-}
-
-impl Writer {
-    /// Adds bytes. It waits while enough of them are on their way.
-    pub(crate) async fn write(&mut self, mut bytes: Bytes) -> Result<()> {
-        // All pieces but the last have the same size, as some stores want it.
-        while !bytes.is_empty() {
-            let room = self.blobs.chunk - self.pending_size;
-            let piece = bytes.split_to(room.min(bytes.len()));
-            self.pending_size += piece.len();
-            self.pending.push(piece);
-            if self.pending_size == self.blobs.chunk {
-                self.send().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Stores the object for good.
-    pub(crate) async fn finish(mut self) -> Result<()> {
-        if self.upload.is_none() {
-            let payload = self.take();
-            let path = self.blobs.path(self.name);
-            self.blobs.store.put(&path, payload).await.map_err(|error| self.blobs.failed(error))?;
-        } else {
-            if self.pending_size > 0 {
-                self.send().await?;
-            }
-            while self.wait().await? {}
-            if let Some(upload) = &mut self.upload {
-                upload.complete().await.map_err(|error| self.blobs.failed(error))?;
-            }
-            self.upload = None;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self) -> PutPayload {
-        self.pending_size = 0;
-        mem::take(&mut self.pending).into_iter().collect()
-    }
-
-    async fn send(&mut self) -> Result<()> {
-        while self.pieces.len() >= PIECES {
-            self.wait().await?;
-        }
-        let payload = self.take();
-        let upload = match &mut self.upload {
-            Some(upload) => upload,
-            None => {
-                let path = self.blobs.path(self.name);
-                let begun = self.blobs.store.put_multipart(&path).await;
-                self.upload.insert(begun.map_err(|error| self.blobs.failed(error))?)
-            }
-        };
-        self.pieces.spawn(upload.put_part(payload));
-        Ok(())
-    }
-
-    /// Waits for one piece; `false` if there is none.
-    async fn wait(&mut self) -> Result<bool> {
-        match self.pieces.join_next().await {
-            None => Ok(false),
-            Some(Ok(stored)) => stored.map(|()| true).map_err(|error| self.blobs.failed(error)),
-            Some(Err(error)) => Err(self.blobs.io(io::Error::other(error))),
-        }
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        let Some(mut upload) = self.upload.take() else { return };
-        let mut pieces = mem::take(&mut self.pieces);
-        tokio::spawn(async move {
-            pieces.shutdown().await;
-            if let Err(error) = upload.abort().await {
-                let error: &dyn error::Error = &error;
-                tracing::warn!(error, "an unfinished object stays for now");
-            }
-        });
-    }
 }
 
 /// The bytes of a file, in pieces that are large enough for the threads they are read on.
