@@ -1,6 +1,8 @@
 //! The families of adapters: a target each, so that a fuzzer learns what the outputs of related tools look like instead
 //! of spending its time on all of them.
 
+pub mod registry;
+
 use tidemark_adapters::{ADAPTERS, parse};
 
 /// The families that have a name; the word of an adapter begins with it.

@@ -14,6 +14,7 @@ use super::{
     digest::Digest,
     error::{Error, Result, insert},
     quota,
+    range::{Unsatisfiable, parse_range},
     route::Name,
 };
 use crate::App;
@@ -107,57 +108,9 @@ pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
         .any(|tag| tag == wanted || tag == "*")
 }
 
-/// The part that is asked for. Several parts at once, and what makes no sense, get the whole, as HTTP has it.
+/// The part that is asked for, if not the whole.
 fn part(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let Some((first, last)) =
-        asked.and_then(|asked| asked.trim().strip_prefix("bytes=")).and_then(|asked| asked.split_once('-'))
-    else {
-        return Ok(None);
-    };
-    let number = |text: &str| match text.trim() {
-        "" => Some(None),
-        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // More digits than fit are beyond the end of everything.
-            Some(Some(digits.parse().unwrap_or(u64::MAX)))
-        }
-        _ => None,
-    };
-    let range = match (number(first), number(last)) {
-        (Some(Some(first)), Some(None)) => first..size,
-        (Some(Some(first)), Some(Some(last))) if first <= last => first..last.saturating_add(1).min(size),
-        (Some(None), Some(Some(count))) => size.saturating_sub(count)..size,
-        _ => return Ok(None),
-    };
-    if range.is_empty() { Err(Error::RangeInvalid(size)) } else { Ok(Some(range)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_cut_as_http_has_it() {
-        let cut = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::RANGE, text.parse().unwrap());
-            part(&headers, 10)
-        };
-        for (text, expected) in [
-            ("bytes=0-0", 0..1),
-            ("bytes=2-5", 2..6),
-            ("bytes=5-", 5..10),
-            ("bytes=-3", 7..10),
-            ("bytes=-30", 0..10),
-            ("bytes=8-99999999999999999999999", 8..10),
-        ] {
-            assert_eq!(cut(text).unwrap(), Some(expected), "{text}");
-        }
-        for text in ["bytes=5-2", "bytes=0-1,4-5", "bytes=a-b", "bytes=-", "lines=1-2", "bytes"] {
-            assert_eq!(cut(text).unwrap(), None, "{text}");
-        }
-        for text in ["bytes=10-", "bytes=10-20", "bytes=-0"] {
-            assert!(matches!(cut(text), Err(Error::RangeInvalid(10))), "{text}");
-        }
-    }
+    asked
+        .map_or(Ok(None), |asked| parse_range(asked, size).map_err(|Unsatisfiable| Error::RangeInvalid(size)))
 }

@@ -10,6 +10,7 @@ mod error;
 pub(crate) mod housekeeping;
 mod manifest;
 mod quota;
+mod range;
 mod referrer;
 mod route;
 mod scope;

@@ -20,6 +20,7 @@ use super::{
     digest::{Algorithm, Digest, Hasher},
     error::{Error, Result, insert},
     query, quota,
+    range::parse_content_range,
     route::{Name, parse_digest},
 };
 use crate::App;
@@ -213,13 +214,7 @@ impl Session {
     /// How many bytes the header says are coming, if it says so; they must follow those that are there.
     fn announced(&self, headers: &HeaderMap) -> Result<Option<u64>> {
         let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(None) };
-        let range = value.to_str().ok().and_then(|value| {
-            // Both the form of the specification and that of HTTP.
-            let value = value.trim().trim_start_matches("bytes").trim();
-            let (first, last) = value.split('/').next()?.split_once('-')?;
-            let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-            Some((first, last.checked_sub(first)?.checked_add(1)?))
-        });
+        let range = value.to_str().ok().and_then(parse_content_range);
         match range {
             Some((first, length)) if first == self.found.size => Ok(Some(length)),
             _ => Err(Error::OutOfOrder(self.progress.clone())),
