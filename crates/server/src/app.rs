@@ -14,11 +14,10 @@ use crate::{
     blobs::Blobs,
     changes::Changes,
     clock::{Clock, SystemEntropy},
-    concurrency::ConcurrencyLimit,
     config::Config,
     http::error::{Error, Result},
     jobs::{Jobs, callback::Teller},
-    limits::Limits,
+    limits::{ConcurrencyLimit, Limits},
     mail::{Mailer, Tokens, Transport},
     metrics::Metrics,
     notice::Notifier,
@@ -61,6 +60,8 @@ pub struct Parts {
     pub metrics: Metrics,
     /// Limits how many responses keep a database connection while their clients read.
     pub(crate) streams: ConcurrencyLimit,
+    /// Limits uploads to the registry.
+    pub(crate) uploads: ConcurrencyLimit,
     /// Who this server is.
     pub server: Server,
     /// Whether it serves the program that it is part of, see [`App::embed`].
@@ -149,6 +150,7 @@ impl App {
         let metrics = Metrics::default();
         let streams = ConcurrencyLimit::for_streams(db.load().connections);
         let cores = available_parallelism().map_or(1, NonZero::get);
+        let uploads = config.plus.registry.upload_limit();
         let app = Self(Arc::new(Parts {
             config,
             db,
@@ -165,6 +167,7 @@ impl App {
             background,
             metrics,
             streams,
+            uploads,
             server,
             embedded,
         }));

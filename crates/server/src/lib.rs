@@ -14,7 +14,6 @@ mod captcha;
 pub mod changes;
 mod channel;
 pub mod clock;
-mod concurrency;
 pub mod config;
 pub mod connection;
 mod console;

@@ -3,6 +3,7 @@
 //! A single server counts in memory; servers that share a database count there, so that a limit is a limit whichever
 //! of them is asked. Who is asked about, and when, is decided by the callers.
 
+mod concurrency;
 mod window;
 
 use std::{
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 use tidemark_api::Timestamp;
 use tidemark_store::{self as store, Db, rate_window};
 
+pub(crate) use self::concurrency::{ConcurrencyLimit, Exceeded, Permit};
 use self::window::State;
 pub use self::window::{Rate, Refusal, WindowName};
 use crate::config::RateLimiting;

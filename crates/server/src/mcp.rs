@@ -207,7 +207,7 @@ mod tests {
     use tokio::{sync::mpsc, time::timeout};
 
     use super::*;
-    use crate::concurrency::ConcurrencyLimit;
+    use crate::limits::ConcurrencyLimit;
 
     /// Stops a test that hangs.
     const PATIENCE: Duration = Duration::from_secs(600);

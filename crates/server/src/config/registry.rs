@@ -5,7 +5,9 @@ use std::{num::NonZeroU32, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tidemark_api::{Secret, Url};
 
-/// The smallest part that S3 takes, and what is read from a client before it is written.
+use crate::limits::ConcurrencyLimit;
+
+/// The smallest part that S3 takes.
 const CHUNK_DEFAULT: usize = 5 * 1024 * 1024;
 /// The largest part that S3 takes.
 const CHUNK_MAX: usize = 5 * 1024 * 1024 * 1024;
@@ -24,6 +26,10 @@ pub struct Registry {
     pub max_body_size: u64,
     /// The most bytes of all images of an organization.
     pub max_organization_size: Option<u64>,
+    /// The maximum number of uploads at once.
+    pub max_uploads: NonZeroU32,
+    /// The maximum number of uploads at once of one address.
+    pub max_uploads_per_address: NonZeroU32,
 }
 
 impl Default for Registry {
@@ -34,6 +40,8 @@ impl Default for Registry {
             upload_timeout: NonZeroU32::new(3600).expect("not zero"),
             max_body_size: 1024 * 1024 * 1024,
             max_organization_size: None,
+            max_uploads: NonZeroU32::new(256).expect("not zero"),
+            max_uploads_per_address: NonZeroU32::new(32).expect("not zero"),
         }
     }
 }
@@ -42,6 +50,12 @@ impl Registry {
     /// After how many seconds what nobody uses is removed.
     pub fn timeout_seconds(&self) -> i64 {
         self.upload_timeout.get().into()
+    }
+
+    /// The limit on concurrent uploads.
+    pub(crate) fn upload_limit(&self) -> ConcurrencyLimit {
+        let count = |limit: NonZeroU32| usize::try_from(limit.get()).unwrap_or(usize::MAX);
+        ConcurrencyLimit::for_uploads(count(self.max_uploads), count(self.max_uploads_per_address))
     }
 }
 

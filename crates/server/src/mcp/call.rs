@@ -33,8 +33,8 @@ use super::{
 };
 use crate::{
     auth::cookie::X_TIDEMARK_CONSOLE,
-    concurrency::{ConcurrencyLimit, Permit},
     http::origin::ClientAddress,
+    limits::{ConcurrencyLimit, Permit},
 };
 
 /// Maximum size of one reply.

@@ -26,7 +26,7 @@ use super::{
     summary,
     tools::{self, Answer, TOOLS, Tool},
 };
-use crate::concurrency::ConcurrencyLimit;
+use crate::limits::ConcurrencyLimit;
 
 /// The versions of the protocol that are spoken; a client that asks for another is offered the newest it can know.
 const VERSIONS: &[ProtocolVersion] = &[

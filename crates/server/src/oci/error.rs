@@ -33,6 +33,8 @@ pub(super) enum Error {
     BlobInUse,
     /// An upload makes no sense.
     UploadInvalid(String),
+    /// The client sends too slowly.
+    TooSlow,
     /// There is no such upload.
     UploadUnknown,
     /// The bytes do not follow those that are there.
@@ -74,6 +76,7 @@ impl Error {
             Self::Method(_) | Self::BlobInUse => (StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED"),
             Self::BlobUnknown => (StatusCode::NOT_FOUND, "BLOB_UNKNOWN"),
             Self::UploadInvalid(_) => (StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID"),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "BLOB_UPLOAD_INVALID"),
             Self::UploadUnknown => (StatusCode::NOT_FOUND, "BLOB_UPLOAD_UNKNOWN"),
             Self::OutOfOrder(_) => (StatusCode::RANGE_NOT_SATISFIABLE, "BLOB_UPLOAD_INVALID"),
             Self::RangeInvalid(_) => (StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_INVALID"),
@@ -107,6 +110,7 @@ impl Error {
             }
             Self::BlobUnknown => "The repository does not have this blob.".into(),
             Self::BlobInUse => "A manifest of the repository needs this blob; delete the manifest first.".into(),
+            Self::TooSlow => super::pace::message(),
             Self::UploadUnknown => {
                 "There is no such upload: it was finished, canceled or left alone for too long; begin another.".into()
             }
@@ -137,6 +141,9 @@ impl Error {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             }
             Self::OutOfOrder(progress) => progress.tell(headers),
+            Self::TooSlow => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
             Self::RangeInvalid(size) => {
                 insert(headers, header::CONTENT_RANGE, &format!("bytes */{size}"));
             }

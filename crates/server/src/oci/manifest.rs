@@ -81,7 +81,7 @@ pub(super) async fn put(
     let reference = Reference::parse(reference)?;
     let place = access::push(app, parts, name).await?;
     quota::admit(app, &place).await?;
-    let bytes = receive(app, body).await?;
+    let bytes = receive(app, parts, body).await?;
     let algorithm = match &reference {
         Reference::Digest(digest) => digest.algorithm(),
         Reference::Tag(_) => Algorithm::Sha256,
@@ -157,7 +157,8 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name, reference: &str
     Ok(response)
 }
 
-async fn receive(app: &App, body: Body) -> Result<Vec<u8>> {
+async fn receive(app: &App, parts: &Parts, body: Body) -> Result<Vec<u8>> {
+    let _permit = quota::permit_upload(app, parts, &body)?;
     let limit = app.config.server.request_body_max_bytes;
     let reading = tokio::time::timeout(app.config.server.request_timeout(), body::to_bytes(body, limit));
     match reading.await {

@@ -9,6 +9,7 @@ mod digest;
 mod error;
 pub(crate) mod housekeeping;
 mod manifest;
+mod pace;
 mod quota;
 mod range;
 mod referrer;

@@ -1,6 +1,10 @@
-//! How much may go through the registry in a day, and how much an organization may keep in it. Off unless an operator
-//! sets them.
+//! How much may go through the registry in a day, how much an organization may keep in it, and how many uploads are in
+//! progress at once. The first two are off unless an operator sets them.
 
+use axum::{
+    body::{Body, HttpBody},
+    http::request::Parts,
+};
 use tidemark_api::Timestamp;
 use tidemark_store::{OrganizationId, Tx, repository};
 
@@ -8,10 +12,16 @@ use super::{
     access::Place,
     error::{Error, Result},
 };
-use crate::{App, http::error::Error as House};
+use crate::{
+    App,
+    http::{error::Error as House, origin::ClientAddress},
+    limits::{Exceeded, Permit},
+};
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
+/// Seconds after which a client may ask again for a slot.
+const UPLOAD_WAIT: u64 = 5;
 
 /// The start of the hour that a time is in.
 fn hour(now: Timestamp) -> Timestamp {
@@ -47,6 +57,24 @@ pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
         ),
         u64::try_from(wait).unwrap_or(1),
     )))
+}
+
+/// Acquires a permit for a request with a body, or refuses when the client or all clients together have too many.
+pub(super) fn permit_upload(app: &App, parts: &Parts, body: &Body) -> Result<Option<Permit>> {
+    if body.is_end_stream() {
+        return Ok(None);
+    }
+    let address = parts.extensions.get::<ClientAddress>().and_then(|address| address.0);
+    let settings = &app.config.plus.registry;
+    let limit = match app.uploads.try_acquire(address) {
+        Ok(permit) => return Ok(Some(permit)),
+        Err(Exceeded::PerAddress) => {
+            format!("per address are limited to {}", settings.max_uploads_per_address)
+        }
+        Err(Exceeded::Total) => format!("to this server are limited to {}", settings.max_uploads),
+    };
+    let message = format!("Concurrent uploads {limit}; try again in {UPLOAD_WAIT} seconds.");
+    Err(Error::Other(House::Limited(message, UPLOAD_WAIT)))
 }
 
 /// Counts bytes that went in or out.

@@ -1,6 +1,7 @@
 //! `/v2/{name}/blobs/uploads`: how blobs get in.
 //!
 //! What a request brings streams into an object of its own while its digest is computed; memory does not grow with it.
+//! How many requests do so at once, and how slowly, is limited.
 //! An upload that one request brought whole *is* the blob in the end; several are put together once. Nothing is visible
 //! before its digest is right.
 
@@ -11,7 +12,6 @@ use axum::{
 };
 use futures_util::StreamExt;
 use tidemark_store::{Fresh, Tx, UploadId, blob, repository, upload};
-use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{
@@ -19,6 +19,7 @@ use super::{
     access::{self, Place},
     digest::{Algorithm, Digest, Hasher},
     error::{Error, Result, insert},
+    pace::Pace,
     query, quota,
     range::parse_content_range,
     route::{Name, parse_digest},
@@ -71,7 +72,7 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
     }
     if let Some(digest) = whole {
         quota::admit(app, &place).await?;
-        let received = receive(app, body, digest.algorithm(), 0, None).await?;
+        let received = receive(app, parts, body, digest.algorithm(), 0, None).await?;
         quota::count(app, &place, received.size).await?;
         return store(app, place, received, &digest, None).await;
     }
@@ -130,7 +131,7 @@ pub(super) async fn append(
     let (place, mut session) = open(app, parts, name, upload).await?;
     let announced = session.announced(&parts.headers)?;
     quota::admit(app, &place).await?;
-    let received = session.receive(app, body, Algorithm::Sha256, announced).await?;
+    let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
     quota::count(app, &place, received.size).await?;
     session.add(app, received).await?;
     Ok(session.progress.answer(StatusCode::ACCEPTED))
@@ -152,12 +153,12 @@ pub(super) async fn finish(
     let announced = session.announced(&parts.headers)?;
     quota::admit(app, &place).await?;
     if session.found.parts == 0 {
-        let received = session.receive(app, body, digest.algorithm(), announced).await?;
+        let received = session.receive(app, parts, body, digest.algorithm(), announced).await?;
         quota::count(app, &place, received.size).await?;
         return store(app, place, received, &digest, Some(session)).await;
     }
     if announced.is_some() || !body.is_end_stream() {
-        let received = session.receive(app, body, Algorithm::Sha256, announced).await?;
+        let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
         quota::count(app, &place, received.size).await?;
         session.add(app, received).await?;
     }
@@ -225,6 +226,7 @@ impl Session {
     async fn receive(
         &self,
         app: &App,
+        parts: &Parts,
         body: Body,
         algorithm: Algorithm,
         announced: Option<u64>,
@@ -234,7 +236,7 @@ impl Session {
                 "This upload has come in too many pieces; begin another and send larger ones.".into(),
             ));
         }
-        let received = receive(app, body, algorithm, self.found.size, Some(self.found.id)).await?;
+        let received = receive(app, parts, body, algorithm, self.found.size, Some(self.found.id)).await?;
         if announced.is_some_and(|announced| announced != received.size) {
             app.blobs.discard(received.object).await;
             return Err(Error::OutOfOrder(self.progress.clone()));
@@ -272,6 +274,7 @@ struct Received {
 /// Streams the body of a request into a new object. `before` tells how many bytes of the blob are there already.
 async fn receive(
     app: &App,
+    parts: &Parts,
     body: Body,
     algorithm: Algorithm,
     before: u64,
@@ -287,14 +290,15 @@ async fn receive(
     if body.size_hint().lower() > room {
         return Err(too_large());
     }
+    let _permit = quota::permit_upload(app, parts, &body)?;
     let object = app.fresh().uuid();
     let mut writer = app.blobs.write(object);
     let mut hasher = Hasher::new(algorithm);
     let mut size = 0;
     let mut beat = Beat::new(app, upload);
     let mut bytes = body.into_data_stream();
-    let patience = app.config.server.request_timeout();
-    while let Some(piece) = timeout(patience, bytes.next()).await.map_err(|_| gone())? {
+    let mut pace = Pace::default();
+    while let Some(piece) = pace.next(&mut bytes).await? {
         let piece = piece.map_err(|_| gone())?;
         size += piece.len() as u64;
         if size > room {

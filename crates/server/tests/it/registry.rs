@@ -7,6 +7,7 @@ mod housekeeping;
 mod quota;
 mod rights;
 mod token;
+mod upload;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

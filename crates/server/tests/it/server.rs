@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc, Mutex,
         atomic::{AtomicI64, Ordering},
@@ -142,7 +142,7 @@ impl TestServer {
     }
 
     /// Calls from another address from now on.
-    pub(crate) fn call_from(&self, address: [u8; 4]) {
+    pub(crate) fn call_from(&self, address: impl Into<IpAddr>) {
         *self.peer.lock().unwrap() = SocketAddr::from((address, 40_000));
     }
 

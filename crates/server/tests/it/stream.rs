@@ -72,6 +72,23 @@ both! {
         assert_eq!(answer["results"][254]["metrics"].as_array().unwrap().len(), 101);
     }
 
+    async fn neighbors_in_one_network_share_their_places(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let query = lab.long_query().await;
+        let connections = lab.server.app.db.load().connections;
+        let mut slow = Vec::new();
+        for neighbor in 1..=(connections / 2).div_ceil(2) {
+            let neighbor = u16::try_from(neighbor).unwrap();
+            lab.server.call_from([0x2001, 0xdb8, 1, 2, neighbor, 0, 0, 1]);
+            slow.push(lab.open_stream(&query).await);
+        }
+        assert!(slow.iter().all(|answer| answer.status() == 200));
+        lab.server.call_from([0x2001, 0xdb8, 1, 2, 0xffff, 0, 0, 1]);
+        assert_eq!(lab.open_stream(&query).await.status(), 503);
+        lab.server.call_from([0x2001, 0xdb8, 1, 3, 0, 0, 0, 1]);
+        assert_eq!(lab.open_stream(&query).await.status(), 200);
+    }
+
     async fn whole_reports_are_listed_in_batches(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.server.stop_workers().await;

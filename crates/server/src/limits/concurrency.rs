@@ -12,10 +12,8 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    http::error::{Error, Result},
-    limits::address_key,
-};
+use super::address_key;
+use crate::http::error::{Error, Result};
 
 /// Maximum number of analyses (verdicts, backtests, comparisons) at a time. Each takes a core, and the memory for many values.
 const ANALYSES: usize = 2;
@@ -25,7 +23,7 @@ const QUEUE_TIME: Duration = Duration::from_secs(20);
 /// slow, and it may be long before one ends.
 const STREAM_QUEUE_TIME: Duration = Duration::from_secs(2);
 
-/// Limits how many operations of one kind run at a time. One address gets at most half of the permits, rounded up.
+/// Limits how many operations of one kind run at a time.
 pub(crate) struct ConcurrencyLimit {
     total: Arc<Semaphore>,
     per_address: usize,
@@ -35,15 +33,27 @@ pub(crate) struct ConcurrencyLimit {
     busy: &'static str,
 }
 
+/// The limit that leaves no permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    /// That of the address.
+    PerAddress,
+    /// That of all addresses together.
+    Total,
+}
+
 /// The permission to run one operation, until it is dropped. Clones share it: the blocking thread that does the work
 /// holds one as well, since it outlives a canceled request.
 pub(crate) type Permit = Arc<(OwnedSemaphorePermit, OwnedSemaphorePermit)>;
 
 impl ConcurrencyLimit {
-    fn new(total: usize, queue_time: Duration, busy: &'static str) -> Self {
+    fn new(total: usize, per_address: usize, queue_time: Duration, busy: &'static str) -> Self {
+        // A semaphore cannot count further; more would be no limit in any case.
+        let (total, per_address) =
+            (total.min(Semaphore::MAX_PERMITS), per_address.min(Semaphore::MAX_PERMITS));
         Self {
             total: Arc::new(Semaphore::new(total)),
-            per_address: total.div_ceil(2),
+            per_address,
             by_address: Mutex::default(),
             queue_time,
             busy,
@@ -52,28 +62,28 @@ impl ConcurrencyLimit {
 
     /// Limits operations that analyze long histories.
     pub(crate) fn for_analyses() -> Self {
-        Self::new(ANALYSES, QUEUE_TIME, "too many analyses are running")
+        Self::new(ANALYSES, ANALYSES.div_ceil(2), QUEUE_TIME, "too many analyses are running")
     }
 
     /// Limits drawing, to one picture per core.
     pub(crate) fn for_pictures(cores: usize) -> Self {
-        Self::new(cores, QUEUE_TIME, "too many pictures are being drawn")
+        Self::new(cores, cores.div_ceil(2), QUEUE_TIME, "too many pictures are being drawn")
     }
 
     /// Limits responses that keep a database connection while their clients read, to half of the connections.
     pub(crate) fn for_streams(connections: usize) -> Self {
-        Self::new((connections / 2).max(1), STREAM_QUEUE_TIME, "too many long responses are being written")
+        let total = (connections / 2).max(1);
+        Self::new(total, total.div_ceil(2), STREAM_QUEUE_TIME, "too many long responses are being written")
+    }
+
+    /// Limits uploads to the registry.
+    pub(crate) fn for_uploads(total: usize, per_address: usize) -> Self {
+        Self::new(total, per_address, Duration::ZERO, "too many uploads are in progress")
     }
 
     /// Waits for a permit, for a limited time.
     pub(crate) async fn acquire(&self, address: Option<IpAddr>) -> Result<Permit> {
-        let own = {
-            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-            // Drops the addresses that neither hold a permit nor wait for one.
-            by_address.retain(|_, permits| Arc::strong_count(permits) > 1);
-            let own = by_address.entry(address.map(address_key));
-            Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.per_address))))
-        };
+        let own = self.own(address);
         let total = Arc::clone(&self.total);
         let both = async move {
             let own = own.acquire_owned().await.ok()?;
@@ -83,6 +93,22 @@ impl ConcurrencyLimit {
             Ok(Some(permit)) => Ok(permit),
             _ => Err(Error::Busy(Some(self.busy.into()))),
         }
+    }
+
+    /// Takes a permit if one is free.
+    pub(crate) fn try_acquire(&self, address: Option<IpAddr>) -> Result<Permit, Exceeded> {
+        let own = self.own(address).try_acquire_owned().map_err(|_| Exceeded::PerAddress)?;
+        let total = Arc::clone(&self.total).try_acquire_owned().map_err(|_| Exceeded::Total)?;
+        Ok(Arc::new((own, total)))
+    }
+
+    /// The permits of an address.
+    fn own(&self, address: Option<IpAddr>) -> Arc<Semaphore> {
+        let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        // Drops the addresses that neither hold a permit nor wait for one.
+        by_address.retain(|_, permits| Arc::strong_count(permits) > 1);
+        let own = by_address.entry(address.map(address_key));
+        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.per_address))))
     }
 }
 
@@ -113,6 +139,20 @@ mod tests {
         let _fourth = limit.acquire(greedy).await.unwrap();
         assert_eq!(limit.total.available_permits(), 1);
         assert_eq!(limit.by_address.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn permits_are_counted_by_network_and_in_total() {
+        let limit = ConcurrencyLimit::for_uploads(3, 1);
+        let acquire = |text: &str| limit.try_acquire(address(text)).map(drop as fn(Permit)).err();
+        let first = limit.try_acquire(address("2001:db8:1:2:aaaa::1")).ok();
+        assert_eq!(acquire("2001:db8:1:2:bbbb::2"), Some(Exceeded::PerAddress));
+        let _second = limit.try_acquire(address("2001:db8:1:3::1")).ok();
+        let _third = limit.try_acquire(address("192.0.2.1")).ok();
+        assert_eq!(acquire("::ffff:192.0.2.1"), Some(Exceeded::PerAddress));
+        assert_eq!(acquire("192.0.2.2"), Some(Exceeded::Total));
+        drop(first);
+        assert_eq!(acquire("2001:db8:1:2:bbbb::2"), None);
     }
 
     #[tokio::test(start_paused = true)]
