@@ -215,7 +215,11 @@ pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> 
 pub(super) fn grant(tx: &mut Tx<'_>, caller: &Caller, asked: &Scope) -> Result<Scope, House> {
     let project = asked.name.project();
     let may = |tx: &mut Tx<'_>, permission| allowed(access::project_by_key(tx, caller, project, permission));
-    let push = allowed(access::project_for_run(tx, caller, project))?;
+    let push = match access::project_for_run(tx, caller, project) {
+        // A project that the caller may not see gets the scope of one that does not exist.
+        Err(House::NotFound(_)) => Some(None),
+        found => allowed(found)?,
+    };
     let may_push = match &push {
         Some(Some(_)) => true,
         Some(None) => allowed(founding::may_make(caller, project))?.is_some(),
@@ -384,12 +388,15 @@ impl Desk {
         Err(Error::Unauthorized(self.challenge.clone()))
     }
 
-    /// What a refusal looks like in the registry. Whoever has not said who they are is sent to do so; that there is
-    /// nothing is told to them only where they may make something.
+    /// What a refusal looks like in the registry. A caller without a credential is sent to log in. Reading from a
+    /// project that they could make answers 404, the same for one that is hidden and one that does not exist.
     fn refuse(&self, visitor: &Visitor, error: House) -> Error {
         let anonymous = matches!(visitor.caller, Caller::Anonymous);
         match error {
-            House::NotFound(_) if !anonymous || visitor.claims.grants(&self.name, None, self.action) => {
+            House::NotFound(_) if !anonymous => Error::NameUnknown,
+            House::NotFound(_)
+                if self.action == Action::Pull && visitor.claims.grants(&self.name, None, Action::Pull) =>
+            {
                 Error::NameUnknown
             }
             House::NotFound(_) | House::Unauthorized(_) => Error::Unauthorized(self.challenge.clone()),

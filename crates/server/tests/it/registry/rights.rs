@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{Client, IMAGE, digest, image, line};
-use crate::{Person, TestServer, both};
+use crate::{Answer, Person, TestServer, both};
 
 /// Everybody there is around a project.
 async fn everybody<'a>(
@@ -33,6 +33,13 @@ async fn everybody<'a>(
     ));
     all.push(("anybody", Client::anonymous(server)));
     all
+}
+
+/// All of an answer but the id of its request.
+fn whole(answer: &Answer) -> String {
+    let mut headers = answer.headers.clone();
+    headers.remove("x-request-id");
+    format!("{} {headers:?} {}", answer.status, answer.body)
 }
 
 both! {
@@ -135,5 +142,55 @@ both! {
         client.call_with(&token, "POST /v2/lab/blobs/uploads/", &[], b"").await.expect(403);
         server.patch(&lab, &ada.token, json!({ "visibility": "private" })).await.expect(200);
         client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await.expect(404);
+    }
+
+    async fn a_hidden_project_answers_like_one_that_does_not_exist(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let hidden = server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
+        let uuid = server.get(&hidden, &ada.token).await.text("/uuid");
+        Client::user(&server, &ada).await.push_image("hidden/app", "v1", b"layer").await;
+        server.project(&ada, json!({ "name": "Other" })).await;
+        let eve = server.person("Eve").await;
+        let key = server.project_key(&ada, "/v0/projects/other").await;
+        let callers = [
+            ("anonymous", Client::anonymous(&server)),
+            ("user", Client::user(&server, &eve).await),
+            ("key of another project", Client::login(&server, "other", &key)),
+        ];
+        let pairs = [("hidden", "absent"), (uuid.as_str(), "01900000-0000-7000-8000-000000000000")];
+        let mut text = String::new();
+        for (who, client) in &callers {
+            for (known, unknown) in pairs {
+                let mut seen = Vec::new();
+                for name in [known, unknown] {
+                    let token = client.get_token(&format!("scope=repository:{name}/app:*")).await.expect(200);
+                    let mut lines = vec![format!("scope {}", token.text("/scope"))];
+                    for line in ["GET", "HEAD"] {
+                        for path in ["manifests/v1", "tags/list", &format!("blobs/{}", digest(b"layer"))] {
+                            let call = format!("{line} /v2/{name}/app/{path}");
+                            for token in [token.text("/token"), String::new()] {
+                                let answer = client.call_with(&token, &call, &[], b"").await;
+                                lines.push(format!("{call}: {}", whole(&answer)));
+                            }
+                        }
+                    }
+                    let call = format!("DELETE /v2/{name}/app/manifests/v1");
+                    let answer = client.call_with(&token.text("/token"), &call, &[], b"").await;
+                    lines.push(format!("{call}: {}", whole(&answer)));
+                    seen.push(lines.join("\n").replace(name, "NAME"));
+                }
+                assert_eq!(seen[0], seen[1], "{who}: {known}");
+                let scope = seen[0].lines().next().unwrap_or_default();
+                text.push_str(&format!("{who}: {scope}\n"));
+            }
+        }
+        assert_snapshot!(text, @"
+        anonymous: scope repository:NAME/app:pull,push
+        anonymous: scope repository:NAME/app:
+        user: scope repository:NAME/app:pull,push
+        user: scope repository:NAME/app:
+        key of another project: scope repository:NAME/app:
+        key of another project: scope repository:NAME/app:
+        ");
     }
 }
