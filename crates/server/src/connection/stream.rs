@@ -131,7 +131,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Tells each connection which requests are in progress on it.
+/// Counts the requests in progress on each connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracking;
 

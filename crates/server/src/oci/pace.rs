@@ -43,7 +43,7 @@ impl Pace {
     }
 }
 
-/// What a client gets to read that is too slow.
+/// The message for a client that is too slow.
 pub(super) fn message() -> String {
     let (bytes, seconds) = (BYTES, PERIOD.as_secs());
     format!(

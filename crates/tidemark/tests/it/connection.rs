@@ -87,7 +87,7 @@ fn a_server_without_free_files_says_so_and_recovers() {
 fn the_limit_of_open_files_is_raised() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = isolated("sh");
-    command.args(["-c", "ulimit -Hn 256 && ulimit -Sn 128 && exec \"$0\" \"$@\"", BINARY, "serve"]);
+    command.args(["-c", "ulimit -Sn 128 && ulimit -Hn 256 && exec \"$0\" \"$@\"", BINARY, "serve"]);
     command
         .args(["--bind", "127.0.0.1:0", "--data-dir"])
         .arg(folder.path())
