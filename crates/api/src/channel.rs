@@ -17,6 +17,9 @@ pub const MESSAGE_MAX: usize = 4 * 1024 * 1024;
 /// How much of what a job has printed is shown while it runs, in bytes: the end of it.
 pub const PRINTED_MAX: usize = 16 * 1024;
 
+/// Maximum size in bytes of the output of a job as JSON. The server rejects a larger upload with 413.
+pub const OUTPUT_MAX: u64 = 256 * 1024 * 1024;
+
 /// The end of the path to which the output of a job is uploaded, after `/v0/runners/{runner}/jobs/{job}`.
 pub const OUTPUT_PATH: &str = "output";
 

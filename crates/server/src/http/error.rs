@@ -32,6 +32,8 @@ pub enum Error {
     Conflict(String),
     /// The body is larger than the server takes.
     TooLarge,
+    /// The body exceeds a limit that the message names.
+    OverLimit(String),
     /// The body is not JSON.
     MediaType,
     /// Too often; try again after so many seconds.
@@ -78,7 +80,7 @@ impl Error {
             Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            Self::TooLarge | Self::OverLimit(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
@@ -95,6 +97,7 @@ impl Error {
             | Self::Unauthorized(message)
             | Self::Unpaid(message)
             | Self::Elsewhere(message)
+            | Self::OverLimit(message)
             | Self::Forbidden(message)
             | Self::NotFound(message)
             | Self::Conflict(message)

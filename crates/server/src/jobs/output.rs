@@ -3,16 +3,13 @@
 use axum::body::{Body, Bytes};
 use futures_util::TryStreamExt;
 use http_body_util::BodyExt;
-use tidemark_api::JobOutput;
+use tidemark_api::{JobOutput, channel::OUTPUT_MAX};
 use uuid::Uuid;
 
 use crate::{
     App,
     http::error::{Error, Result},
 };
-
-/// The largest output. It is read into memory to become a report.
-pub(crate) const OUTPUT_MAX: u64 = 256 * 1024 * 1024;
 
 /// Keeps an output and answers the name of its object.
 pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
@@ -24,17 +21,21 @@ pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
     Ok(name)
 }
 
-/// Keeps an output that is too large for a message, as it comes.
-pub(crate) async fn receive(app: &App, body: Body) -> Result<Uuid> {
+/// Keeps an output that is too large for a message, as it comes. `announced` is the size that its sender gives.
+pub(crate) async fn receive(app: &App, body: &mut Body, announced: Option<u64>) -> Result<Uuid> {
+    if announced.is_some_and(|size| size > OUTPUT_MAX) {
+        return Err(over_limit());
+    }
     let name = app.fresh().uuid();
     let mut writer = app.blobs.write(name);
-    let (mut body, mut size) = (body, 0_u64);
+    let mut size = 0_u64;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Error::Invalid("The upload ended early; send it again.".into()))?;
         let Ok(bytes) = frame.into_data() else { continue };
         size += bytes.len() as u64;
         if size > OUTPUT_MAX {
-            return Err(Error::TooLarge);
+            drain(body).await;
+            return Err(over_limit());
         }
         writer.write(bytes).await?;
     }
@@ -47,6 +48,18 @@ pub(crate) async fn receive(app: &App, body: Body) -> Result<Uuid> {
             Err(error)
         }
     }
+}
+
+/// Reads the rest of a body and drops it. A client that is still sending reads the answer only afterwards: if the server
+/// closes the connection before, the client sees a broken connection instead of the status.
+pub(crate) async fn drain(body: &mut Body) {
+    while let Some(Ok(_)) = body.frame().await {}
+}
+
+fn over_limit() -> Error {
+    Error::OverLimit(format!(
+        "The output of the job is larger than {OUTPUT_MAX} bytes, the maximum; print less, or run fewer iterations."
+    ))
 }
 
 /// Reads an output; nothing if it is lost.

@@ -46,6 +46,7 @@ mod oauth;
 mod openid;
 mod organization;
 mod outbox;
+mod output;
 mod patience;
 mod perf;
 mod plan;
