@@ -1,8 +1,10 @@
 //! The runner's side of the channel: it waits for jobs, does them one at a time and says how they go. A lost connection
 //! stops nothing, and what the server has not acknowledged is kept and said again. How a job is done is in `measure.rs`.
 
+mod end;
 mod journal;
 mod socket;
+mod upload;
 mod work;
 
 use std::{
@@ -17,7 +19,7 @@ use std::{
 };
 
 use tidemark_api::{
-    Architecture, JobOutput, JobUuid, LeaseUuid, OperatingSystem, ResourceId, Url,
+    Architecture, JobUuid, LeaseUuid, OperatingSystem, ResourceId, Url,
     channel::{Envelope, FromRunner, JobOrder, PollTimeout, RunnerMetadata, ToRunner},
 };
 use tokio::{
@@ -27,6 +29,7 @@ use tokio::{
 use uuid::Uuid;
 
 use self::{
+    end::failed,
     journal::Journal,
     socket::{Refusal, Socket},
 };
@@ -34,7 +37,7 @@ use crate::{
     Host,
     error::Result,
     image::Images,
-    measure::{Bounds, End, Measured},
+    measure::{Bounds, End, RunResults},
     sandbox::{Watch, pin},
 };
 
@@ -47,11 +50,11 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How long what is left to say may take once the runner is told to stop.
 const FAREWELL: Duration = Duration::from_secs(15);
-/// From how many bytes on an output is uploaded instead of sent.
-const LARGE: usize = 1 << 20;
 /// What is said of a job whose runner was stopped, or killed.
 const STOPPED: &str = "The runner was stopped before the job had ended.";
 const KILLED: &str = "The runner was killed before the job had ended.";
+/// What is said of a job whose thread has panicked.
+const BROKEN: &str = "The runner failed because of a fault of its own; its log has more.";
 
 /// Which runner this is, and what it is allowed to do.
 pub struct Settings {
@@ -76,7 +79,7 @@ enum Event {
     /// All is prepared, and the benchmarks can begin.
     Prepared,
     /// It has ended.
-    Ended(Box<Measured>),
+    Ended(End),
 }
 
 /// The job that is being done.
@@ -108,14 +111,16 @@ enum Next {
     Say(FromRunner, Asked, Duration),
     /// Nothing now.
     Nothing,
-    /// It could not be brought to the server.
-    Lost(String),
+    /// The output of a job could not be brought to the server.
+    Unsent(String),
 }
 
 /// Why a connection has ended.
 enum Parted {
     /// It was lost.
     Lost(String),
+    /// The output of a job could not be uploaded.
+    Unsent(String),
     /// There is nothing left to say.
     Done,
 }
@@ -154,7 +159,7 @@ pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>
     let mut journal = Journal::open(settings.folder.join("journal"))?;
     for job in journal.begun() {
         tracing::warn!(%job, "an earlier runner was killed in the middle of a job");
-        journal.end(&failed(job, KILLED))?;
+        journal.end_without_results(failed(job, KILLED))?;
     }
     let (tell, events) = mpsc::channel(4);
     let daemon = Daemon {
@@ -177,10 +182,6 @@ fn new_lease() -> LeaseUuid {
     LeaseUuid::from(Uuid::new_v4())
 }
 
-fn failed(job: JobUuid, error: &str) -> FromRunner {
-    FromRunner::Failed { job, results: Vec::new(), error: error.to_owned(), uploaded: false }
-}
-
 impl Daemon {
     /// Connects, again and again.
     async fn run(mut self) -> Result<Ended> {
@@ -190,12 +191,16 @@ impl Daemon {
             let reason = match Socket::connect(&self.settings).await {
                 Ok(mut socket) => {
                     tracing::info!("connected to the server");
-                    wait = FIRST_WAIT;
                     let parted = self.talk(&mut socket, &mut leave_by).await?;
                     socket.close().await;
                     match parted {
                         Parted::Done => return Ok(Ended::Told),
-                        Parted::Lost(reason) => reason,
+                        Parted::Lost(reason) => {
+                            wait = FIRST_WAIT;
+                            reason
+                        }
+                        // The connection works, so that only the wait keeps it from being tried at once.
+                        Parted::Unsent(reason) => reason,
                     }
                 }
                 Err(Refusal::ForGood(reason)) => {
@@ -274,7 +279,7 @@ impl Daemon {
                 }
             }
             if asked.is_none() {
-                match self.next(socket, &mut resumes).await {
+                match self.next(&mut resumes).await? {
                     Next::Say(message, kind, patience) => {
                         let id = self.next_id;
                         self.next_id += 1;
@@ -284,7 +289,7 @@ impl Daemon {
                         asked = Some((id, kind, Instant::now() + patience));
                     }
                     Next::Nothing => {}
-                    Next::Lost(reason) => return Ok(Parted::Lost(reason)),
+                    Next::Unsent(reason) => return Ok(Parted::Unsent(reason)),
                 }
             }
             let patience = asked.as_ref().map(|(.., end)| *end);
@@ -305,14 +310,14 @@ impl Daemon {
     }
 
     /// What is to be said now.
-    async fn next(&mut self, socket: &Socket, resumes: &mut bool) -> Next {
+    async fn next(&mut self, resumes: &mut bool) -> Result<Next> {
         // First of all how earlier jobs ended: until that is known, there is no next one.
-        if let Some(end) = self.journal.first().cloned() {
-            let job = journal::job(&end);
-            return match socket.upload_if_large(&self.settings, end, LARGE).await {
-                Ok(end) => Next::Say(end, Asked::End(job), ANSWER),
-                Err(reason) => Next::Lost(reason),
-            };
+        if let Some(ended) = self.journal.first().cloned() {
+            let job = end::job(&ended.message);
+            let delivered = upload::deliver(&self.settings, &mut self.journal, ended).await?;
+            return Ok(
+                delivered.map_or_else(Next::Unsent, |message| Next::Say(message, Asked::End(job), ANSWER))
+            );
         }
         let Some(current) = &mut self.current else {
             let metadata = RunnerMetadata {
@@ -323,7 +328,7 @@ impl Daemon {
             let poll = self.settings.poll;
             let lease = Some(self.lease);
             let ready = FromRunner::Ready { poll_timeout: Some(poll), runner: Some(metadata), lease };
-            return Next::Say(ready, Asked::Ready, Duration::from_secs(poll.get().into()) + ANSWER);
+            return Ok(Next::Say(ready, Asked::Ready, Duration::from_secs(poll.get().into()) + ANSWER));
         };
         let (job, lease) = (current.job, Some(current.lease));
         let (message, asked) = if *resumes {
@@ -335,10 +340,10 @@ impl Daemon {
             let printed = current.watch.printed();
             (FromRunner::Heartbeat { job: Some(job), lease, printed }, Asked::Other)
         } else {
-            return Next::Nothing;
+            return Ok(Next::Nothing);
         };
         self.heartbeat = Instant::now() + HEARTBEAT;
-        Next::Say(message, asked, ANSWER)
+        Ok(Next::Say(message, asked, ANSWER))
     }
 
     /// Goes by what the server says.
@@ -395,20 +400,25 @@ impl Daemon {
         let lease = mem::replace(&mut self.lease, new_lease());
         tracing::info!(%job, image = order.config.image, "begins a job");
         self.journal.begin(job)?;
+        let mut results = RunResults::create(&self.journal.results(job), self.settings.bounds)?;
         self.heartbeat = Instant::now() + HEARTBEAT;
         let (settings, host, images) =
             (Arc::clone(&self.settings), Arc::clone(&self.host), Arc::clone(&self.images));
-        let (told, tell) = (watch.clone(), self.tell.clone());
+        let (told, tell, tell_end) = (watch.clone(), self.tell.clone(), self.tell.clone());
         let (go, begins) = sync_channel(1);
-        thread::spawn(move || {
+        let worker = thread::spawn(move || {
             let prepared = || {
                 // Nobody listens if the runner has ended.
                 drop(tell.blocking_send(Event::Prepared));
                 work::wait(&begins, &told)
             };
-            let measured = work::run(&settings, &host, &images, &order, &told, prepared);
+            work::run(&settings, &host, &images, &order, &told, &mut results, prepared)
+        });
+        thread::spawn(move || {
+            // A fault of ours ends the job, and not the work of the runner.
+            let end = worker.join().unwrap_or_else(|_| End::Failed(BROKEN.to_owned()));
             // Nobody listens if the runner has ended.
-            drop(tell.blocking_send(Event::Ended(Box::new(measured))));
+            drop(tell_end.blocking_send(Event::Ended(end)));
         });
         self.current =
             Some(Current { job, lease, watch, is_canceled: false, is_prepared: false, go: Some(go) });
@@ -424,9 +434,9 @@ impl Daemon {
                 }
                 Ok(())
             }
-            Event::Ended(measured) => {
+            Event::Ended(end) => {
                 let Some(Current { job, is_canceled, .. }) = self.current.take() else { return Ok(()) };
-                let Measured { results, end } = *measured;
+                let results = Vec::new();
                 let message = match end {
                     End::Completed => FromRunner::Completed { job, results, uploaded: false },
                     End::Failed(error) => FromRunner::Failed { job, results, error, uploaded: false },
@@ -436,8 +446,9 @@ impl Daemon {
                     }
                 };
                 // The journal first: a runner that is killed in between must not have logged a result that it lost.
-                self.journal.end(&message)?;
-                tracing::info!(%job, end = name(&message), "a job has ended");
+                let name = end::name(&message);
+                self.journal.end(message)?;
+                tracing::info!(%job, end = name, "a job has ended");
                 Ok(())
             }
         }
@@ -448,7 +459,7 @@ impl Daemon {
         socket.close().await;
         while let Ok(Ok(heard)) = timeout(Duration::from_secs(2), socket.hear()).await {
             if let Some(Envelope { message: ToRunner::Job(order), .. }) = heard {
-                self.journal.end(&failed(order.uuid, STOPPED))?;
+                self.journal.end(failed(order.uuid, STOPPED))?;
             }
         }
         Ok(())
@@ -460,26 +471,5 @@ async fn until(end: Option<Instant>) {
     match end {
         Some(end) => sleep_until(end).await,
         None => std::future::pending().await,
-    }
-}
-
-fn name(message: &FromRunner) -> &'static str {
-    match message {
-        FromRunner::Completed { .. } => "completed",
-        FromRunner::Canceled { .. } => "canceled",
-        _ => "failed",
-    }
-}
-
-/// The output of a job that has ended.
-fn output(message: &FromRunner) -> JobOutput {
-    match message {
-        FromRunner::Completed { results, .. } | FromRunner::Canceled { results, .. } => {
-            JobOutput { error: None, results: results.clone() }
-        }
-        FromRunner::Failed { results, error, .. } => {
-            JobOutput { error: Some(error.clone()), results: results.clone() }
-        }
-        _ => JobOutput::default(),
     }
 }

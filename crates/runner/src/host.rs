@@ -320,13 +320,13 @@ fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
         user: String::new(),
     };
     let cores = Cores::find();
-    let limits =
-        Limits { cores: cores.jobs, memory: PROBE_MEMORY, disk: PROBE_MEMORY, network: false, output: 4096 };
+    let limits = Limits { cores: cores.jobs, memory: PROBE_MEMORY, disk: PROBE_MEMORY, network: false };
     let outcome = sandbox.run(&Task {
         root,
         command: &command,
         limits: &limits,
         deadline: Instant::now() + PROBE,
+        output: 4096,
         files: &[],
         watch: &Watch::default(),
         binds,

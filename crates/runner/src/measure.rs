@@ -1,6 +1,8 @@
 //! A job from its image to its results: so many runs one after the other, each with what it printed, its files and how
 //! restless the machine was around it. How one run is kept apart is in `sandbox.rs`.
 
+mod results;
+
 use std::{
     collections::BTreeMap,
     path::Path,
@@ -10,12 +12,15 @@ use std::{
 use serde_json::json;
 use tidemark_api::{JobConfig, JobIteration, JobNoise, Spec, job::JobSecret};
 
+use self::results::LongText;
+pub use self::results::{RESULTS_MAX, RunResults};
+pub(crate) use self::results::{parse, write_all};
 use crate::{
     Host,
     error::{Error, Result},
     image::{Image, ImageConfig},
     noise,
-    sandbox::{Captured, Command, Exit, Found, Limits, Outcome, Task, Wanted, Watch, pin},
+    sandbox::{Command, Exit, Found, Limits, Outcome, Task, Wanted, Watch, pin},
 };
 
 /// How long the noise is measured each time.
@@ -52,24 +57,17 @@ pub struct Work {
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// How many bytes of each of its outputs, and of its files together, are kept.
-    pub output: usize,
+    pub output: u64,
     /// How many files are read.
     pub files: usize,
+    /// How many bytes the results of all runs of a job may have, as JSON.
+    pub total: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { output: 25 << 20, files: 255 }
+        Self { output: 25 << 20, files: 255, total: RESULTS_MAX }
     }
-}
-
-/// What came of a job.
-#[derive(Debug)]
-pub struct Measured {
-    /// What came of each run.
-    pub results: Vec<JobIteration>,
-    /// How it ended.
-    pub end: End,
 }
 
 /// How a job ended.
@@ -129,38 +127,36 @@ impl Work {
 
     /// The files that are read after each run.
     fn wanted(&self, bounds: Bounds) -> Vec<Wanted> {
-        let limit = (!self.file_size).then_some(bounds.output as u64);
+        let limit = (!self.file_size).then_some(bounds.output);
         let files = self.files.iter().take(bounds.files);
         files.map(|path| Wanted { path: path.clone(), limit }).collect()
     }
 }
 
 /// The limits that a spec sets, on this host.
-pub fn limits(host: &Host, spec: &Spec, bounds: Bounds) -> Result<Limits> {
+pub fn limits(host: &Host, spec: &Spec) -> Result<Limits> {
     Ok(Limits {
         cores: host.cores.choose(spec.cpu.get())?,
         memory: spec.memory.get(),
         disk: spec.disk.get(),
         network: spec.network,
-        output: bounds.output,
     })
 }
 
-/// Makes all runs of a job. `on_run` is told of each.
+/// Makes all runs of a job and appends what came of each to `results`. Calls `on_run` after each.
 pub fn run(
     host: &Host,
     image: &Image,
     work: &Work,
     limits: &Limits,
-    bounds: Bounds,
     watch: &Watch,
+    results: &mut RunResults,
     mut on_run: impl FnMut(&Outcome),
-) -> Measured {
+) -> End {
     let deadline = Instant::now() + work.timeout;
-    let mut results = Vec::new();
     let mut all = || -> Result<End> {
         let command = work.command(&image.config)?;
-        let wanted = work.wanted(bounds);
+        let wanted = work.wanted(results.bounds);
         let mut before = restlessness(limits);
         for _ in 0..work.iterations {
             let task = Task {
@@ -168,6 +164,7 @@ pub fn run(
                 command: &command,
                 limits,
                 deadline,
+                output: results.bounds.output.min(results.left()),
                 files: &wanted,
                 watch,
                 binds: &[],
@@ -180,7 +177,7 @@ pub fn run(
             let failure = failure(&outcome, work, limits);
             let is_stopped = outcome.exit == Exit::Stopped;
             let is_last = !matches!(outcome.exit, Exit::Code(_));
-            results.push(work.result(&command, outcome, noise, bounds)?);
+            work.keep(&command, outcome, noise, results)?;
             match failure {
                 _ if is_stopped => return Ok(End::Stopped),
                 Some(reason) if is_last || !work.allow_failure => return Ok(End::Failed(reason)),
@@ -189,8 +186,7 @@ pub fn run(
         }
         Ok(End::Completed)
     };
-    let end = all().unwrap_or_else(|error| End::Failed(error.to_string()));
-    Measured { results, end }
+    all().unwrap_or_else(|error| End::Failed(error.to_string()))
 }
 
 /// How restless the cores of a job are now.
@@ -219,73 +215,40 @@ fn failure(outcome: &Outcome, work: &Work, limits: &Limits) -> Option<String> {
 }
 
 impl Work {
-    /// The result of one run as it is sent.
-    fn result(
-        &self,
-        command: &Command,
-        run: Outcome,
-        noise: JobNoise,
-        bounds: Bounds,
-    ) -> Result<JobIteration> {
+    /// Keeps the result of one run.
+    fn keep(&self, command: &Command, run: Outcome, noise: JobNoise, results: &mut RunResults) -> Result<()> {
         let exit_code = match run.exit {
             Exit::Code(code) => code,
             // As a shell shows one that was killed.
             Exit::TimedOut | Exit::Stopped => 137,
         };
-        let output = if self.build_time {
+        let output: Vec<(String, LongText)> = if self.build_time {
             let name = if command.words.is_empty() { self.name.clone() } else { command.words.join(" ") };
             let seconds = (run.wall.as_secs_f64() * 100.0).round() / 100.0;
             let metric = json!({ name: { "build-time": { "value": seconds } } });
-            Some(BTreeMap::from([(format!("build{SYNTHETIC}time"), metric.to_string())]))
+            vec![(format!("build{SYNTHETIC}time"), LongText::Short(metric.to_string()))]
         } else if self.file_size {
-            Some(sizes(&run.files)).filter(|sizes| !sizes.is_empty())
+            run.files.iter().map(size).collect()
         } else {
-            contents(run.files, bounds.output)?
+            let content = |file: Found| Some((file.path, LongText::Kept(file.content?)));
+            run.files.into_iter().filter_map(content).collect()
         };
-        Ok(JobIteration {
+        let short = JobIteration {
             exit_code,
-            stdout: text(&run.stdout),
-            stderr: text(&run.stderr),
-            output,
             noise: Some(noise),
             cpu_time: run.figures.cpu.map(|time| time.as_secs_f64()),
             peak_memory: run.figures.memory,
-        })
+            ..JobIteration::default()
+        };
+        results.push(&short, &run.stdout, &run.stderr, &output)
     }
 }
 
-/// The sizes of files as a result.
-fn sizes(files: &[Found]) -> BTreeMap<String, String> {
-    let metric = |file: &Found| {
-        let name =
-            Path::new(&file.path).file_name().map_or_else(|| file.path.clone().into(), ToOwned::to_owned);
-        let metric = json!({ name.to_string_lossy(): { "file-size": { "value": file.size } } });
-        (format!("size{SYNTHETIC}{}", file.path), metric.to_string())
-    };
-    files.iter().map(metric).collect()
-}
-
-/// What the files hold, by their paths.
-fn contents(files: Vec<Found>, limit: usize) -> Result<Option<BTreeMap<String, String>>> {
-    let mut left = limit;
-    let mut contents = BTreeMap::new();
-    for file in files {
-        let bytes = file.content.unwrap_or_default();
-        left = left.checked_sub(bytes.len()).ok_or_else(|| {
-            Error::new(format!("The files of the job have more than the {limit} bytes that a runner takes."))
-        })?;
-        contents.insert(file.path, String::from_utf8_lossy(&bytes).into_owned());
-    }
-    Ok(Some(contents).filter(|contents| !contents.is_empty()))
-}
-
-/// What was printed, and a line about what is left out of it.
-fn text(captured: &Captured) -> Option<String> {
-    let mut text = String::from_utf8_lossy(&captured.bytes).into_owned();
-    if captured.left_out > 0 {
-        text.push_str(&format!("\n[{} more bytes are left out]\n", captured.left_out));
-    }
-    Some(text).filter(|text| !text.is_empty())
+/// The size of a file as a result.
+fn size(file: &Found) -> (String, LongText) {
+    let name = Path::new(&file.path).file_name().map_or_else(|| file.path.clone().into(), ToOwned::to_owned);
+    let metric = json!({ name.to_string_lossy(): { "file-size": { "value": file.size } } });
+    (format!("size{SYNTHETIC}{}", file.path), LongText::Short(metric.to_string()))
 }
 
 #[cfg(test)]
@@ -319,12 +282,5 @@ mod tests {
         let variables = BTreeMap::from([("B".to_owned(), JobSecret("3".to_owned()))]);
         let command = Work { variables, ..Work::default() }.command(&image).unwrap();
         assert_eq!(command.variables, ["A=1", "B=3"]);
-    }
-
-    #[test]
-    fn what_is_left_out_is_said() {
-        let captured = Captured { bytes: b"abc".to_vec(), left_out: 7 };
-        assert_eq!(text(&captured).unwrap(), "abc\n[7 more bytes are left out]\n");
-        assert_eq!(text(&Captured::default()), None);
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Each run has a thread in a mount namespace of its own, so that nothing it mounts outlives it.
 
+mod captured;
 pub(crate) mod cgroup;
 mod config;
 mod files;
@@ -36,6 +37,7 @@ use tidemark_api::channel::PRINTED_MAX;
 use uuid::Uuid;
 
 pub use self::{
+    captured::Captured,
     cgroup::{Cgroups, Figures},
     config::Command,
     files::{Found, Wanted},
@@ -82,8 +84,6 @@ pub struct Limits {
     pub disk: u64,
     /// Whether it has the network of the host, or none.
     pub network: bool,
-    /// How many bytes of each of its two outputs are kept.
-    pub output: usize,
 }
 
 /// One run.
@@ -96,6 +96,8 @@ pub struct Task<'a> {
     pub limits: &'a Limits,
     /// When it is stopped.
     pub deadline: Instant,
+    /// How many bytes of each of its two outputs are kept.
+    pub output: u64,
     /// What is read once it has ended.
     pub files: &'a [Wanted],
     /// Who watches it, and may stop it earlier.
@@ -175,15 +177,6 @@ pub struct Outcome {
     pub figures: Figures,
 }
 
-/// What a run wrote.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Captured {
-    /// The beginning, as far as it is kept.
-    pub bytes: Vec<u8>,
-    /// How much more there was.
-    pub left_out: u64,
-}
-
 impl Sandbox {
     /// Runs a command and answers once nothing is left of it.
     pub fn run(&self, task: &Task<'_>) -> Result<Outcome> {
@@ -256,11 +249,8 @@ impl Sandbox {
         thread::scope(|scope| {
             let mut child =
                 create.spawn().explain(|| format!("`{}` cannot be started", self.runtime.name))?;
-            let keep = task.limits.output;
-            let stdout =
-                child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep, task.watch)));
-            let stderr =
-                child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, keep, task.watch)));
+            let stdout = child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
+            let stderr = child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
             // A command that is not in the image is found out here.
             self.runtime.finish(child, bundle, RUNTIME)?;
             let process = init(&pid_file)?;
@@ -276,29 +266,34 @@ impl Sandbox {
             let code = reap(&process)?;
             let exit = exit.unwrap_or(Exit::Code(code));
             let figures = self.cgroups.map(|cgroups| cgroups.figures(id)).unwrap_or_default();
-            let read = |reader: Option<ScopedJoinHandle<'_, Captured>>| {
-                reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+            let read = |reader: Option<ScopedJoinHandle<'_, Result<Captured>>>| {
+                let captured = reader.and_then(|reader| reader.join().ok());
+                captured.unwrap_or_else(|| Err(Error::new("The output of the job cannot be read.")))
             };
-            let (stdout, stderr) = (read(stdout), read(stderr));
-            let files = files::read(root, &task.command.folder, task.files)?;
+            let (stdout, stderr) = (read(stdout)?, read(stderr)?);
+            let files = files::read(root, &task.command.folder, task.files, &self.folder)?;
             Ok(Outcome { exit, wall, stdout, stderr, files, figures })
         })
     }
 
-    /// Reads to the end, and keeps the beginning: whoever writes is not held up, and takes no memory here.
-    fn capture(&self, mut pipe: impl Read, keep: usize, watch: &Watch) -> Captured {
+    /// Reads to the end, and keeps the beginning in a file: the job is not held up, and takes no memory here.
+    fn capture(&self, mut pipe: impl Read, task: &Task<'_>) -> Result<Captured> {
         // Where it cannot be elsewhere, it is read on the cores of the job.
         drop(pin(&self.reading));
-        let mut captured = Captured::default();
+        let mut captured = Captured::create(&self.folder)?;
+        let mut written = Ok(());
         let mut buffer = vec![0; 64 << 10];
         // A pipe that cannot be read has no more to say.
         while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-            let kept = read.min(keep - captured.bytes.len());
-            captured.bytes.extend_from_slice(&buffer[..kept]);
+            let left = usize::try_from(task.output - captured.size()).unwrap_or(usize::MAX);
+            let kept = read.min(left);
+            if written.is_ok() {
+                written = captured.write(&buffer[..kept]);
+            }
             captured.left_out += (read - kept) as u64;
-            watch.print(&buffer[..read]);
+            task.watch.print(&buffer[..read]);
         }
-        captured
+        written.map(|()| captured)
     }
 }
 

@@ -1,32 +1,42 @@
 //! What a runner must not forget when it is killed: which job it has begun, and how jobs ended that the server does not
-//! know of yet. A file for each job.
+//! know of yet. For each job a file with the message about its end, and one with the results of its runs.
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Write,
-    path::PathBuf,
+    io::{BufWriter, ErrorKind, Write},
+    mem,
+    path::{Path, PathBuf},
 };
 
+use serde::{Deserialize, Serialize};
 use tidemark_api::{JobUuid, channel::FromRunner};
 
-use crate::error::{Explain, Result};
+use super::end;
+use crate::{
+    error::{Explain, Result},
+    measure,
+};
+
+/// The extension of files with results.
+const RESULTS: &str = "results";
 
 /// The folder of the files, and what is in it.
 pub(super) struct Journal {
     folder: PathBuf,
     /// Nothing for a job that has begun.
-    jobs: BTreeMap<JobUuid, Option<FromRunner>>,
+    jobs: BTreeMap<JobUuid, Option<EndedJob>>,
 }
 
-/// The job that a message about an end is about.
-pub(super) fn job(message: &FromRunner) -> JobUuid {
-    match message {
-        FromRunner::Completed { job, .. }
-        | FromRunner::Failed { job, .. }
-        | FromRunner::Canceled { job, .. } => *job,
-        _ => JobUuid::from(uuid::Uuid::nil()),
-    }
+/// A job whose end the server does not know of yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EndedJob {
+    /// How it ended, without results.
+    #[serde(flatten)]
+    pub(super) message: FromRunner,
+    /// How many attempts to upload its results have failed.
+    #[serde(default)]
+    pub(super) failed_uploads: u32,
 }
 
 impl Journal {
@@ -34,16 +44,47 @@ impl Journal {
     pub(super) fn open(folder: PathBuf) -> Result<Self> {
         let what = || "What an earlier runner has to tell cannot be read";
         fs::create_dir_all(&folder).explain(what)?;
-        let mut jobs = BTreeMap::new();
-        for entry in fs::read_dir(&folder).explain(what)? {
+        let (mut journal, mut orphans) = (Self { folder, jobs: BTreeMap::new() }, Vec::new());
+        for entry in fs::read_dir(&journal.folder).explain(what)? {
             let path = entry.explain(what)?.path();
-            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")?.parse().ok());
-            // What was not written to its end is not put in its place.
-            let Some(job) = name else { continue };
-            let text = fs::read(&path).explain(what)?;
-            jobs.insert(job, serde_json::from_slice(&text).ok());
+            let job = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
+            match (job, path.extension().and_then(|extension| extension.to_str())) {
+                (Some(job), Some("json")) => {
+                    let text = fs::read(&path).explain(what)?;
+                    journal.jobs.insert(job, serde_json::from_slice(&text).ok());
+                }
+                (Some(job), Some(RESULTS)) => orphans.push((job, path)),
+                // What was not written to its end is not put in its place.
+                _ => {}
+            }
         }
-        Ok(Self { folder, jobs })
+        for (job, path) in orphans {
+            if !journal.jobs.contains_key(&job) {
+                fs::remove_file(path).explain(|| "The results of a job that is done cannot be removed")?;
+            }
+        }
+        journal.move_results()?;
+        Ok(journal)
+    }
+
+    /// Moves results out of messages, in which earlier versions of this program kept them.
+    fn move_results(&mut self) -> Result<()> {
+        let ended = self.jobs.values_mut().flatten();
+        let moved: Vec<_> = ended
+            .filter_map(|ended| {
+                let results = mem::take(end::results(&mut ended.message)?);
+                (!results.is_empty()).then(|| (ended.clone(), results))
+            })
+            .collect();
+        for (ended, results) in moved {
+            let write = || {
+                let mut file = BufWriter::new(File::create(self.results(end::job(&ended.message)))?);
+                measure::write_all(&mut file, &results)
+            };
+            write().explain(|| "The results of a job cannot be moved")?;
+            self.put(ended)?;
+        }
+        Ok(())
     }
 
     /// The jobs that have begun.
@@ -52,8 +93,13 @@ impl Journal {
     }
 
     /// An end that the server does not know of.
-    pub(super) fn first(&self) -> Option<&FromRunner> {
+    pub(super) fn first(&self) -> Option<&EndedJob> {
         self.jobs.values().flatten().next()
+    }
+
+    /// The file with the results of a job.
+    pub(super) fn results(&self, job: JobUuid) -> PathBuf {
+        self.folder.join(format!("{job}.{RESULTS}"))
     }
 
     /// Writes down that a job begins.
@@ -63,23 +109,48 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down how a job has ended.
-    pub(super) fn end(&mut self, message: &FromRunner) -> Result<()> {
-        let job = job(message);
-        let text = serde_json::to_vec(message).unwrap_or_default();
-        self.write(job, &text)?;
-        self.jobs.insert(job, Some(message.clone()));
-        Ok(())
+    /// Writes down how a job has ended. Its results are in their file, and not in the message.
+    pub(super) fn end(&mut self, message: FromRunner) -> Result<()> {
+        self.put(EndedJob { message, failed_uploads: 0 })
+    }
+
+    /// Writes down how a job has ended of which no results are sent.
+    pub(super) fn end_without_results(&mut self, message: FromRunner) -> Result<()> {
+        let path = self.results(end::job(&message));
+        self.end(message)?;
+        remove_if_there(&path)
+    }
+
+    /// Counts an attempt to upload the results of a job that has failed, and answers how many did.
+    pub(super) fn count_failed_upload(&mut self, job: JobUuid) -> Result<u32> {
+        let Some(Some(ended)) = self.jobs.get(&job) else { return Ok(0) };
+        let failed_uploads = ended.failed_uploads + 1;
+        self.put(EndedJob { failed_uploads, ..ended.clone() })?;
+        Ok(failed_uploads)
     }
 
     /// Forgets a job, as the server knows how it ended.
     pub(super) fn remove(&mut self, job: JobUuid) -> Result<()> {
         self.jobs.remove(&job);
-        fs::remove_file(self.path(job)).explain(|| "What the server knows cannot be forgotten")
+        fs::remove_file(self.path(job)).explain(|| "What the server knows cannot be forgotten")?;
+        remove_if_there(&self.results(job))
     }
 
     fn path(&self, job: JobUuid) -> PathBuf {
         self.folder.join(format!("{job}.json"))
+    }
+
+    fn put(&mut self, ended: EndedJob) -> Result<()> {
+        let job = end::job(&ended.message);
+        let synced = match File::open(self.results(job)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            file => file.and_then(|file| file.sync_all()),
+        };
+        synced.explain(|| "The results of the job cannot be written down")?;
+        let text = serde_json::to_vec(&ended).unwrap_or_default();
+        self.write(job, &text)?;
+        self.jobs.insert(job, Some(ended));
+        Ok(())
     }
 
     /// Writes a file whole, even if the power fails.
@@ -96,28 +167,64 @@ impl Journal {
     }
 }
 
+fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).explain(|| "The results of a job that is done cannot be removed")
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tidemark_api::JobIteration;
     use uuid::Uuid;
 
     use super::*;
+
+    fn jobs<const COUNT: usize>() -> [JobUuid; COUNT] {
+        std::array::from_fn(|number| JobUuid::from(Uuid::from_u128(number as u128 + 1)))
+    }
 
     #[test]
     fn what_was_begun_and_ended_is_known_after_a_crash() {
         let folder = tempfile::tempdir().unwrap();
         let open = || Journal::open(folder.path().to_owned()).unwrap();
-        let [one, two] = [1, 2].map(|number| JobUuid::from(Uuid::from_u128(number)));
+        let [one, two, three] = jobs();
         let mut journal = open();
         journal.begin(one).unwrap();
         journal.begin(two).unwrap();
         let end = FromRunner::Completed { job: one, results: Vec::new(), uploaded: false };
-        journal.end(&end).unwrap();
+        fs::write(journal.results(one), "{}").unwrap();
+        fs::write(journal.results(three), "{}").unwrap();
+        journal.end(end.clone()).unwrap();
+        assert_eq!(journal.count_failed_upload(one).unwrap(), 1);
         fs::write(folder.path().join("half.new"), "{").unwrap();
         drop(journal);
 
         let mut journal = open();
-        assert_eq!((journal.begun(), journal.first()), (vec![two], Some(&end)));
+        assert_eq!(journal.begun(), [two]);
+        assert_eq!(journal.first(), Some(&EndedJob { message: end, failed_uploads: 1 }));
+        assert!(journal.results(one).exists() && !journal.results(three).exists());
         journal.remove(one).unwrap();
+        assert!(!journal.results(one).exists());
         assert_eq!(open().first(), None);
+    }
+
+    #[test]
+    fn results_that_an_earlier_version_kept_in_a_message_are_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let [job] = jobs();
+        let results = vec![JobIteration { exit_code: 1, ..JobIteration::default() }; 2];
+        let old = FromRunner::Completed { job, results: results.clone(), uploaded: false };
+        fs::write(folder.path().join(format!("{job}.json")), serde_json::to_vec(&old).unwrap()).unwrap();
+        for _ in 0..2 {
+            let journal = Journal::open(folder.path().to_owned()).unwrap();
+            let message = FromRunner::Completed { job, results: Vec::new(), uploaded: false };
+            assert_eq!(journal.first(), Some(&EndedJob { message, failed_uploads: 0 }));
+            let file = File::open(journal.results(job)).unwrap();
+            assert_eq!(measure::parse(&file).unwrap(), results);
+        }
     }
 }

@@ -1,22 +1,19 @@
-//! The WebSocket of the channel and the upload beside it. What is said on it is in `channel.rs`.
+//! The WebSocket of the channel. What is said on it is in `channel.rs`.
 
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use tidemark_api::channel::{Envelope, FromRunner, OUTPUT_PATH, ToRunner};
-use tidemark_client::agent;
-use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
+use tidemark_api::channel::{Envelope, FromRunner, ToRunner};
+use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{self, Message, client::IntoClientRequest, http::header::AUTHORIZATION},
 };
 
-use super::{Settings, journal, output};
+use super::Settings;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How long an upload may take.
-const UPLOAD: Duration = Duration::from_secs(600);
 
 /// A connection.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -73,48 +70,6 @@ impl Socket {
     pub(super) async fn close(&mut self) {
         // The other end may be gone.
         drop(timeout(Duration::from_secs(1), self.0.close(None)).await);
-    }
-
-    /// Uploads the output of an end that is too large for a message, and answers what is sent instead, or why that
-    /// did not work now.
-    pub(super) async fn upload_if_large(
-        &self,
-        settings: &Settings,
-        end: FromRunner,
-        large: usize,
-    ) -> Result<FromRunner, String> {
-        let is_large = serde_json::to_vec(&end).is_ok_and(|text| text.len() > large);
-        if !is_large {
-            return Ok(end);
-        }
-        let job = journal::job(&end);
-        let body = serde_json::to_vec(&output(&end)).unwrap_or_default();
-        let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-        let address = format!("{base}/v0/runners/{}/jobs/{job}/{OUTPUT_PATH}", settings.runner);
-        let key = format!("Bearer {}", settings.key);
-        let put = spawn_blocking(move || {
-            let request = agent(&base, UPLOAD, false).put(address).header("authorization", key);
-            request
-                .header("content-type", "application/json")
-                .send(&body)
-                .map(|answer| answer.status().as_u16())
-        });
-        let shorter = |uploaded, results| match end.clone() {
-            FromRunner::Completed { job, .. } => FromRunner::Completed { job, results, uploaded },
-            FromRunner::Failed { job, error, .. } => FromRunner::Failed { job, results, error, uploaded },
-            FromRunner::Canceled { job, .. } => FromRunner::Canceled { job, results, uploaded },
-            other => other,
-        };
-        match put.await {
-            // It is there already if an earlier answer was lost.
-            Ok(Ok(200..300 | 409)) => Ok(shorter(true, Vec::new())),
-            Ok(Ok(status @ 400..500)) if status != 429 => {
-                tracing::warn!(%job, status, "the server does not take the output of the job");
-                let error = format!("The server did not take the output of the job (status {status}).");
-                Ok(FromRunner::Failed { job, results: Vec::new(), error, uploaded: false })
-            }
-            _ => Err("the output of the job cannot be uploaded now".to_owned()),
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     Host,
     error::Error,
     image::{Images, Source},
-    measure::{self, End, Measured, Work},
+    measure::{self, End, RunResults, Work},
     sandbox::Watch,
 };
 
@@ -38,8 +38,9 @@ pub(super) fn run(
     images: &Images,
     order: &JobOrder,
     watch: &Watch,
+    results: &mut RunResults,
     prepared: impl FnOnce() -> bool,
-) -> Measured {
+) -> End {
     let JobOrder { spec, config, oci_token, .. } = order;
     let prepare = || {
         if spec.network && !settings.allows_network {
@@ -47,17 +48,17 @@ pub(super) fn run(
                 "The spec of the job has a network, which this runner gives to no job (--allow-network).",
             ));
         }
-        let limits = measure::limits(host, spec, settings.bounds)?;
+        let limits = measure::limits(host, spec)?;
         let project = config.project.to_string();
         let repository = config.repository.as_deref().unwrap_or(&project);
         let source = Source::registry(config.registry.as_ref(), repository, Some(oci_token.as_ref()));
         Ok((limits, images.get(&source, &config.digest)?))
     };
     match prepare() {
-        Ok(_) if !prepared() => Measured { results: Vec::new(), end: End::Stopped },
+        Ok(_) if !prepared() => End::Stopped,
         Ok((limits, image)) => {
             let job = Work::of(config);
-            measure::run(host, &image, &job, &limits, settings.bounds, watch, |run| {
+            measure::run(host, &image, &job, &limits, watch, results, |run| {
                 tracing::info!(
                     job = %order.uuid,
                     wall = run.wall.as_secs_f64(),
@@ -67,7 +68,7 @@ pub(super) fn run(
                 );
             })
         }
-        Err(_) if watch.is_stopped() => Measured { results: Vec::new(), end: End::Stopped },
-        Err(error) => Measured { results: Vec::new(), end: End::Failed(error.to_string()) },
+        Err(_) if watch.is_stopped() => End::Stopped,
+        Err(error) => End::Failed(error.to_string()),
     }
 }

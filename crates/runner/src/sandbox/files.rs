@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::open_root;
+use super::{Captured, open_root};
 use crate::error::{Error, Explain, Result};
 
 /// A file to read.
@@ -15,25 +15,26 @@ use crate::error::{Error, Explain, Result};
 pub struct Wanted {
     /// Its path, from the folder of the command if it is not absolute.
     pub path: String,
-    /// The most bytes that it may have; without it, only its size is wanted.
+    /// The most bytes that all files up to this one may have; without it, only its size is wanted.
     pub limit: Option<u64>,
 }
 
 /// A file that was there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Found {
     /// Its path as it was wanted.
     pub path: String,
     /// How many bytes it has.
     pub size: u64,
     /// The bytes, if they were wanted.
-    pub content: Option<Vec<u8>>,
+    pub content: Option<Captured>,
 }
 
-/// Reads the files that are there.
-pub(super) fn read(root: &Path, folder: &str, wanted: &[Wanted]) -> Result<Vec<Found>> {
+/// Copies the files that are there to files without names in `store`.
+pub(super) fn read(root: &Path, folder: &str, wanted: &[Wanted], store: &Path) -> Result<Vec<Found>> {
     let root = open_root(root)?;
     let mut found = Vec::new();
+    let mut total = 0;
     for one in wanted {
         let place = Path::new(folder).join(&one.path);
         // A pipe must not hold us up, and a device must not be touched.
@@ -51,16 +52,18 @@ pub(super) fn read(root: &Path, folder: &str, wanted: &[Wanted]) -> Result<Vec<F
         }
         let size = u64::try_from(about.st_size).unwrap_or(0);
         let content = match one.limit {
-            Some(limit) if size > limit => {
-                return Err(Error::new(format!(
-                    "The file `{}` of the job has {size} bytes, which is more than the {limit} that a runner takes.",
-                    one.path
-                )));
-            }
             Some(limit) => {
-                let mut bytes = Vec::new();
-                File::from(file).take(limit).read_to_end(&mut bytes).explain(what)?;
-                Some(bytes)
+                total += size;
+                if total > limit {
+                    return Err(Error::new(format!(
+                        "The files of the job have {total} bytes up to `{}`, which is more than the {limit} that a \
+                         runner takes (--max-output-size).",
+                        one.path
+                    )));
+                }
+                let mut content = Captured::create(store)?;
+                content.copy(&mut File::from(file).take(size)).explain(what)?;
+                Some(content)
             }
             None => None,
         };

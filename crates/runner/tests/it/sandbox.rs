@@ -12,7 +12,7 @@ use tidemark_api::JobIteration;
 use tidemark_runner::{
     Host,
     image::{Image, Images, Source},
-    measure::{self, Bounds, End, Measured, Work},
+    measure::{self, Bounds, End, RunResults, Work},
     sandbox::{Limits, Watch},
 };
 
@@ -27,7 +27,14 @@ struct Lab {
     host: Host,
     image: Image,
     limits: Limits,
-    _folder: TempDir,
+    folder: TempDir,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+struct Measured {
+    results: Vec<JobIteration>,
+    end: End,
 }
 
 impl Lab {
@@ -47,19 +54,20 @@ impl Lab {
         let images = Images::open(folder.path().join("images")).unwrap();
         let (source, tag) = Source::parse(folder.path().join("layout").to_str().unwrap(), None).unwrap();
         let image = images.get(&source, &tag).unwrap();
-        let limits = Limits {
-            cores: host.cores.choose(1).unwrap(),
-            memory: 64 << 20,
-            disk: 16 << 20,
-            network: false,
-            output: 1 << 20,
-        };
-        Some(Self { host, image, limits, _folder: folder })
+        let limits =
+            Limits { cores: host.cores.choose(1).unwrap(), memory: 64 << 20, disk: 16 << 20, network: false };
+        Some(Self { host, image, limits, folder })
     }
 
     fn measure(&self, work: &Work) -> Measured {
-        let bounds = Bounds { output: self.limits.output, ..Bounds::default() };
-        measure::run(&self.host, &self.image, work, &self.limits, bounds, &Watch::default(), |_| ())
+        let bounds = Bounds { output: 1 << 20, ..Bounds::default() };
+        self.measure_within(work, bounds, &Watch::default())
+    }
+
+    fn measure_within(&self, work: &Work, bounds: Bounds, watch: &Watch) -> Measured {
+        let mut results = RunResults::create(&self.folder.path().join("results"), bounds).unwrap();
+        let end = measure::run(&self.host, &self.image, work, &self.limits, watch, &mut results, |_| ());
+        Measured { results: results.read().unwrap(), end }
     }
 
     /// Runs a script once, and answers what came of it.
@@ -214,8 +222,7 @@ fn a_job_is_stopped_when_that_is_wanted() {
             }
             watch.stop();
         });
-        let work = shell("echo begun; sleep 6000");
-        measure::run(&lab.host, &lab.image, &work, &lab.limits, Bounds::default(), &watch, |_| ())
+        lab.measure_within(&shell("echo begun; sleep 6000"), Bounds::default(), &watch)
     });
     assert_eq!(measured.end, End::Stopped);
     assert_eq!(measured.results[0].stdout.as_deref(), Some("begun\n"));

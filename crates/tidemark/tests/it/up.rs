@@ -380,6 +380,33 @@ fn a_job_has_the_network_only_if_its_spec_and_its_runner_want_it() {
     assert!(code == Some(4) && told.contains("ended with 1"), "{code:?} {told}");
 }
 
+#[test]
+fn a_job_with_too_much_output_fails_and_the_next_one_is_done() {
+    let Some((site, server)) = Site::open("", None) else { return };
+    let mut ada = Client::connect_as(&server, &site.token);
+    let key = site.runner(&mut ada, "one");
+    let mut up = site.up("one", &key, &site.address);
+    let _runner = Up(up.args(["--max-job-output-size", "3"]).stderr(Stdio::null()).spawn().unwrap());
+    let large = "i=0; while [ $i -lt 12 ]; do i=$((i+1)); printf '%0100000d\\n' 0; done";
+    let output = site.run(&["--iter", "10", "--", "/bin/sh", "-c", large]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    let sentence = "The runs of the job have more than 3 MiB of output in all (as JSON), the limit of this runner; \
+         print less, run fewer iterations, or raise --max-job-output-size.";
+    assert!(said.contains(sentence), "{}", &said[said.len().saturating_sub(2000)..]);
+    // The results of the runs before are there, and nothing of the job is left on the runner.
+    let (_, jobs) = ada.get("/v0/projects/lab/jobs").unwrap();
+    let (_, job) = ada.get(&format!("/v0/projects/lab/jobs/{}", jobs[0]["uuid"].as_str().unwrap())).unwrap();
+    assert_eq!(
+        (&job["status"], job["output"]["results"].as_array().map(Vec::len)),
+        (&json!("failed"), Some(2))
+    );
+    let output = site.run(&["--env", "VALUE=1000", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let journal = site.folder.path().join("one/journal");
+    wait_until("the journal keeps jobs that are done", || fs::read_dir(&journal).unwrap().count() == 0);
+}
+
 /// Waits until a job is this far, and answers it.
 fn await_status(client: &mut Client, path: &str, status: &str) -> Value {
     await_job(client, path, |job| job["status"] == status)

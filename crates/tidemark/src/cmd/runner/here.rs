@@ -1,12 +1,6 @@
 //! `tidemark runner run` and `tidemark runner check`: what a runner does, on this machine and without a server.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf, time::Duration};
 
 use serde_json::json;
 use tidemark_api::job::JobSecret;
@@ -14,7 +8,7 @@ use tidemark_runner::{
     Host,
     host::{self, Ability, State},
     image::{Images, Source},
-    measure::{self, Bounds, End, Work},
+    measure::{self, Bounds, End, RESULTS_MAX, RunResults, Work},
     sandbox::{Limits, Outcome, Watch},
 };
 
@@ -41,6 +35,9 @@ pub(crate) struct MostOutput {
     /// How many MiB of each output, and of all files, of a run are kept
     #[arg(long, value_name = "MIB", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_output_size: u32,
+    /// How many MiB the outputs and files of all runs of a job may have together, as JSON; a job with more fails
+    #[arg(long, value_name = "MIB", default_value_t = RESULTS_MAX >> 20, value_parser = clap::value_parser!(u64).range(1..=RESULTS_MAX >> 20))]
+    max_job_output_size: u64,
     /// How many files of a run are read
     #[arg(long, value_name = "COUNT", default_value_t = 255, value_parser = clap::value_parser!(u32).range(0..=255))]
     max_file_count: u32,
@@ -48,7 +45,11 @@ pub(crate) struct MostOutput {
 
 impl MostOutput {
     pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { output: (self.max_output_size as usize) << 20, files: self.max_file_count as usize }
+        Bounds {
+            output: u64::from(self.max_output_size) << 20,
+            files: self.max_file_count as usize,
+            total: self.max_job_output_size << 20,
+        }
     }
 }
 
@@ -172,7 +173,6 @@ impl RunImage {
             memory: self.memory << 20,
             disk: self.disk << 20,
             network: self.network,
-            output: bounds.output,
         };
         let image = Images::open(folder.join("images"))?.get(&source, &reference)?;
         let watch = Watch::default();
@@ -186,8 +186,8 @@ impl RunImage {
         let tell = |outcome: &Outcome| {
             if !json {
                 // Who does not listen misses it.
-                let _ = io::stdout().write_all(&outcome.stdout.bytes);
-                let _ = io::stderr().write_all(&outcome.stderr.bytes);
+                let _ = outcome.stdout.reader().and_then(|mut from| io::copy(&mut from, &mut io::stdout()));
+                let _ = outcome.stderr.reader().and_then(|mut from| io::copy(&mut from, &mut io::stderr()));
                 eprintln!("{}", sentence(outcome));
             }
             runs.push(json!({
@@ -196,13 +196,15 @@ impl RunImage {
                 "memory_peak_bytes": outcome.figures.memory,
             }));
         };
-        let measured = measure::run(&host, &image, &work, &limits, bounds, &watch, tell);
-        self.keep_files(&measured.results)?;
+        let mut results = RunResults::create(&folder.join("results"), bounds)?;
+        let end = measure::run(&host, &image, &work, &limits, &watch, &mut results, tell);
+        let results = results.read()?;
+        self.keep_files(&results)?;
         if json {
-            let document = json!({ "results": measured.results, "runs": runs });
+            let document = json!({ "results": results, "runs": runs });
             print(&output::json("The results", &document)?)?;
         }
-        match measured.end {
+        match end {
             End::Completed => Ok(()),
             End::Failed(reason) => Err(Failure::with(Exit::Benchmark, reason)),
             End::Stopped => Err(Failure::new("The run was stopped.")),

@@ -1,0 +1,268 @@
+//! How the results of a job come to the server: in the message about its end, or by an upload beside the channel if they
+//! are too large for a message.
+
+use std::{
+    fs::File,
+    io::{Cursor, ErrorKind, Read},
+    path::Path,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use tidemark_api::channel::{FromRunner, OUTPUT_MAX, OUTPUT_PATH};
+use tidemark_client::agent;
+use tokio::task::spawn_blocking;
+use ureq::SendBody;
+
+use super::{
+    Settings, end,
+    journal::{EndedJob, Journal},
+};
+use crate::{error, measure};
+
+/// How long an upload may take.
+const UPLOAD: Duration = Duration::from_secs(600);
+/// How long the server may take to answer the head of an upload. It rejects an upload before the body is sent.
+const HEAD: Duration = Duration::from_secs(30);
+/// From how many bytes on results are uploaded instead of sent.
+const LARGE: u64 = 1 << 20;
+/// Maximum attempts to upload the output of a job. With the waits between them, they take about 14 minutes.
+const UPLOAD_ATTEMPTS: u32 = 20;
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 64 << 10;
+
+/// Why the results of a job did not come to the server.
+#[derive(Debug, PartialEq, Eq)]
+enum UploadError {
+    /// The server does not accept them, now or later.
+    Rejected(String),
+    /// Another attempt may succeed.
+    Failed(String),
+}
+
+/// An answer with an error.
+#[derive(Deserialize)]
+struct Problem {
+    message: String,
+}
+
+/// Brings the results of a job that has ended to the server, and answers what is to be said of its end, or why another
+/// attempt is due. A job whose results the server does not accept ends without them, so that the runner can take the next
+/// job.
+pub(super) async fn deliver(
+    settings: &Settings,
+    journal: &mut Journal,
+    ended: EndedJob,
+) -> error::Result<Result<FromRunner, String>> {
+    let job = end::job(&ended.message);
+    let reason = match attach(settings, &ended.message, &journal.results(job)).await {
+        Ok(message) => return Ok(Ok(message)),
+        Err(UploadError::Rejected(reason)) => reason,
+        Err(UploadError::Failed(reason)) => {
+            let attempts = journal.count_failed_upload(job)?;
+            if attempts < UPLOAD_ATTEMPTS {
+                return Ok(Err(reason));
+            }
+            format!("{reason} The runner gave up after {attempts} attempts.")
+        }
+    };
+    tracing::warn!(%job, reason, "discards the output of the job");
+    let message = end::without_results(ended.message, &reason);
+    journal.end_without_results(message.clone())?;
+    Ok(Ok(message))
+}
+
+/// The message about the end of a job with its results, which are uploaded if they are large.
+async fn attach(
+    settings: &Settings,
+    message: &FromRunner,
+    results: &Path,
+) -> Result<FromRunner, UploadError> {
+    let unreadable = |_| UploadError::Rejected("The runner cannot read the results of the job.".to_owned());
+    let file = match File::open(results) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(message.clone()),
+        file => file.map_err(unreadable)?,
+    };
+    let size = file.metadata().map_err(unreadable)?.len();
+    let mut message = message.clone();
+    if size <= LARGE {
+        let read = measure::parse(&file).map_err(|error| UploadError::Rejected(error.to_string()))?;
+        if let Some(results) = end::results(&mut message) {
+            *results = read;
+        }
+        return Ok(message);
+    }
+    upload(settings, &message, file, size).await?;
+    if let FromRunner::Completed { uploaded, .. }
+    | FromRunner::Failed { uploaded, .. }
+    | FromRunner::Canceled { uploaded, .. } = &mut message
+    {
+        *uploaded = true;
+    }
+    Ok(message)
+}
+
+/// Uploads the results in a file of this size.
+async fn upload(settings: &Settings, message: &FromRunner, file: File, size: u64) -> Result<(), UploadError> {
+    let error = match message {
+        FromRunner::Failed { error, .. } => {
+            format!(",\"error\":{}", serde_json::Value::from(error.as_str()))
+        }
+        _ => String::new(),
+    };
+    let (before, after) = ("{\"results\":[", format!("]{error}}}"));
+    let size = before.len() as u64 + size + after.len() as u64;
+    if size > OUTPUT_MAX {
+        return Err(UploadError::Rejected(format!(
+            "The output of the job has {size} bytes; the maximum is {OUTPUT_MAX}. Print less, or run fewer iterations."
+        )));
+    }
+    let base = settings.host.as_ref().trim_end_matches('/').to_owned();
+    let address = format!("{base}/v0/runners/{}/jobs/{}/{OUTPUT_PATH}", settings.runner, end::job(message));
+    let key = format!("Bearer {}", settings.key);
+    let put = spawn_blocking(move || {
+        let body = before.as_bytes().chain(file).chain(Cursor::new(after));
+        let request = agent(&base, UPLOAD, false).put(address).header("authorization", key);
+        let request = request.header("content-type", "application/json").header("content-length", size);
+        // A server or a proxy that does not accept the body says so before it is sent. After that, the connection may
+        // break before the answer is read.
+        let request = request.header("expect", "100-continue");
+        let request = request.config().timeout_await_100(Some(HEAD)).build();
+        let answer = request.send(SendBody::from_owned_reader(body))?;
+        let status = answer.status().as_u16();
+        let mut text = String::new();
+        // An answer that is not text is not shown.
+        drop(answer.into_body().into_reader().take(ANSWER_MAX).read_to_string(&mut text));
+        Ok::<_, ureq::Error>((status, text))
+    });
+    match put.await {
+        // The server has it already if an earlier answer was lost.
+        Ok(Ok((200..300 | 409, _))) => Ok(()),
+        Ok(Ok((status, text))) => {
+            let said =
+                serde_json::from_str(&text).map_or_else(|_| String::new(), |Problem { message }| message);
+            let reason =
+                format!("The server rejected the output of the job, {size} bytes, with {status}. {said}");
+            let reason = reason.trim_end().to_owned();
+            let is_final = (400..500).contains(&status) && !matches!(status, 408 | 425 | 429);
+            Err(if is_final { UploadError::Rejected(reason) } else { UploadError::Failed(reason) })
+        }
+        Ok(Err(error)) => {
+            Err(UploadError::Failed(format!("The output of the job cannot be uploaded: {error}.")))
+        }
+        Err(_) => Err(UploadError::Failed("The upload of the output of the job has failed.".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        io::{BufRead, BufReader, Write},
+        net::{TcpListener, TcpStream},
+        thread,
+    };
+
+    use tidemark_api::{JobUuid, channel::PollTimeout};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::measure::Bounds;
+
+    /// A journal with a job whose results are as large as this.
+    fn journal(folder: &Path, size: u64) -> Journal {
+        let mut journal = Journal::open(folder.to_owned()).unwrap();
+        let job = JobUuid::from(Uuid::from_u128(1));
+        journal.begin(job).unwrap();
+        File::create(journal.results(job)).unwrap().set_len(size).unwrap();
+        journal.end(FromRunner::Completed { job, results: Vec::new(), uploaded: false }).unwrap();
+        journal
+    }
+
+    /// The settings of a runner whose server handles each connection in this way, after the head of the request.
+    fn settings(handle: impl Fn(&str, &mut BufReader<TcpStream>) + Send + 'static) -> Settings {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
+                handle(&head, &mut stream);
+            }
+        });
+        Settings {
+            host,
+            runner: "box".parse().unwrap(),
+            key: "key".to_owned(),
+            poll: PollTimeout::try_from(1).unwrap(),
+            folder: std::env::temp_dir(),
+            bounds: Bounds::default(),
+            allows_network: false,
+        }
+    }
+
+    fn error(message: &FromRunner) -> &str {
+        match message {
+            FromRunner::Failed { error, uploaded: false, results, .. } if results.is_empty() => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_output_is_rejected_before_its_body_fails_at_once() {
+        let settings = settings(|head, stream| {
+            assert!(head.contains("expect: 100-continue\r\n"), "{head}");
+            assert!(head.contains("content-length: 1048591\r\n"), "{head}");
+            let body = r#"{"message":"The maximum is 7."}"#;
+            let answer = format!("HTTP/1.1 413 X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = journal(folder.path(), LARGE + 1);
+        let ended = journal.first().unwrap().clone();
+        let message = deliver(&settings, &mut journal, ended).await.unwrap().unwrap();
+        assert_eq!(
+            error(&message),
+            "The server rejected the output of the job, 1048591 bytes, with 413. The maximum is 7."
+        );
+        // Nothing is sent again, after a restart either.
+        let journal = Journal::open(folder.path().to_owned()).unwrap();
+        assert_eq!(journal.first().unwrap().message, message);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_upload_breaks_again_and_again_fails_in_the_end() {
+        let settings = settings(|_, stream| {
+            stream.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
+            stream.read_exact(&mut [0; 1000]).unwrap();
+        });
+        let folder = tempfile::tempdir().unwrap();
+        drop(journal(folder.path(), 64 << 20));
+        for _ in 1..UPLOAD_ATTEMPTS {
+            // The attempts of a runner that is started again count, too.
+            let mut journal = Journal::open(folder.path().to_owned()).unwrap();
+            let ended = journal.first().unwrap().clone();
+            let reason = deliver(&settings, &mut journal, ended).await.unwrap().unwrap_err();
+            assert!(reason.starts_with("The output of the job cannot be uploaded: "), "{reason}");
+        }
+        let mut journal = Journal::open(folder.path().to_owned()).unwrap();
+        let ended = journal.first().unwrap().clone();
+        let message = deliver(&settings, &mut journal, ended).await.unwrap().unwrap();
+        assert!(error(&message).ends_with("The runner gave up after 20 attempts."), "{message:?}");
+    }
+
+    #[tokio::test]
+    async fn an_output_that_no_server_accepts_is_not_sent() {
+        let settings = settings(|head, _| panic!("{head}"));
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = journal(folder.path(), 300 << 20);
+        let ended = journal.first().unwrap().clone();
+        let message = deliver(&settings, &mut journal, ended).await.unwrap().unwrap();
+        assert_eq!(
+            error(&message),
+            "The output of the job has 314572814 bytes; the maximum is 268435456. Print less, or run fewer iterations."
+        );
+    }
+}

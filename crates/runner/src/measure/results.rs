@@ -1,0 +1,272 @@
+//! The results of the runs of a job, in a file: JSON objects separated by commas. Outputs go from the file of a run to
+//! this file in small pieces, so that neither the size nor the number of runs decides how much memory a runner takes.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write},
+    path::Path,
+};
+
+use tidemark_api::{JobIteration, channel::OUTPUT_MAX};
+
+use super::Bounds;
+use crate::{
+    error::{Error, Explain, Result},
+    sandbox::Captured,
+};
+
+/// The part of [`OUTPUT_MAX`] that is left for what surrounds the results in an upload.
+const SURROUNDINGS: u64 = 1 << 20;
+/// Maximum of all results of a job in bytes, as JSON.
+pub const RESULTS_MAX: u64 = OUTPUT_MAX - SURROUNDINGS;
+/// How many bytes of an output are converted at a time.
+const PIECE: usize = 64 << 10;
+/// What stands for bytes that are not UTF-8.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
+/// The results of the runs of a job.
+#[derive(Debug)]
+pub struct RunResults {
+    file: File,
+    /// How many bytes the file has.
+    size: u64,
+    /// What may be kept of a run, and of all of them.
+    pub(super) bounds: Bounds,
+}
+
+/// A text of a result that is longer than the memory it may take.
+pub(super) enum LongText {
+    /// It is in a file.
+    Kept(Captured),
+    /// It is short.
+    Short(String),
+}
+
+impl RunResults {
+    /// Makes an empty file.
+    pub fn create(path: &Path, bounds: Bounds) -> Result<Self> {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
+        Ok(Self { file: file.explain(|| "The file for the results cannot be made")?, size: 0, bounds })
+    }
+
+    /// How many bytes of results still fit.
+    pub(super) fn left(&self) -> u64 {
+        self.bounds.total.saturating_sub(self.size)
+    }
+
+    /// Appends the result of a run, of which `run` has all but the long texts. A result that exceeds the limit is not appended at all.
+    pub(super) fn push(
+        &mut self,
+        run: &JobIteration,
+        stdout: &Captured,
+        stderr: &Captured,
+        output: &[(String, LongText)],
+    ) -> Result<()> {
+        let mut bounded = Bounded { target: BufWriter::new(&self.file), left: self.left() };
+        let mut write = || {
+            if self.size > 0 {
+                bounded.write_all(b",")?;
+            }
+            write_run(&mut bounded, run, stdout, stderr, output)?;
+            bounded.flush()
+        };
+        let written = write();
+        let Bounded { target, left } = bounded;
+        // What is still in its buffer is part of a result that is taken back.
+        drop(target.into_parts());
+        match written {
+            Ok(()) => {
+                self.size = self.bounds.total - left;
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                let mut file = &self.file;
+                file.set_len(self.size)
+                    .and_then(|()| file.seek(SeekFrom::Start(self.size)))
+                    .explain(|| "A result that is too large cannot be taken back")?;
+                Err(Error::new(format!(
+                    "The runs of the job have more than {} MiB of output in all (as JSON), the limit of this runner; \
+                     print less, run fewer iterations, or raise --max-job-output-size.",
+                    self.bounds.total >> 20
+                )))
+            }
+            Err(error) => Err(error).explain(|| "The result of a run cannot be written"),
+        }
+    }
+
+    /// Reads all results into memory.
+    pub fn read(&mut self) -> Result<Vec<JobIteration>> {
+        let rewound = self.file.rewind();
+        rewound.explain(|| "The results of the job cannot be read")?;
+        parse(&self.file)
+    }
+}
+
+/// Reads the results in a file.
+pub(crate) fn parse(mut file: &File) -> Result<Vec<JobIteration>> {
+    let mut text = "[".to_owned();
+    file.read_to_string(&mut text).explain(|| "The results of the job cannot be read")?;
+    text.push(']');
+    serde_json::from_str(&text).map_err(|_| Error::new("The results of the job cannot be read."))
+}
+
+/// Writes results that are in memory, as a file of results has them.
+pub(crate) fn write_all(target: &mut impl Write, results: &[JobIteration]) -> io::Result<()> {
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            target.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *target, result)?;
+    }
+    target.flush()
+}
+
+/// A writer that takes no more than so many bytes.
+struct Bounded<W> {
+    target: W,
+    left: u64,
+}
+
+impl<W: Write> Write for Bounded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or(ErrorKind::FileTooLarge)?;
+        self.target.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.target.flush()
+    }
+}
+
+/// Writes a result: its short members, which are those of `run`, then the long ones.
+fn write_run(
+    target: &mut impl Write,
+    run: &JobIteration,
+    stdout: &Captured,
+    stderr: &Captured,
+    output: &[(String, LongText)],
+) -> io::Result<()> {
+    let short = serde_json::to_string(run)?;
+    target.write_all(short.strip_suffix('}').unwrap_or(&short).as_bytes())?;
+    for (name, captured) in [("stdout", stdout), ("stderr", stderr)] {
+        if !captured.is_empty() {
+            write!(target, ",\"{name}\":")?;
+            write_captured(target, captured)?;
+        }
+    }
+    for (index, (path, text)) in output.iter().enumerate() {
+        target.write_all(if index == 0 { b",\"output\":{" } else { b"," })?;
+        serde_json::to_writer(&mut *target, path)?;
+        target.write_all(b":")?;
+        match text {
+            LongText::Kept(captured) => write_captured(target, captured)?,
+            LongText::Short(text) => serde_json::to_writer(&mut *target, text)?,
+        }
+    }
+    target.write_all(if output.is_empty() { b"}" } else { b"}}" })
+}
+
+/// Writes what was captured as a JSON string, and a line about what is left out of it.
+fn write_captured(target: &mut impl Write, captured: &Captured) -> io::Result<()> {
+    target.write_all(b"\"")?;
+    write_text(target, captured.reader()?)?;
+    if captured.left_out > 0 {
+        escape(target, &format!("\n[{} more bytes are left out]\n", captured.left_out))?;
+    }
+    target.write_all(b"\"")
+}
+
+/// Writes bytes as the inside of a JSON string. What is not UTF-8 is replaced.
+fn write_text(target: &mut impl Write, mut source: impl Read) -> io::Result<()> {
+    let mut buffer = vec![0; PIECE];
+    // How many bytes at the beginning of the buffer are those of a character that goes on in the next piece.
+    let mut begun = 0;
+    loop {
+        let read = source.read(&mut buffer[begun..])?;
+        let (end, mut from) = (begun + read, 0);
+        while from < end {
+            let (good, bad) = match std::str::from_utf8(&buffer[from..end]) {
+                Ok(_) => (end - from, None),
+                Err(error) => (error.valid_up_to(), Some(error.error_len())),
+            };
+            escape(target, &String::from_utf8_lossy(&buffer[from..from + good]))?;
+            from += good;
+            match bad {
+                Some(Some(length)) => from += length,
+                Some(None) if read == 0 => from = end,
+                Some(None) | None => break,
+            }
+            target.write_all(REPLACEMENT)?;
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        buffer.copy_within(from..end, 0);
+        begun = end - from;
+    }
+}
+
+fn escape(target: &mut impl Write, text: &str) -> io::Result<()> {
+    let json = serde_json::to_string(text)?;
+    target.write_all(json[1..json.len() - 1].as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(limit: u64) -> (tempfile::TempDir, RunResults) {
+        let folder = tempfile::tempdir().unwrap();
+        let bounds = Bounds { total: limit, ..Bounds::default() };
+        let results = RunResults::create(&folder.path().join("results"), bounds).unwrap();
+        (folder, results)
+    }
+
+    fn captured(bytes: &[u8], left_out: u64) -> Captured {
+        let mut captured = Captured::create(&std::env::temp_dir()).unwrap();
+        captured.write(bytes).unwrap();
+        captured.left_out = left_out;
+        captured
+    }
+
+    #[test]
+    fn results_are_read_as_they_were_written() {
+        let (_folder, mut results) = results(1 << 20);
+        // Characters of several bytes lie across the ends of pieces, and some bytes are no character.
+        let long = format!("x{}", "€\n\"".repeat(PIECE / 2));
+        let broken = [b"a\xff\xf0\x9f".as_slice(), b"b\0", b"\xe2\x82"].concat();
+        let noise = Some(tidemark_api::JobNoise { before: 0.5, after: 1.5 });
+        let run = JobIteration { exit_code: 3, noise, ..JobIteration::default() };
+        let files = vec![
+            ("a \"b\"".to_owned(), LongText::Kept(captured(&broken, 0))),
+            ("c".to_owned(), LongText::Short("{}".to_owned())),
+        ];
+        results.push(&run, &captured(long.as_bytes(), 0), &captured(b"", 0), &files).unwrap();
+        results.push(&run, &captured(b"", 0), &captured(b"abc", 7), &[]).unwrap();
+        let output = files
+            .iter()
+            .map(|(path, _)| path.clone())
+            .zip([String::from_utf8_lossy(&broken).into_owned(), "{}".to_owned()]);
+        let first = JobIteration { stdout: Some(long), output: Some(output.collect()), ..run.clone() };
+        let stderr = Some("abc\n[7 more bytes are left out]\n".to_owned());
+        assert_eq!(results.read().unwrap(), [first, JobIteration { stderr, ..run }]);
+    }
+
+    #[test]
+    fn a_result_beyond_the_limit_is_an_error_and_leaves_no_trace() {
+        let (_folder, mut results) = results(1 << 20);
+        let run = JobIteration::default();
+        results.push(&run, &captured(b"kept", 0), &captured(b"", 0), &[]).unwrap();
+        // 200 KiB as bytes, 1.2 MiB as JSON.
+        let error = results.push(&run, &captured(&[1; 200 << 10], 0), &captured(b"", 0), &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "The runs of the job have more than 1 MiB of output in all (as JSON), the limit of this runner; \
+             print less, run fewer iterations, or raise --max-job-output-size."
+        );
+        results.push(&run, &captured(b"too", 0), &captured(b"", 0), &[]).unwrap();
+        let kept: Vec<_> = results.read().unwrap().into_iter().map(|run| run.stdout.unwrap()).collect();
+        assert_eq!(kept, ["kept", "too"]);
+    }
+}
