@@ -1,7 +1,9 @@
 //! Images: found in a registry or in a folder, checked by their digests, unpacked once and kept by digest. How they are
 //! run is in `sandbox.rs`.
 
+mod archive;
 mod layer;
+pub mod limit;
 mod source;
 
 use std::{
@@ -14,16 +16,15 @@ use std::{
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use self::layer::Quota;
-pub use self::source::Source;
-use crate::error::{Error, Explain, Result};
+use self::limit::{IMAGE_MAX, LAYERS_MAX, Quota};
+pub use self::{layer::unpack_layer, source::Source};
+use crate::{
+    error::{Error, Explain, Result},
+    remove::remove_path,
+};
 
 /// The most bytes of a manifest and of a configuration.
 const DOCUMENT_MAX: u64 = 4 << 20;
-/// The most bytes of an unpacked image.
-const IMAGE_MAX: u64 = 32 << 30;
-/// The most files of an image.
-const FILES_MAX: u64 = 4_000_000;
 /// How many images are kept.
 const KEPT: usize = 16;
 /// What the folder of an image that is not whole yet begins with.
@@ -107,7 +108,7 @@ impl Images {
         for entry in fs::read_dir(&folder).explain(|| "The folder of the images cannot be read")?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
                 // It only takes room.
-                drop(fs::remove_dir_all(entry.path()));
+                drop(remove_path(&entry.path()));
             }
         }
         Ok(Self { folder })
@@ -124,13 +125,15 @@ impl Images {
         let described = manifest.config.as_ref().ok_or_else(|| Error::new("This is not an image to run."))?;
         if !folder.exists() {
             let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder);
-            let new = new.explain(|| "The folder of the image cannot be made")?;
-            let config = document(source, described)?;
-            check_machine(&config)?;
-            fs::write(new.path().join("config.json"), &config)
-                .explain(|| "The image's configuration cannot be kept")?;
-            unpack(source, &manifest.layers, new.path())?;
-            fs::rename(new.keep(), &folder).explain(|| "The image cannot be put in its place")?;
+            // It may hold more than a temporary folder can remove by itself.
+            let new = new.explain(|| "The folder of the image cannot be made")?.keep();
+            let kept = keep(source, described, &manifest.layers, &new)
+                .and_then(|()| fs::rename(&new, &folder).explain(|| "The image cannot be put in its place"));
+            if kept.is_err() {
+                // What cannot be removed now is removed at the next start.
+                drop(remove_path(&new));
+            }
+            kept?;
         }
         if reference.contains(':') && reference != digest {
             // Of an index, which of its images is meant.
@@ -172,7 +175,7 @@ impl Images {
         images.sort();
         let many = images.len().saturating_sub(KEPT);
         for (_, image) in images.into_iter().take(many).filter(|(_, image)| image != used) {
-            drop(fs::remove_dir_all(image));
+            drop(remove_path(&image));
         }
     }
 }
@@ -285,20 +288,28 @@ impl<W: Write> Write for Checked<'_, W> {
     }
 }
 
-/// Unpacks the layers of an image over each other.
-fn unpack(source: &Source, layers: &[Descriptor], folder: &Path) -> Result<()> {
+/// Fetches an image into a folder: its configuration, and its layers over each other.
+fn keep(source: &Source, config: &Descriptor, layers: &[Descriptor], folder: &Path) -> Result<()> {
+    let config = document(source, config)?;
+    check_machine(&config)?;
+    fs::write(folder.join("config.json"), &config).explain(|| "The image's configuration cannot be kept")?;
+    if layers.len() > LAYERS_MAX {
+        let count = layers.len();
+        return Err(Error::new(format!("The image has {count} layers; the maximum is {LAYERS_MAX}.")));
+    }
+    let fetched = layers.iter().try_fold(0_u64, |sum, layer| sum.checked_add(layer.size));
+    if fetched.is_none_or(|size| size > IMAGE_MAX) {
+        return Err(Quota::too_large());
+    }
     let root = folder.join("root");
     fs::create_dir(&root).explain(|| "The folder of the image cannot be made")?;
-    let mut quota = Quota { bytes: IMAGE_MAX, files: FILES_MAX };
+    let mut quota = Quota::default();
     for described in layers {
-        if described.size > quota.bytes {
-            return Err(layer::too_large());
-        }
         let mut file: File =
             tempfile::tempfile_in(folder).explain(|| "The layer of the image cannot be kept")?;
         fetch(source, described, &mut file)?;
         file.rewind().explain(|| "The layer of the image cannot be read")?;
-        layer::unpack(file, &root, &mut quota)?;
+        unpack_layer(file, &root, &mut quota)?;
     }
     Ok(())
 }

@@ -43,7 +43,10 @@ pub use self::{
     files::{Found, Wanted},
     runtime::Runtime,
 };
-use crate::error::{Error, Explain, Result};
+use crate::{
+    error::{Error, Explain, Result},
+    remove::remove_path,
+};
 
 /// How often it is looked whether a run is to be stopped.
 const LOOK: Duration = Duration::from_millis(50);
@@ -196,7 +199,7 @@ impl Sandbox {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("bundle-") {
                 // It only takes room.
-                drop(fs::remove_dir_all(entry.path()));
+                drop(remove_path(&entry.path()));
             }
         }
         Ok(())

@@ -2,151 +2,174 @@
 //! every path with the folder as its root, links included.
 
 use std::{
-    collections::HashSet,
+    collections::{HashSet, hash_map::RandomState},
     fs::File,
-    io::{self, BufReader, Read, Seek},
-    os::fd::{AsFd, OwnedFd},
+    hash::BuildHasher,
+    io::{self, BufRead, BufReader, Read},
+    os::fd::{AsRawFd, OwnedFd},
     path::Path,
 };
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use rustix::{
     fs::{
-        AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, Timestamps, Uid, chownat,
-        fchmod, futimens, linkat, mkdirat, openat, openat2, symlinkat, unlinkat,
+        AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, Timestamps, Uid, chownat, fchmod,
+        futimens, linkat, mkdirat, openat, openat2, readlink, symlinkat,
     },
     io::Errno,
 };
-use tar::{Archive, Entry, EntryType};
+use tar::EntryType;
 
-use crate::error::{Error, Explain, Result};
+use super::{
+    archive::{Archive, Entry},
+    limit::{DEPTH_MAX, PATH_MAX, Quota},
+};
+use crate::{
+    error::{Error, Explain, Result},
+    remove::{self, children, remove},
+};
 
 /// What the name of a file begins with that takes one of a lower layer away.
 const WHITEOUT: &[u8] = b".wh.";
 /// The name of a file that takes away all that lower layers have in its folder.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// The longest path.
-const PATH_MAX: usize = 4096;
 /// The bits of a mode that are kept. Programs that run as their owner have no such power in a sandbox, and must not have
 /// it outside.
 const MODE: u32 = 0o1777;
 
-/// What an image may still take.
-pub(super) struct Quota {
-    pub(super) bytes: u64,
-    pub(super) files: u64,
-}
-
-/// What is said of an image that takes too much.
-pub(super) fn too_large() -> Error {
-    Error::new("The image is too large to be unpacked.")
-}
-
-/// Unpacks a layer, compressed or not.
-pub(super) fn unpack(mut file: File, root: &Path, quota: &mut Quota) -> Result<()> {
-    let mut magic = [0; 4];
-    let read = file.read(&mut magic).explain(|| "The layer of the image cannot be read")?;
-    file.rewind().explain(|| "The layer of the image cannot be read")?;
-    let file = BufReader::new(file);
-    let stream: Box<dyn Read> = match &magic[..read] {
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(file)),
-        [0x28, 0xb5, 0x2f, 0xfd] => {
-            Box::new(zstd::Decoder::with_buffer(file).explain(|| "The layer of the image cannot be read")?)
+/// Unpacks a layer, compressed or not, into a folder. It writes nowhere else, and takes no more than the quota.
+pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<()> {
+    let mut layer = BufReader::new(layer);
+    let magic = layer.fill_buf().explain(|| "The layer of the image cannot be read")?;
+    let stream: Box<dyn Read + '_> = match magic {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(layer)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            Box::new(zstd::Decoder::with_buffer(layer).explain(|| "The layer of the image cannot be read")?)
         }
-        _ => Box::new(file),
+        _ => Box::new(layer),
     };
     let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .explain(|| "The folder of the image cannot be opened")?;
-    let mut layer = Layer { root, own: HashSet::new(), quota };
-    let mut archive = Archive::new(stream);
-    let unreadable = || "The layer of the image cannot be unpacked";
-    for entry in archive.entries().explain(unreadable)? {
-        layer.take(entry.explain(unreadable)?)?;
+    let depth = depth(&root).explain(|| "The folder of the image cannot be found")?;
+    let mut layer = Layer {
+        root,
+        depth,
+        own: HashSet::new(),
+        hasher: RandomState::new(),
+        archive: Archive::new(stream, quota),
+    };
+    while let Some(entry) = layer.archive.next()? {
+        layer.take(entry)?;
     }
     Ok(())
 }
 
 /// A layer that is being unpacked.
-struct Layer<'a> {
+struct Layer<'a, R> {
     root: OwnedFd,
-    /// The paths that it has itself, which its whiteouts do not mean.
-    own: HashSet<Vec<u8>>,
-    quota: &'a mut Quota,
+    /// How deep the root is itself.
+    depth: usize,
+    /// The hashes of the paths that it has itself, which its whiteouts do not mean. The paths would take much memory.
+    own: HashSet<u64>,
+    hasher: RandomState,
+    archive: Archive<'a, R>,
 }
 
-impl Layer<'_> {
-    fn take<R: Read>(&mut self, mut entry: Entry<'_, R>) -> Result<()> {
-        let path = tidy(&entry.path_bytes())?;
+/// Why an entry cannot be unpacked.
+enum Refusal {
+    /// The system refuses something.
+    System(io::Error),
+    /// The image exceeds a limit.
+    Limit(Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(error: Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Limit(error)
+    }
+}
+
+impl<R: Read> Layer<'_, R> {
+    fn take(&mut self, entry: Entry) -> Result<()> {
+        let path = tidy(&entry.path)?;
         let Some((folder, name)) = split(&path) else { return Ok(()) };
-        self.quota.files = self.quota.files.checked_sub(1).ok_or_else(too_large)?;
-        let refused = |error: io::Error| {
-            Error::new(format!(
+        self.archive.quota().count_entry()?;
+        let taken = self.take_at(&entry, folder, name);
+        taken.map_err(|refusal| match refusal {
+            Refusal::Limit(error) => error,
+            Refusal::System(error) => Error::new(format!(
                 "`{}` of the image cannot be unpacked ({error}).",
                 String::from_utf8_lossy(&path)
-            ))
-        };
-        let parent = self.folder(folder).map_err(|error| refused(error.into()))?;
+            )),
+        })
+    }
+
+    fn take_at(&mut self, entry: &Entry, folder: &[u8], name: &[u8]) -> Result<(), Refusal> {
+        let parent = self.folder(folder)?;
         if name == OPAQUE {
-            return self.clear(&parent, folder).map_err(|error| refused(error.into()));
+            return Ok(self.clear(parent, folder)?);
         }
         if let Some(hidden) = name.strip_prefix(WHITEOUT) {
             if hidden.is_empty() || hidden == b"." || hidden == b".." {
-                return Err(Error::new("The image hides a file that cannot be."));
+                return Err(Error::new("The image hides a file that cannot be.").into());
             }
-            return remove(&parent, hidden).map_err(|error| refused(error.into()));
+            return Ok(remove(&parent, hidden)?);
         }
-        self.put(&mut entry, &parent, name).map_err(refused)?;
-        self.own.insert(path);
+        self.put(entry, &parent, name)?;
+        let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+        self.own.insert(self.hasher.hash_one(path));
         Ok(())
     }
 
     /// Puts one file, folder or link in its place.
-    fn put<R: Read>(&mut self, entry: &mut Entry<'_, R>, parent: &OwnedFd, name: &[u8]) -> io::Result<()> {
-        let header = entry.header();
-        let mode = Mode::from_raw_mode(header.mode()? & MODE);
-        // Some tools leave it out for root.
-        let owner = (header.uid().unwrap_or(0), header.gid().unwrap_or(0));
-        match header.entry_type() {
+    fn put(&mut self, entry: &Entry, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
+        let mode = Mode::from_raw_mode(entry.mode & MODE);
+        match entry.kind {
             EntryType::Directory => {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let there = match openat(parent, name, flags, Mode::empty()) {
+                let there = match remove::open(parent, name) {
                     Ok(there) => there,
                     Err(_) => {
                         remove(parent, name)?;
-                        mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
-                        openat(parent, name, flags, Mode::empty())?
+                        self.make_folder(parent, name)?;
+                        remove::open(parent, name)?
                     }
                 };
-                own(parent, name, owner)?;
+                own(parent, name, entry.owner)?;
                 fchmod(there, mode)?;
             }
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+            EntryType::Regular | EntryType::Continuous => {
                 remove(parent, name)?;
                 let flags =
                     OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let time = header.mtime()?;
                 let mut file = File::from(openat(parent, name, flags, Mode::from_raw_mode(0o600))?);
-                let written = io::copy(&mut entry.take(self.quota.bytes.saturating_add(1)), &mut file)?;
-                self.quota.bytes = self
-                    .quota
-                    .bytes
-                    .checked_sub(written)
-                    .ok_or_else(|| io::Error::other("the image is too large"))?;
-                own(parent, name, owner)?;
+                io::copy(&mut self.archive, &mut file)?;
+                own(parent, name, entry.owner)?;
                 fchmod(&file, mode)?;
                 // Some programs tell by it whether what they made of a file is still good.
-                let time = Timespec { tv_sec: i64::try_from(time).unwrap_or(0), tv_nsec: 0 };
+                let time = Timespec { tv_sec: i64::try_from(entry.time).unwrap_or(0), tv_nsec: 0 };
                 futimens(&file, &Timestamps { last_access: time, last_modification: time })?;
             }
             EntryType::Symlink => {
-                let target = entry.link_name_bytes().ok_or(Errno::INVAL)?;
+                let target = entry.link.as_deref().ok_or(Errno::INVAL)?;
+                check_length(target)?;
                 remove(parent, name)?;
-                symlinkat(target.as_ref(), parent, name)?;
-                own(parent, name, owner)?;
+                symlinkat(target, parent, name)?;
+                own(parent, name, entry.owner)?;
             }
             EntryType::Link => {
-                let target = entry.link_name_bytes().ok_or(Errno::INVAL)?;
-                let target = tidy(&target).map_err(|error| io::Error::other(error.to_string()))?;
+                let target = tidy(entry.link.as_deref().ok_or(Errno::INVAL)?)?;
                 let (folder, target) = split(&target).ok_or(Errno::INVAL)?;
                 let folder = self.folder(folder)?;
                 remove(parent, name)?;
@@ -158,38 +181,74 @@ impl Layer<'_> {
         Ok(())
     }
 
-    /// Opens a folder of the image, which is made if it is not there.
-    fn folder(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        let open = |path: &[u8]| {
-            let path = if path.is_empty() { b"." } else { path };
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            openat2(&self.root, path, flags, Mode::empty(), resolve)
+    /// Makes a folder, if it is not nested too deep. Links in a path can lead deeper than the path is long, so that only
+    /// the place of the folder above counts.
+    fn make_folder(&self, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
+        let depth = match depth(parent) {
+            Err(Errno::NAMETOOLONG) => usize::MAX,
+            depth => depth?,
         };
-        match open(path) {
-            Err(Errno::NOENT) => {
-                let Some((above, name)) = split(path) else { return Err(Errno::NOENT) };
-                let above = self.folder(above)?;
-                mkdirat(&above, name, Mode::from_raw_mode(0o755))?;
-                open(path)
-            }
-            other => other,
+        if depth.saturating_sub(self.depth) >= DEPTH_MAX {
+            return Err(Error::new(format!(
+                "The image has folders nested more than {DEPTH_MAX} deep, the limit of a runner."
+            ))
+            .into());
         }
+        Ok(mkdirat(parent, name, Mode::from_raw_mode(0o755))?)
+    }
+
+    /// Opens a folder of the image. Folders of the path that do not exist are made.
+    fn folder(&mut self, path: &[u8]) -> Result<OwnedFd, Refusal> {
+        let mut missing = Vec::new();
+        let mut there = path;
+        let mut folder = loop {
+            match (self.open(there), split(there)) {
+                (Err(Errno::NOENT), Some((above, name))) => {
+                    missing.push(name);
+                    there = above;
+                }
+                (folder, _) => break folder?,
+            }
+        };
+        for name in missing.into_iter().rev() {
+            self.archive.quota().count_entry()?;
+            self.make_folder(&folder, name)?;
+            folder = remove::open(&folder, name)?;
+        }
+        Ok(folder)
+    }
+
+    fn open(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let path = if path.is_empty() { b"." } else { path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat2(&self.root, path, flags, Mode::empty(), resolve)
     }
 
     /// Takes away what lower layers have in a folder.
-    fn clear(&self, folder: &OwnedFd, path: &[u8]) -> rustix::io::Result<()> {
-        for (name, kind) in children(folder)? {
-            let path = if path.is_empty() { name.clone() } else { [path, b"/", &name].concat() };
-            if !self.own.contains(&path) {
-                remove(folder, &name)?;
-            } else if kind == FileType::Directory {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                self.clear(&openat(folder, name.as_slice(), flags, Mode::empty())?, &path)?;
+    fn clear(&self, folder: OwnedFd, path: &[u8]) -> rustix::io::Result<()> {
+        let mut folders = vec![path.to_vec()];
+        let mut first = Some(folder);
+        while let Some(path) = folders.pop() {
+            let folder = first.take().map_or_else(|| self.open(&path), Ok)?;
+            for (name, kind) in children(&folder)? {
+                let path =
+                    if path.is_empty() { name.clone() } else { [&path, b"/".as_slice(), &name].concat() };
+                if !self.own.contains(&self.hasher.hash_one(&path)) {
+                    remove(&folder, &name)?;
+                } else if kind == FileType::Directory {
+                    folders.push(path);
+                }
             }
         }
         Ok(())
     }
+}
+
+/// How deep a folder is in the tree of this system.
+fn depth(folder: &OwnedFd) -> rustix::io::Result<usize> {
+    let path = readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new())?;
+    Ok(path.to_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count())
 }
 
 /// Gives a file to whom the image gives it. Without the power to do so, it stays ours.
@@ -203,42 +262,26 @@ fn own(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::
     }
 }
 
-/// Takes a file or a whole folder away, if it is there.
-fn remove(parent: impl AsFd, name: &[u8]) -> rustix::io::Result<()> {
-    match unlinkat(&parent, name, AtFlags::empty()) {
-        Err(Errno::NOENT) => Ok(()),
-        Err(Errno::ISDIR | Errno::PERM) => {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let folder = openat(&parent, name, flags, Mode::empty())?;
-            for (child, _) in children(&folder)? {
-                remove(&folder, &child)?;
-            }
-            unlinkat(&parent, name, AtFlags::REMOVEDIR)
-        }
-        other => other,
-    }
-}
-
-fn children(folder: &OwnedFd) -> rustix::io::Result<Vec<(Vec<u8>, FileType)>> {
-    let mut children = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            children.push((name.to_vec(), entry.file_type()));
-        }
-    }
-    Ok(children)
-}
-
 /// A path without what says nothing. One that goes up is refused: no tool writes such.
 fn tidy(path: &[u8]) -> Result<Vec<u8>> {
+    check_length(path)?;
     let parts: Vec<&[u8]> =
         path.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
-    if path.len() > PATH_MAX || parts.contains(&b"..".as_slice()) {
+    if parts.contains(&b"..".as_slice()) {
         return Err(Error::new("The image has a path that leads out of it, and is not unpacked."));
     }
     Ok(parts.join(&b'/'))
+}
+
+/// Refuses a path or the target of a link that is too long.
+fn check_length(path: &[u8]) -> Result<()> {
+    if path.len() > PATH_MAX {
+        let length = path.len();
+        return Err(Error::new(format!(
+            "The image has a path or link of {length} bytes; the maximum is {PATH_MAX}."
+        )));
+    }
+    Ok(())
 }
 
 /// The folder and the name of a tidy path; nothing for the root.
@@ -285,10 +328,7 @@ mod tests {
     }
 
     fn unpack_bytes(bytes: &[u8], root: &Path, limit: u64) -> Result<()> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(bytes).unwrap();
-        file.rewind().unwrap();
-        unpack(file, root, &mut Quota { bytes: limit, files: 100 })
+        unpack_layer(bytes, root, &mut Quota { bytes: limit, entries: 200 })
     }
 
     const FILE: EntryType = EntryType::Regular;
@@ -305,7 +345,7 @@ mod tests {
         ]);
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&lower).unwrap();
-        unpack_bytes(&gzip.finish().unwrap(), root.path(), 1000).unwrap();
+        unpack_bytes(&gzip.finish().unwrap(), root.path(), 100_000).unwrap();
         let upper = archive(&[
             (FILE, "usr/.wh.a", ""),
             // It is through a link of the layer below, which stays.
@@ -314,7 +354,7 @@ mod tests {
             (FILE, "etc/.wh..wh..opq", ""),
             (EntryType::Link, "hard", "usr/b"),
         ]);
-        unpack_bytes(&zstd::encode_all(upper.as_slice(), 1).unwrap(), root.path(), 1000).unwrap();
+        unpack_bytes(&zstd::encode_all(upper.as_slice(), 1).unwrap(), root.path(), 100_000).unwrap();
         let read = |path: &str| fs::read_to_string(root.path().join(path)).ok();
         assert_eq!(read("usr/a"), None);
         assert_eq!(read("usr/tool").as_deref(), Some("four"));
@@ -339,7 +379,7 @@ mod tests {
             vec![(FILE, ".wh...", "")],
         ] {
             let root = tempfile::tempdir_in(outside.path()).unwrap();
-            assert!(unpack_bytes(&archive(&entries), root.path(), 1000).is_err(), "{entries:?}");
+            assert!(unpack_bytes(&archive(&entries), root.path(), 100_000).is_err(), "{entries:?}");
         }
         // Links are followed, but with the folder as the root; a folder or file in the place of one takes it away.
         let root = tempfile::tempdir().unwrap();
@@ -353,22 +393,98 @@ mod tests {
             (FILE, "/absolute", "inside"),
         ];
         // The link points at what is not there, seen from inside.
-        assert!(unpack_bytes(&archive(&entries[..2]), root.path(), 1000).is_err());
-        unpack_bytes(&archive(&entries[2..]), root.path(), 1000).unwrap();
+        assert!(unpack_bytes(&archive(&entries[..2]), root.path(), 100_000).is_err());
+        unpack_bytes(&archive(&entries[2..]), root.path(), 100_000).unwrap();
         assert_eq!(fs::read_to_string(root.path().join("top")).unwrap(), "inside");
         assert_eq!(fs::read_to_string(root.path().join("file")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(root.path().join("absolute")).unwrap(), "inside");
         symlink(away, root.path().join("folder")).unwrap();
-        unpack_bytes(&archive(&[(FILE, ".wh.folder", "")]), root.path(), 1000).unwrap();
+        unpack_bytes(&archive(&[(FILE, ".wh.folder", "")]), root.path(), 100_000).unwrap();
         assert_eq!(fs::read_to_string(outside.path().join("precious")).unwrap(), "safe");
+    }
+
+    /// The error of an archive that exceeds a limit.
+    fn refused(bytes: &[u8], limit: u64) -> String {
+        let root = tempfile::tempdir().unwrap();
+        unpack_bytes(bytes, root.path(), limit).unwrap_err().to_string()
+    }
+
+    /// An archive that says of its only file what `kind` says, in so many bytes.
+    fn extended(kind: EntryType, extension: &[u8]) -> Vec<u8> {
+        let mut builder = Builder::new(Vec::new());
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(extension.len() as u64);
+        header.set_cksum();
+        builder.append(&header, extension).unwrap();
+        let mut bytes = builder.into_inner().unwrap();
+        bytes.truncate(bytes.len() - 1024);
+        [bytes, archive(&[(FILE, "a", "content")])].concat()
     }
 
     #[test]
     fn what_is_too_large_is_not_unpacked() {
-        let root = tempfile::tempdir().unwrap();
         let bytes = archive(&[(FILE, "a", "0123456789"), (FILE, "b", "0123456789")]);
-        let error = unpack_bytes(&bytes, root.path(), 15).unwrap_err();
-        assert!(error.to_string().contains("too large"), "{error}");
-        unpack_bytes(&bytes, root.path(), 20).unwrap();
+        assert!(bytes.len() > 2048);
+        let sentence = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
+        assert!(refused(&bytes, 1500).contains(sentence), "{}", refused(&bytes, 1500));
+        // What is compressed counts with its real size, whether it becomes a file or not.
+        let zeros = archive(&[(EntryType::Fifo, "a", &"0".repeat(100_000))]);
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&zeros).unwrap();
+        let gzip = gzip.finish().unwrap();
+        assert!(
+            gzip.len() < 5_000 && refused(&gzip, 50_000).contains(sentence),
+            "{}",
+            refused(&gzip, 50_000)
+        );
+        let many: Vec<String> = (0..201).map(|number| number.to_string()).collect();
+        let many: Vec<_> = many.iter().map(|name| (EntryType::Symlink, name.as_str(), "x")).collect();
+        assert_eq!(
+            refused(&archive(&many), 1_000_000),
+            "The image has more than 1000000 files, folders and links, the limit of a runner."
+        );
+        // Folders count that are only in the paths of others.
+        let deep = archive(&[(FILE, "a/b/c/d", "")]);
+        let root = tempfile::tempdir().unwrap();
+        let mut quota = Quota { bytes: 10_000, entries: 3 };
+        unpack_layer(deep.as_slice(), root.path(), &mut quota).unwrap_err();
+    }
+
+    #[test]
+    fn names_and_extended_headers_are_bounded() {
+        let long = |kind, length| refused(&extended(kind, &vec![b'a'; length]), 100 << 20);
+        let sentence = "The names, links and extended headers of one file of the image have more than 1048576 bytes, \
+             the limit of a runner.";
+        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+            assert_eq!(long(kind, 2 << 20), sentence);
+        }
+        assert_eq!(
+            long(EntryType::GNULongName, 5_000),
+            "The image has a path or link of 5000 bytes; the maximum is 4096."
+        );
+        let root = tempfile::tempdir().unwrap();
+        let name = ["n".repeat(200), "m".repeat(200)].join("/");
+        unpack_bytes(&extended(EntryType::GNULongName, name.as_bytes()), root.path(), 100_000).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join(&name)).unwrap(), "content");
+        unpack_bytes(&extended(EntryType::XHeader, b"14 path=other\n"), root.path(), 100_000).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("other")).unwrap(), "content");
+    }
+
+    #[test]
+    fn folders_are_not_nested_too_deep_by_any_way() {
+        let sentence = "The image has folders nested more than 128 deep, the limit of a runner.";
+        let path = |levels: usize| ["a"; 128][..levels].join("/");
+        let long = |path: &str| extended(EntryType::GNULongName, path.as_bytes());
+        let root = tempfile::tempdir().unwrap();
+        unpack_bytes(&long(&format!("{}/file", path(128))), root.path(), 100_000).unwrap();
+        assert_eq!(refused(&long(&format!("{}/a/file", path(128))), 100_000), sentence);
+        // A link leads to the deepest folder, and the path behind it is short.
+        symlink(path(127), root.path().join("link")).unwrap();
+        unpack_bytes(&archive(&[(EntryType::Directory, "link/b", "")]), root.path(), 100_000).unwrap();
+        let deeper = archive(&[(EntryType::Directory, "link/b/c", "")]);
+        assert_eq!(unpack_bytes(&deeper, root.path(), 100_000).unwrap_err().to_string(), sentence);
+        remove::remove_path(root.path()).unwrap();
     }
 }
