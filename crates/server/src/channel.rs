@@ -6,7 +6,6 @@ mod conversation;
 use std::time::Duration;
 
 use axum::{
-    body::Body,
     extract::{
         FromRequestParts, Request, State,
         ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
@@ -132,36 +131,22 @@ pub(crate) async fn upload(
     Path(path): Path<OutputPath>,
     request: Request,
 ) -> Result<Deleted> {
-    let (head, mut body) = request.into_parts();
-    let stored = store_output(&app, runner.id, path.job, &head.headers, &mut body).await;
-    // A client that waits for `100 Continue` has sent no body, and reading it would ask for it.
-    if stored.is_err() && !head.headers.contains_key(header::EXPECT) {
-        output::drain(&mut body).await;
-    }
-    stored.map(|()| Deleted)
-}
-
-/// Stores the uploaded output of a job of this runner.
-async fn store_output(
-    app: &App,
-    id: RunnerId,
-    job: JobUuid,
-    headers: &HeaderMap,
-    body: &mut Body,
-) -> Result<()> {
+    let (id, job) = (runner.id, path.job);
+    let (head, body) = request.into_parts();
     let is_its_own = move |tx: &mut Tx<'_>| {
         let found = job::find(tx, job)?;
         if found.runner == Some(id) { Ok(found) } else { Err(Error::not_found("job")) }
     };
     app.db.read(is_its_own).await?;
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
-    let object = output::receive(app, body, announced).await?;
+    let announced =
+        head.headers.get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
+    let object = output::receive(&app, body, announced).await?;
     let stored = app.db.write(move |tx| {
         let found = is_its_own(tx)?;
         Ok::<_, Error>(job::upload(tx, found.id, object)?)
     });
     match stored.await {
-        Ok(true) => Ok(()),
+        Ok(true) => Ok(Deleted),
         Ok(false) => {
             app.blobs.discard(object).await;
             Err(Error::Conflict("The job has its output already.".into()))

@@ -22,7 +22,7 @@ pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
 }
 
 /// Keeps an output that is too large for a message, as it comes. `announced` is the size that its sender gives.
-pub(crate) async fn receive(app: &App, body: &mut Body, announced: Option<u64>) -> Result<Uuid> {
+pub(crate) async fn receive(app: &App, mut body: Body, announced: Option<u64>) -> Result<Uuid> {
     if announced.is_some_and(|size| size > OUTPUT_MAX) {
         return Err(over_limit());
     }
@@ -34,7 +34,6 @@ pub(crate) async fn receive(app: &App, body: &mut Body, announced: Option<u64>) 
         let Ok(bytes) = frame.into_data() else { continue };
         size += bytes.len() as u64;
         if size > OUTPUT_MAX {
-            drain(body).await;
             return Err(over_limit());
         }
         writer.write(bytes).await?;
@@ -48,12 +47,6 @@ pub(crate) async fn receive(app: &App, body: &mut Body, announced: Option<u64>) 
             Err(error)
         }
     }
-}
-
-/// Reads the rest of a body and drops it. A client that is still sending reads the answer only afterwards: if the server
-/// closes the connection before, the client sees a broken connection instead of the status.
-pub(crate) async fn drain(body: &mut Body) {
-    while let Some(Ok(_)) = body.frame().await {}
 }
 
 fn over_limit() -> Error {
