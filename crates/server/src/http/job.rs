@@ -28,7 +28,7 @@ pub(super) struct JobPath {
     job: JobUuid,
 }
 
-/// List the jobs of a project, without their outputs.
+/// List the jobs of a project, without their outputs; `error` is for callers with a role in the project or its key.
 #[utoipa::path(get, path = "/v0/projects/{project}/jobs", operation_id = "proj_jobs_get", tag = "jobs",
     params(ProjectPath, JobFilter, Page), responses((status = 200, body = Vec<Job>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -38,7 +38,17 @@ pub(super) async fn list(
     Query(filter): Query<JobFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Job>> {
-    Ok(Paged(app.db.read(move |tx| job::list(tx, project.id, &filter, &page)).await?))
+    let may_see_output = project.is_inside;
+    let (mut jobs, total) = app.db.read(move |tx| job::list(tx, project.id, &filter, &page)).await?;
+    if !may_see_output {
+        jobs.iter_mut().for_each(hide_output);
+    }
+    Ok(Paged((jobs, total)))
+}
+
+/// Removes everything that can contain output of the job. Output can hold secrets, also in public projects.
+fn hide_output(job: &mut Job) {
+    (job.error, job.printed, job.output) = (None, None, None);
 }
 
 /// View a job; whoever has a role in the project or its key also sees what it prints while it runs, and once it has ended
@@ -54,7 +64,7 @@ pub(super) async fn view(
     let found = app.db.read(move |tx| job::view(tx, project.id, path.job)).await?;
     let mut job = found.job;
     if !may_see_output {
-        (job.error, job.printed) = (None, None);
+        hide_output(&mut job);
     } else if job.status.is_terminal() {
         let mut output = app.jobs.output(&app, found.output).await?.unwrap_or_default();
         output.error = job.error.clone().or(output.error);

@@ -7,6 +7,7 @@ use tidemark_store::{manifest, project, repository, tag};
 
 use crate::{
     Person, TestServer, both,
+    mcp::call_tool,
     report::{report_body, with},
     spec::spec,
 };
@@ -82,6 +83,18 @@ both! {
         assert_eq!((seen.body.get("output"), seen.body.get("error")), (None, None));
         let stranger = server.person("Stranger").await;
         assert_eq!(server.get(&path, &stranger.token).await.expect(200).body.get("output"), None);
+        // The list shows to each caller no more than the view does.
+        let listed = async |credential: &str| {
+            let list = server.get("/v0/projects/lab/jobs?status=canceled", credential).await.expect(200);
+            list.body[0].get("error").cloned()
+        };
+        assert_eq!(listed(&ada.token).await, Some(json!("It was canceled.")));
+        assert_eq!((listed("").await, listed(&stranger.token).await), (None, None));
+        let tool = async |credential: &str| {
+            call_tool(&server, credential, "list_jobs", json!({ "project": "lab" })).await.text
+        };
+        assert!(tool(&ada.token).await.contains("It was canceled."));
+        assert!(!tool("").await.contains("It was canceled."));
         assert_eq!(list("status=canceled").await.total(), 1);
         server.get("/v0/projects/lab/jobs/0190a000-0000-7000-8000-000000000000", "").await.expect(404);
     }
