@@ -41,11 +41,11 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| token::list(tx, account.found.id, &filter, &page)).await?))
 }
 
-/// Always refused: create an API key instead.
+/// Always refused, whatever the body: create an API key instead.
 #[utoipa::path(post, path = "/v0/users/{user}/tokens", operation_id = "user_token_post", tag = "users",
     params(UserPath), request_body = NewToken, responses((status = 201, body = Token)),
     extensions(("x-right" = json!("never"))))]
-pub(super) async fn create(_signed: Signed, _body: Body<NewToken>) -> Result<Created<Token>> {
+pub(super) async fn create(_signed: Signed) -> Result<Created<Token>> {
     Err(Error::Forbidden("API tokens are deprecated and no longer made; create an API key instead.".into()))
 }
 

@@ -1,5 +1,6 @@
 //! `/v0/users/{user}/tokens`: API tokens of older servers.
 
+use axum::{body::Body, http::Request};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -47,7 +48,13 @@ both! {
         server.post(path, &key, json!({ "name": "new", "ttl": 60 })).await.expect(403);
         server.post(path, &server.legacy_token(&ada.email), json!({ "name": "new" })).await.expect(403);
         server.post("/v0/users/nobody/tokens", &ada.token, json!({ "name": "new" })).await.expect(403);
-        server.post(path, &ada.token, json!({ "ttl": 0 })).await.expect(400);
+        for body in [json!({ "ttl": 0 }), json!({}), json!(null), json!("x"), json!({ "name": 1 })] {
+            server.post(path, &ada.token, body).await.expect(403);
+        }
+        for body in ["", "{", "{} {}"] {
+            let request = Request::post(path).header("authorization", format!("Bearer {}", ada.token));
+            server.send(request.body(Body::from(body)).unwrap()).await.expect(403);
+        }
         server.post(path, "", json!({ "name": "new" })).await.expect(401);
     }
 
