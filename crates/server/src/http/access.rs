@@ -11,7 +11,10 @@ use tidemark_store::{Tx, project_key, user};
 
 pub use self::{
     organization::{Organization, allowed, organization_for},
-    project::{Project, ProjectByUser, hidden_project, project_by_key, project_for, project_for_run},
+    project::{
+        AcceptedCredentials, Project, ProjectByUser, hidden_project, project_by_key, project_for,
+        project_for_run,
+    },
 };
 use super::{
     body::segment,

@@ -23,6 +23,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{
+    access::AcceptedCredentials,
     answer,
     drain::drained,
     error::{Error, Problem},
@@ -96,13 +97,19 @@ const UNHURRIED: [&str; 4] = [
     oci::PATH,
 ];
 
-/// Inside the router, where the route is known: remembers it for the frame, and gives up what takes too long.
+/// Inside the router, where the route is known: remembers it for the frame, gives up what takes too long, and adds the
+/// accepted credentials to a 404 inside a project.
 pub(super) async fn route(
     State(app): State<App>,
     path: Option<MatchedPath>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
+    let accepted = AcceptedCredentials::default();
+    // The owner of a local database needs no credential.
+    if !app.embedded {
+        request.extensions_mut().insert(accepted.clone());
+    }
     let answer = next.run(request);
     let mut response = if path.as_ref().is_some_and(|path| UNHURRIED.contains(&path.as_str())) {
         answer.await
@@ -111,6 +118,12 @@ pub(super) async fn route(
             .await
             .unwrap_or_else(|_| Error::Busy(Some("the request timed out".into())).into_response())
     };
+    if response.status() == StatusCode::NOT_FOUND
+        && let Some(hint) = accepted.hint()
+        && let Some(problem) = response.extensions_mut().get_mut::<Problem>()
+    {
+        problem.message = format!("{} {hint}", problem.message);
+    }
     if let Some(path) = path {
         response.extensions_mut().insert(Route(path.as_str().to_owned()));
     }

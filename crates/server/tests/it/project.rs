@@ -24,6 +24,32 @@ both! {
         assert_snapshot!("project_first_member", server.show(&members));
     }
 
+    async fn what_a_project_lacks_is_answered_with_the_credentials_that_are_accepted(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.post(OF_ADA, &ada.token, json!({ "name": "Lab" })).await.expect(201);
+        let missing = "0190a000-0000-7000-8000-000000000000";
+        let key = server.post("/v0/projects/lab/keys", &ada.token, json!({ "name": "ci" })).await.text("/key");
+        let mut lines = Vec::new();
+        for noun in ["branches", "testbeds", "benchmarks", "measures", "thresholds", "plots", "reports", "alerts", "jobs"] {
+            let path = format!("/v0/projects/lab/{noun}/{missing}");
+            for credential in ["", &key, &ada.token] {
+                lines.push(format!("GET {noun}: {}", server.get(&path, credential).await.expect(404).line()));
+            }
+            if !["alerts", "jobs"].contains(&noun) {
+                let answer = server.delete(&path, &ada.token).await.expect(404);
+                lines.push(format!("DELETE {noun}: {}", answer.line()));
+            }
+        }
+        for path in ["lab/metrics", "lab/keys", "lab/members", "none/branches", "none/keys"] {
+            let answer = server.get(&format!("/v0/projects/{path}/{missing}"), &ada.token).await.expect(404);
+            lines.push(format!("GET {path}: {}", answer.line()));
+        }
+        // Nothing outside of projects has the hint.
+        lines.push(server.get(&format!("/v0/users/ada/keys/{missing}"), &ada.token).await.expect(404).line());
+        lines.dedup();
+        assert_snapshot!("project_hints", lines.join("\n"));
+    }
+
     async fn names_and_slugs_of_projects(server: TestServer) {
         let ada = server.person("Ada").await;
         server.organization(&ada, "Acme").await;

@@ -1,6 +1,9 @@
 //! The project in the path, and what a caller may do in one.
 
-use std::marker::PhantomData;
+use std::{
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use tidemark_api::{self as api, ProjectPermission, ResourceId, Visibility};
@@ -19,6 +22,18 @@ use crate::{
 
 const WITH_KEY: &str = "a session token, a user's key or the project's own key";
 const WITHOUT_KEY: &str = "a session token or a user's key";
+
+/// The kinds of credentials that the operation of a request accepts, once a project was opened for it. The frame adds
+/// them to a 404 inside the project, where a missing credential can be the reason.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedCredentials(Arc<OnceLock<&'static str>>);
+
+impl AcceptedCredentials {
+    /// The hint for a 404; none for a request outside of projects.
+    pub fn hint(&self) -> Option<String> {
+        self.0.get().map(|kinds| format!("This operation accepts {kinds}."))
+    }
+}
 
 /// The project in the path, opened by somebody who has the right `R` in it: a user or the project's own key. A public
 /// project can be viewed by anybody; a private one is hidden from those who may not view it.
@@ -186,13 +201,16 @@ pub fn project_for_run(
     }
 }
 
-async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &str) -> Result<Project<R>> {
+async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &'static str) -> Result<Project<R>> {
     let wanted: ResourceId = segment(parts, "project").await?;
     let (caller, found) = enter(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
     let is_inside = found
         .as_ref()
         .is_some_and(|(found, roles)| is_granted(&caller, found, *roles, ProjectPermission::View));
     let found = judge_project(&caller, found, R::PROJECT, kinds)?;
+    if let Some(AcceptedCredentials(accepted)) = parts.extensions.get() {
+        accepted.get_or_init(|| kinds);
+    }
     let origin = Origin::of(parts, caller.actor());
     let (id, organization) = (found.id, found.organization);
     Ok(Project { id, organization, project: found.project, caller, origin, is_inside, right: PhantomData })
