@@ -1,7 +1,9 @@
 //! Members: who belongs to an organization, and as what.
 
+use std::collections::HashMap;
+
 use tidemark_api::{
-    id::ResourceId,
+    id::{OrganizationUuid, ResourceId},
     member::{Member, MemberFilter},
     page::{Direction, Page},
     right::OrganizationRole,
@@ -62,6 +64,14 @@ pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Resu
         &[&organization, &user],
         |row| row.get(0),
     )
+}
+
+/// The roles of a user in all organizations.
+pub fn roles(tx: &mut Tx<'_>, user: UserId) -> Result<HashMap<OrganizationUuid, OrganizationRole>> {
+    let sql = "select organization.uuid, member.role from member
+               join organization on organization.id = member.organization_id where member.account_id = $1";
+    let roles = tx.all(sql, &[&user], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(roles.into_iter().collect())
 }
 
 /// One member, by the user's slug or UUID.

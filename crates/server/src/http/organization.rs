@@ -42,14 +42,20 @@ pub(super) async fn list(
     Query(filter): Query<OrganizationFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Wire>> {
-    let (user, admin) = (signed.by.found.id, signed.by.found.user.admin);
-    let (mut rows, total) =
-        app.db.read(move |tx| organization::list(tx, (!admin).then_some(user), &filter, &page)).await?;
-    if !admin {
-        // A list does not tell in which of them the caller may manage.
-        rows.iter_mut().for_each(|organization| organization.license = None);
-    }
-    Ok(Paged((rows, total)))
+    let read = move |tx: &mut Tx<'_>| {
+        let user = signed.by.found.id;
+        let member = (!signed.by.found.user.admin).then_some(user);
+        let (mut rows, total) = organization::list(tx, member, &filter, &page)?;
+        let roles = member::roles(tx, user)?;
+        for organization in &mut rows {
+            let role = roles.get(&organization.uuid).copied();
+            if !access::allowed(&signed.by, role, OrganizationPermission::Manage) {
+                organization.license = None;
+            }
+        }
+        Ok::<_, Error>((rows, total))
+    };
+    Ok(Paged(app.db.read(read).await?))
 }
 
 /// Create an organization and lead it.
