@@ -78,7 +78,7 @@ impl Item {
             benchmark: shown::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
             measure: shown::plain(alert.measure.name.as_str()),
             value: shown::quantity(alert.value, units),
-            change: change.map(|change| format!("{} %", shown::percent(change))),
+            change: change.map(shown::percent),
             expected: shown::range(alert.boundary.lower_limit, alert.boundary.upper_limit, units),
         }
     }
@@ -91,7 +91,7 @@ impl Item {
             benchmark: shown::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
             measure: shown::plain(moved.measure.name.as_str()),
             value: shown::quantity(moved.after, units),
-            change: moved.effect.map(|effect| format!("{} %", shown::percent(effect))),
+            change: moved.effect.map(shown::percent),
             expected: shown::quantity(moved.before, units),
         }
     }

@@ -280,7 +280,7 @@ fn changed(change: &Change, style: Style) -> String {
         change.benchmark.name.as_str(),
         change.variant.as_ref().map(|variant| &variant.parameters),
     );
-    let effect = change.effect.map_or_else(String::new, |effect| format!(" {} %", shown::percent(effect)));
+    let effect = change.effect.map_or_else(String::new, |effect| format!(" {}", shown::percent(effect)));
     let units = change.measure.units.as_str();
     let since = match &change.at.version.hash {
         Some(hash) => format!(", since {}", hash.as_str().chars().take(SHORT_HASH).collect::<String>()),

@@ -37,10 +37,10 @@ pub fn lines(verdict: &Verdict) -> Vec<Line> {
 
 fn line(comparison: &VerdictComparison) -> Line {
     let units = comparison.measure.units.as_str();
-    let percent = |share: f64| format!("{} %", shown::percent(share));
+    let percent = shown::percent;
     let change = match (comparison.change, comparison.lower, comparison.upper) {
         (Some(change), Some(lower), Some(upper)) => {
-            format!("{} ({} … {})", percent(change), shown::percent(lower), percent(upper))
+            format!("{} ({} … {})", percent(change), percent(lower), percent(upper))
         }
         (Some(change), ..) => percent(change),
         (None, ..) => String::new(),
@@ -111,7 +111,7 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
     seen.sort_by(f64::total_cmp);
     if let Some(median) = seen.get(seen.len() / 2) {
         sentences.push(format!(
-            "In half of those that are unchanged, a change of {:.1} % would have been seen.",
+            "In half of those that are unchanged, a change of {:.1}% would have been seen.",
             median * 100.0
         ));
     }
@@ -123,7 +123,7 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
         ChangeCause::Host => {
             let factors = verdict.factors.iter().filter(|factor| factor.is_host).map(|factor| {
                 let name = shown::plain(factor.measure.name.as_str());
-                format!("{name} {} %", shown::percent(factor.change))
+                format!("{name} {}", shown::percent(factor.change))
             });
             sentences.push(format!(
                 "Most benchmarks moved together ({}): look at the machine first; what is said here is without that.",
@@ -147,7 +147,7 @@ fn found(change: &Change) -> String {
         Some(hash) => hash.as_str().chars().take(SHORT_HASH).collect(),
         None => format!("version {}", change.at.version.number),
     };
-    let effect = change.effect.map_or_else(String::new, |effect| format!(" ({} %)", shown::percent(effect)));
+    let effect = change.effect.map_or_else(String::new, |effect| format!(" ({})", shown::percent(effect)));
     format!(
         "Found now: a lasting {} of {} {} since {since}, from {} to {}{effect}.",
         word(change.direction),
@@ -172,7 +172,7 @@ pub(super) fn blocks(verdict: &Verdict) -> Vec<Block> {
             ("Measure", Align::Left),
             ("Level", Align::Right),
             ("Now", Align::Right),
-            ("Change (95 %)", Align::Right),
+            ("Change (95%)", Align::Right),
         ];
         let rows = lines.into_iter().map(|line| {
             vec![

@@ -64,10 +64,10 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// A share in percent, with its sign; it is never less than nothing by rounding.
+/// A share in percent with its sign, such as `+2.50%`; never `-0.00%`.
 pub fn percent(share: f64) -> String {
     let percent = (share * 1e4).round() / 1e2;
-    format!("{:+.2}", if percent == 0.0 { 0.0 } else { percent })
+    format!("{:+.2}%", if percent == 0.0 { 0.0 } else { percent })
 }
 
 #[cfg(test)]
@@ -106,6 +106,14 @@ mod tests {
         assert_eq!(range(None, Some(5.0), time), "≤ 5 ns");
         assert_eq!(range(Some(5.0), None, ""), "≥ 5");
         assert_eq!(range(None, None, time), "");
+    }
+
+    #[test]
+    fn a_percentage_has_a_sign_and_no_space() {
+        for (share, shown) in [(-1.0, "-100.00%"), (0.025, "+2.50%"), (-1e-9, "+0.00%"), (12.0, "+1200.00%")]
+        {
+            assert_eq!(percent(share), shown);
+        }
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl<'a> Row<'a> {
 
     /// How far the value is from the baseline, in percent; empty if there is none.
     pub fn change(&self) -> String {
-        change_of(self.measured).map_or_else(String::new, |change| format!("{} %", shown::percent(change)))
+        change_of(self.measured).map_or_else(String::new, shown::percent)
     }
 
     /// What the value may be; empty if it may be anything.

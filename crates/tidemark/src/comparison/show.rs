@@ -123,9 +123,9 @@ impl Outcome {
             output::plain(series.measure.as_str()),
             output::quantity(comparison.base, units),
             output::quantity(comparison.new, units),
-            comparison.change.map_or_else(String::new, |change| format!("{} %", output::percent(change))),
+            comparison.change.map_or_else(String::new, output::percent),
             interval.map_or_else(String::new, |(lower, upper)| {
-                format!("{} … {} %", output::percent(lower), output::percent(upper))
+                format!("{} … {}", output::percent(lower), output::percent(upper))
             }),
             match (self.paired, row.base_runs, row.new_runs) {
                 (true, 1, _) => "1 pair".to_owned(),
@@ -154,7 +154,7 @@ impl Outcome {
         }
         let _ = write!(text, "{}.", parts.join(", "));
         if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
-            let _ = write!(text, " Intervals hold with {} %.", self.confidence * 100.0);
+            let _ = write!(text, " Intervals hold with {}%.", self.confidence * 100.0);
         }
         text.push('\n');
         if self.rows.iter().any(|row| row.is_one_of_many(1.0 - self.confidence)) {

@@ -117,7 +117,7 @@ fn a_push_has_a_check_and_a_summary() {
     assert_eq!(
         annotations,
         [
-            "::warning title=Regression of sort::Latency: 3 µs is +50.00 %25 from 2 µs, the limit is 1.800 … 2.200 µs"
+            "::warning title=Regression of sort::Latency: 3 µs is +50.00%25 from 2 µs, the limit is 1.800 … 2.200 µs"
         ]
     );
     assert!(!text(&output.stdout).contains("::warning"));

@@ -149,7 +149,7 @@ fn one_run_of_each_side_cannot_tell() {
     a (base) and b (new)
 
     Verdict               Benchmark  Measure    Base     New    Change   Runs  Note
-    too few data to tell  sort       latency  100 ns  110 ns  +10.00 %  1 + 1  ranges apart
+    too few data to tell  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
 
     1 with too few data to tell.
     More runs tell more, at least 4 of each side; best is to run both sides in turn with `tidemark run --ab`.

@@ -142,9 +142,9 @@ fn the_verdict_comes_with_the_second_run() {
     );
     assert_eq!(
         cells(1),
-        ["regression", "sort", "Latency", "4.100 µs", "2.050 µs", "+100.00 %", "≤ 2.255 µs", "▁▁█"]
+        ["regression", "sort", "Latency", "4.100 µs", "2.050 µs", "+100.00%", "≤ 2.255 µs", "▁▁█"]
     );
-    assert_eq!(cells(2), ["pass", "find", "Latency", "900 µs", "1 ms", "-10.00 %", "≤ 1.100 ms", "██▁"]);
+    assert_eq!(cells(2), ["pass", "find", "Latency", "900 µs", "1 ms", "-10.00%", "≤ 1.100 ms", "██▁"]);
     assert!(shown.contains("\n1 regression, 1 pass, 1 without a threshold.\n"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
     // The link at the end is to the report.
