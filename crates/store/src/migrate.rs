@@ -30,6 +30,36 @@ const STEPS: &[(i64, &str, &str)] = &[
 /// The tables with a search index.
 pub(crate) const SEARCHED: [&str; 4] = ["branch", "testbed", "benchmark", "measure"];
 
+/// A step that a database has seen.
+pub(crate) struct Applied {
+    pub(crate) number: i64,
+    pub(crate) name: String,
+    pub(crate) checksum: String,
+}
+
+/// The columns of [`Applied`], in the order of the steps.
+pub(crate) const APPLIED: &str = "select number, name, checksum from migration order by number";
+
+/// Refuses a database that this release cannot open, by the steps that it has seen.
+pub(crate) fn verify(done: &[Applied]) -> Result<()> {
+    for Applied { number, name, checksum } in done {
+        let Some((_, _, text)) = STEPS.iter().find(|(known, ..)| known == number) else {
+            return Err(Error::engine(format!(
+                "a newer release wrote the database (step {number}, {name}); use that release, or a backup that this \
+                 release or an older one made"
+            )));
+        };
+        if *checksum != digest(text) {
+            return Err(Error::engine(format!(
+                "an unreleased build wrote the database: its step {number} ({name}) differs from the one of this release, \
+                 and so do its backups; start that build, and send the data to a new server of this release with its \
+                 `tidemark push`"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Runs the steps that this database has not seen. The caller holds a lock and a transaction.
 pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
     tx.batch(&words(
@@ -37,21 +67,10 @@ pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
          checksum {text} not null) {strict}",
         tx.is_postgres(),
     ))?;
-    let done = tx.all("select number, name, checksum from migration order by number", &[], |row| {
-        Ok((row.get::<i64>(0)?, row.get::<String>(1)?, row.get::<String>(2)?))
+    let done = tx.all(APPLIED, &[], |row| {
+        Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? })
     })?;
-    for (number, name, checksum) in &done {
-        let Some((_, _, text)) = STEPS.iter().find(|(known, ..)| known == number) else {
-            return Err(Error::engine(format!(
-                "the database was written by a newer release (step {number}, {name}); start that release or restore a backup"
-            )));
-        };
-        if *checksum != digest(text) {
-            return Err(Error::engine(format!(
-                "step {number} ({name}) of the database differs from this release's; restore a backup"
-            )));
-        }
-    }
+    verify(&done)?;
     for (number, name, text) in STEPS.iter().skip(done.len()) {
         tx.batch(&words(text, tx.is_postgres()))?;
         tx.execute(

@@ -10,7 +10,10 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    migrate::{APPLIED, Applied, verify},
+};
 
 /// The right to be the server of the database file, for as long as this value lives.
 #[derive(Debug)]
@@ -54,7 +57,7 @@ fn open_lock(file: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(file)
 }
 
-/// Reads the whole file and refuses one that is damaged or was not written by Tidemark.
+/// Reads the whole file and refuses a file that is damaged, that Tidemark did not write, or that this release cannot open.
 pub fn check(database: &Path) -> Result<()> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let verdict: String = connection.query_row("pragma integrity_check(1)", [], |row| row.get(0))?;
@@ -62,8 +65,14 @@ pub fn check(database: &Path) -> Result<()> {
         let reason = verdict.lines().last().unwrap_or_default();
         return Err(Error::engine(format!("the file is damaged: {reason}")));
     }
-    let known = connection.table_exists(None, "migration")?;
-    if known { Ok(()) } else { Err(Error::engine("the file holds no Tidemark database")) }
+    if !connection.table_exists(None, "migration")? {
+        return Err(Error::engine("the file holds no Tidemark database"));
+    }
+    let mut statement = connection.prepare(APPLIED)?;
+    let done = statement
+        .query_map([], |row| Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    verify(&done)
 }
 
 /// Where the database goes that a restored one replaces.
@@ -233,6 +242,31 @@ mod tests {
         let stranger = folder.path().join("stranger.db");
         Connection::open(&stranger).unwrap().execute_batch("create table other (id integer)").unwrap();
         assert!(check(&stranger).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_this_release_cannot_open_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for (change, reason) in [
+            (
+                "insert into migration values (9999, 'later', '')",
+                "a newer release wrote the database (step 9999, later)",
+            ),
+            (
+                "update migration set checksum = 'x' where number = 2",
+                "an unreleased build wrote the database",
+            ),
+            ("alter table migration rename column checksum to other", "no such column"),
+        ] {
+            let file = folder.path().join("copy");
+            database(&file).await;
+            check(&file).unwrap();
+            Connection::open(&file).unwrap().execute_batch(change).unwrap();
+            let error = check(&file).unwrap_err();
+            let cause = std::error::Error::source(&error).unwrap().to_string();
+            assert!(cause.contains(reason), "{cause}");
+            fs::remove_file(file).unwrap();
+        }
     }
 
     /// Eight writers go on while the copy is made; it holds all that was acknowledged before and nothing torn.

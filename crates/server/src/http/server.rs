@@ -177,6 +177,13 @@ pub(super) async fn backup(
             "This server has no data store configured; leave `data_store` out to keep the backup on its disk.".into(),
         ));
     }
+    if wanted.remove == Some(true) {
+        return Err(Error::Invalid(
+            "`remove` deletes the backup once it is copied to a data store, and this server has none configured: no backup \
+             would be left. Leave `remove` out to keep the backup on the disk of the server."
+                .into(),
+        ));
+    }
     let compression = match (wanted.compress, wanted.compression) {
         (Some(false), _) | (None, None) => None,
         (_, chosen) => Some(chosen.unwrap_or(Compression::Gzip)),
@@ -187,9 +194,6 @@ pub(super) async fn backup(
     let backup = async move {
         let file = backup::create(&app, fresh.now, compression).await?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if wanted.remove.unwrap_or(false) {
-            tokio::fs::remove_file(&file).await.map_err(|error| Error::Internal(error.into()))?;
-        }
         app.db.write(move |tx| admin.origin.audit(tx, &fresh, "server.backup", &name, None, &[])).await
     };
     tokio::spawn(backup).await.map_err(|error| Error::Internal(error.into()))??;

@@ -180,15 +180,18 @@ both! {
         assert_eq!(log.text("/0/action"), "server.backup");
     }
 
-    async fn a_backup_can_be_refused_or_removed(server: TestServer) {
+    async fn a_backup_that_would_not_last_is_refused(server: TestServer) {
         let ada = server.person("Ada").await;
         let answer = server.post("/v0/server/backup", &ada.token, json!({ "data_store": "aws_s3" })).await;
         assert_snapshot!("server_backup_data_store", server.show(&answer));
         server.post("/v0/server/backup", &ada.token, json!({ "data_store": "floppy" })).await.expect(400);
         for remove in ["remove", "rm"] {
-            server.post("/v0/server/backup", &ada.token, json!({ remove: true })).await.expect(201);
+            let answer = server.post("/v0/server/backup", &ada.token, json!({ remove: true })).await;
+            assert_snapshot!("server_backup_remove", server.show(&answer));
         }
         assert!(backups(&server).is_empty());
+        server.post("/v0/server/backup", &ada.token, json!({ "remove": false })).await.expect(201);
+        assert_eq!(backups(&server).len(), 1);
     }
 
     async fn a_backup_under_load_brings_back_what_was_acknowledged(server: TestServer) {

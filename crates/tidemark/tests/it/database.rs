@@ -32,6 +32,16 @@ const HALVES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Runs a statement on a database file.
+pub(crate) fn alter(file: &Path, sql: &'static str) {
+    let location = Location::Sqlite { file: file.to_owned(), busy_timeout: PATIENCE, cache_kib: 1024 };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let db = Db::open(&location).await.unwrap();
+        db.write(move |tx| tx.execute(sql, &[])).await.unwrap();
+        db.close().await;
+    });
+}
+
 /// Insists that the database in a folder, or on PostgreSQL, is sound and holds nothing in halves.
 pub(crate) fn check(data: &Path, postgres: Option<&str>) {
     let location = match postgres {

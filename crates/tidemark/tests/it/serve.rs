@@ -8,7 +8,10 @@ use std::{
     process::Output,
 };
 
-use crate::process::{Server, tidemark};
+use crate::{
+    database::alter,
+    process::{Server, tidemark},
+};
 
 fn run(arguments: &[&str], data: &Path) -> Output {
     tidemark(arguments).arg("--data-dir").arg(data).output().unwrap()
@@ -168,7 +171,15 @@ fn a_backup_comes_back_plain_or_packed() {
     let gzip = gzip.finish().unwrap();
     let mut damaged = bytes.clone();
     damaged[4096..4296].fill(0xff);
+    let altered = |sql: &'static str| {
+        let file = folder.path().join("altered.db");
+        fs::write(&file, &bytes).unwrap();
+        alter(&file, sql);
+        fs::read(file).unwrap()
+    };
     let files = [
+        ("newer", altered("insert into migration values (9999, 'later', '')"), false),
+        ("unreleased", altered("update migration set checksum = 'x' where number = 2"), false),
         ("plain", bytes.clone(), true),
         ("zstd", zstd::encode_all(bytes.as_slice(), 1).unwrap(), true),
         ("cut", gzip[..gzip.len() / 2].to_vec(), false),
