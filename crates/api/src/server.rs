@@ -10,11 +10,17 @@ use crate::{
     scalar::word,
 };
 
+/// The version of the contract that this release implements; clients compare theirs with it.
+pub const CONTRACT_VERSION: &str = "0.6.13";
+
+/// The header of every answer that holds the version of Tidemark that the server runs.
+pub const SERVER_VERSION_HEADER: &str = "x-server-version";
+
 /// The version of the contract that the server speaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonApiVersion)]
 pub struct ApiVersion {
-    /// The version.
+    /// The version of the contract; the header `x-server-version` holds the version of Tidemark.
     pub version: String,
 }
 
@@ -128,8 +134,11 @@ pub struct Server {
     pub uuid: ServerUuid,
     /// When it was first started.
     pub created: Timestamp,
-    /// The version it runs.
+    /// The version of the contract that it speaks, as in `GET /v0/server/version`.
     pub version: Option<String>,
+    /// The version of Tidemark that it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tidemark_version: Option<String>,
 }
 
 /// What the server holds, in numbers.

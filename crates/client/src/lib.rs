@@ -9,7 +9,7 @@ pub mod run;
 pub mod series;
 pub mod server;
 
-use std::{marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
@@ -17,7 +17,7 @@ pub use request::{Answer, Request};
 pub use resource::*;
 pub use retry::{Failed, Patience, Retry, retry_after};
 use serde::de::DeserializeOwned;
-use tidemark_api::{Direction, Page, Url};
+use tidemark_api::{Direction, Page, SERVER_VERSION_HEADER, Url};
 pub use ureq::http;
 use ureq::{
     Agent, AsSendBody, Body,
@@ -79,13 +79,26 @@ pub struct Client {
     settings: Settings,
     base: String,
     on_retry: Box<dyn Fn(&Retry<'_>)>,
+    /// Called with the first answer, and then no more.
+    on_first_answer: Cell<Option<FirstAnswer>>,
 }
+
+/// Gets the client and the version of Tidemark that the server runs, if the first answer has it.
+type FirstAnswer = Box<dyn FnOnce(&Client, Option<&str>)>;
 
 impl Client {
     /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         let agent = agent(settings.host.as_ref(), settings.patience.timeout, settings.insecure);
         Self::over(Transport::Http(agent), settings, on_retry)
+    }
+
+    /// Calls a function with the version of the server once it is known: after the first answer that has the version, or
+    /// after the first success without one.
+    #[must_use]
+    pub fn on_version(self, on_version: impl FnOnce(&Self, Option<&str>) + 'static) -> Self {
+        self.on_first_answer.set(Some(Box::new(on_version)));
+        self
     }
 
     /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
@@ -102,7 +115,7 @@ impl Client {
 
     fn over(transport: Transport, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         let base = settings.host.as_ref().trim_end_matches('/').to_owned();
-        Self { transport, settings, base, on_retry: Box::new(on_retry) }
+        Self { transport, settings, base, on_retry: Box::new(on_retry), on_first_answer: Cell::new(None) }
     }
 
     /// Sends a request and reads what is answered.
@@ -162,8 +175,21 @@ impl Client {
         request
             .body(Some(body))
             .map_err(ureq::Error::from)
-            .and_then(|request| self.transport.send(request, timeout))
+            .and_then(|request| self.deliver(request))
             .map_err(|error| Attempt::failed(&error, timeout).into_error(&self.base, 1))
+    }
+
+    /// Sends a request and reads the whole answer, and looks at the version of the first one.
+    fn deliver(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
+        let answer = self.transport.send(request, self.settings.patience.timeout)?;
+        let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
+        // What fails without a version may come from a proxy.
+        if (version.is_some() || answer.status().is_success())
+            && let Some(on_version) = self.on_first_answer.take()
+        {
+            on_version(self, version);
+        }
+        Ok(answer)
     }
 
     /// Sends a request once and reads its answer.
@@ -179,16 +205,18 @@ impl Client {
         let answer = request
             .body(body.as_deref())
             .map_err(ureq::Error::from)
-            .and_then(|request| self.transport.send(request, self.settings.patience.timeout))
+            .and_then(|request| self.deliver(request))
             .map_err(|error| Attempt::failed(&error, self.settings.patience.timeout))?;
         let status = answer.status().as_u16();
         let text = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.trim().to_owned());
         let number = |name| text(name)?.parse().ok();
         let retry_after = text("retry-after").and_then(|asked| retry_after(&asked, text("date").as_deref()));
-        let location = text("location");
+        let (location, server_version) = (text("location"), text(SERVER_VERSION_HEADER));
         let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
-            200..300 => Ok(Answer { bytes: answer.into_body(), total, truncated, kind: PhantomData }),
+            200..300 => {
+                Ok(Answer { bytes: answer.into_body(), total, truncated, server_version, kind: PhantomData })
+            }
             _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
         }
     }

@@ -93,6 +93,8 @@ pub struct Answer<T> {
     pub total: Option<u64>,
     /// How many permutations were asked for, if it does not have all of them.
     pub truncated: Option<u64>,
+    /// The version of Tidemark that the server runs, if it names one.
+    pub server_version: Option<String>,
     pub(crate) kind: PhantomData<fn() -> T>,
 }
 

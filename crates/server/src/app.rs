@@ -2,7 +2,9 @@
 
 use std::{num::NonZero, ops::Deref, sync::Arc, thread::available_parallelism};
 
-use tidemark_api::{Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp};
+use tidemark_api::{
+    CONTRACT_VERSION, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp,
+};
 use tidemark_store::{Db, Entropy, Fresh, server};
 use uuid::Uuid;
 
@@ -114,7 +116,8 @@ impl App {
         };
         let fresh = source();
         let mut server = db.write(move |tx| server::identity(tx, &fresh)).await?;
-        server.version = Some(env!("CARGO_PKG_VERSION").into());
+        server.version = Some(CONTRACT_VERSION.into());
+        server.tidemark_version = Some(env!("CARGO_PKG_VERSION").into());
         let secret = config.secret().map_err(internal)?;
         let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
         let limits = Limits::new(config.limits(), &db);

@@ -21,7 +21,7 @@ pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
 /// The identity that was given before. That it can be read shows that the tables are there and answer.
 pub fn view(tx: &mut Tx<'_>) -> Result<Server> {
     tx.one("server", "select uuid, created from server", &[], |row| {
-        Ok(Server { uuid: row.get(0)?, created: row.get(1)?, version: None })
+        Ok(Server { uuid: row.get(0)?, created: row.get(1)?, version: None, tidemark_version: None })
     })
 }
 

@@ -9,7 +9,7 @@ use crate::{
     failure::{Exit, Failure, Result},
     local,
     logins::Logins,
-    manifest,
+    manifest, version,
 };
 
 /// What the help puts these arguments under, apart from those that a command is about.
@@ -113,7 +113,7 @@ impl Connection {
     /// A client of this server with this credential.
     pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
         let settings = Settings { host, credential, patience: self.patience(), insecure: self.insecure_host };
-        Client::new(settings, tell_of_retry)
+        Client::new(settings, tell_of_retry).on_version(version::check)
     }
 
     /// The server that is meant, by a flag, the environment, the file of the repository or a stored login; and the

@@ -24,6 +24,7 @@ mod resource;
 mod settings;
 mod transfer;
 mod verdict;
+mod version;
 
 use std::{env, ffi::OsStr, process::ExitCode};
 

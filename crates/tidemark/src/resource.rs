@@ -434,6 +434,6 @@ pub(crate) trait Dimension: Resource {
     fn archive(archived: bool) -> Self::Patch;
 }
 
-fn print_json(json: &str) -> Result {
+pub(crate) fn print_json(json: &str) -> Result {
     print(&format!("{}\n", output::pretty(json)))
 }

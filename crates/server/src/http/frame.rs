@@ -251,6 +251,7 @@ fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Respon
         };
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     }
+    headers.insert(api::SERVER_VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
     if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(X_REQUEST_ID, id);
     }

@@ -17,9 +17,10 @@ use utoipa::{
 pub(super) fn describe(mut document: OpenApi) -> OpenApi {
     document.info = InfoBuilder::new()
         .title("Tidemark")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(api::CONTRACT_VERSION)
         .description(Some(
-            "Continuous benchmarking: results over time, and a verdict when they change. Lists take `page` and \
+            "Continuous benchmarking: results over time, and a verdict when they change. The version of this document is \
+             the version of the contract; the header `x-server-version` of every answer holds the version of Tidemark. Lists take `page` and \
              `per_page` and tell the total in `x-total-count`. Every failure has the body `Error`. The `x-right` of an \
              operation says who may call it: everybody (`public`), any user (`user`), the user in the path and \
              administrators (`self`), administrators (`admin`), nobody (`never`), or those with a permission in the \

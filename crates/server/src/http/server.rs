@@ -6,13 +6,13 @@ use axum::{
     Json,
     body::Bytes,
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
+    http::{HeaderMap, HeaderValue, Method, Uri, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
 use tidemark_api::{
-    Accounts, ApiVersion, Backup, BackupCreated, Compression, Console, ServerStats, ServerUuid, Setup,
-    UuidAnswer,
+    Accounts, ApiVersion, Backup, BackupCreated, CONTRACT_VERSION, Compression, Console, ServerStats,
+    ServerUuid, Setup, UuidAnswer,
 };
 use tidemark_store::{Tx, organization, server, user};
 use utoipa::IntoParams;
@@ -25,10 +25,6 @@ use super::{
     origin::Origin,
 };
 use crate::{App, backup, captcha, console, identity::Provider, limits::Rule};
-
-/// The version of the contract that this server speaks; clients compare theirs with it.
-const CONTRACT_VERSION: &str = "0.6.13";
-const X_SERVER_VERSION: HeaderName = HeaderName::from_static("x-server-version");
 
 /// See that the server is there; a browser gets the web console.
 #[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
@@ -81,12 +77,11 @@ pub(super) async fn receive(
     Ok(Accepted(()))
 }
 
-/// View the version of the contract; the header x-server-version holds the server's own.
+/// View the version of the contract; the header x-server-version of every answer holds the version of Tidemark.
 #[utoipa::path(get, path = "/v0/server/version", operation_id = "server_version_get", tag = "server",
     responses((status = 200, body = ApiVersion)), extensions(("x-right" = json!("public"))))]
-pub(super) async fn version() -> Response {
-    let own = HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
-    ([(X_SERVER_VERSION, own)], Json(ApiVersion { version: CONTRACT_VERSION.into() })).into_response()
+pub(super) async fn version() -> Json<ApiVersion> {
+    Json(ApiVersion { version: CONTRACT_VERSION.into() })
 }
 
 /// View this description of the API.

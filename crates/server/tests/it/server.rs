@@ -208,6 +208,7 @@ impl TestServer {
             contract::check(&method, &path, status.as_u16(), kind, body.as_ref());
         }
         assert_eq!(headers["access-control-allow-origin"], "*", "{method} {path} has no CORS headers");
+        assert_eq!(headers["x-server-version"], env!("CARGO_PKG_VERSION"), "{method} {path}");
         Answer { status, headers, body: body.unwrap_or(Value::Null) }
     }
 
@@ -386,7 +387,7 @@ impl TestServer {
     /// in order of appearance, and tokens masked.
     pub(crate) fn show(&self, answer: &Answer) -> String {
         let mut text = format!("{}\n", answer.status.as_u16());
-        for name in ["x-total-count", "www-authenticate", "retry-after", "allow", "x-server-version"] {
+        for name in ["x-total-count", "www-authenticate", "retry-after", "allow"] {
             if let Some(value) = answer.headers.get(name) {
                 text.push_str(&format!("{name}: {}\n", value.to_str().unwrap()));
             }

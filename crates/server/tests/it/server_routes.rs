@@ -35,6 +35,12 @@ both! {
     async fn the_version_is_the_contract_s(server: TestServer) {
         let answer = server.get("/v0/server/version", "").await;
         assert_snapshot!("server_version", server.show(&answer));
+        let ada = server.person("Ada").await;
+        let stats = server.get("/v0/server/stats", &ada.token).await.expect(200);
+        assert_eq!(stats.text("/server/version"), answer.text("/version"));
+        assert_eq!(stats.text("/server/tidemark_version"), answer.headers["x-server-version"].to_str().unwrap());
+        let spec = server.get("/v0/server/spec", "").await.expect(200);
+        assert_eq!(spec.text("/info/version"), answer.text("/version"));
     }
 
     async fn the_description_is_the_one_in_the_repository(server: TestServer) {

@@ -1,19 +1,19 @@
 //! `tidemark server`: the server itself, as its administrators see it. Starting one is `tidemark serve`.
 
 use serde_json::Value;
-use tidemark_api::{ApiVersion, Backup, BackupCreated, Compression, Console, DataStore, ServerStats};
+use tidemark_api::{Backup, BackupCreated, Compression, Console, DataStore, ServerStats};
 use tidemark_client::{server, server_audit};
 
 use crate::{
     failure::{Result, print},
     output::{self, Column, Table},
-    resource::{Fields, Paging, Session, Shown, Verb, optional, word},
+    resource::{Fields, Paging, Session, Shown, Verb, optional, print_json, word},
 };
 
 /// What can be asked of a server.
 #[derive(clap::Subcommand)]
 pub(crate) enum ServerVerb {
-    /// Show the version of the API that it speaks
+    /// Show the versions of the contract that it speaks and of Tidemark that it runs
     Version,
     /// Print the description of its API
     Spec,
@@ -54,7 +54,7 @@ pub(crate) enum ConfigVerb {
 impl Verb for ServerVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::Version => session.show(&server::view_version()),
+            Self::Version => show_versions(session),
             Self::Spec => {
                 print(&format!("{}\n", output::pretty(session.client.fetch(&server::spec())?.json()?)))
             }
@@ -75,10 +75,18 @@ impl Verb for ServerVerb {
     }
 }
 
-impl Shown for ApiVersion {
-    fn fields(&self) -> Fields {
-        Fields::default().column("Version", &self.version)
+/// Shows the version of the contract, and of Tidemark where the server names it.
+fn show_versions(session: &Session) -> Result {
+    let answer = session.client.fetch(&server::view_version())?;
+    if session.json {
+        return print_json(answer.json()?);
     }
+    let mut table = Table::record();
+    table.push(["Contract version".to_owned(), output::plain(&answer.read()?.version)]);
+    if let Some(version) = &answer.server_version {
+        table.push(["Tidemark version".to_owned(), output::plain(version)]);
+    }
+    print(&table.to_string())
 }
 
 impl Shown for Console {
@@ -125,7 +133,8 @@ impl Shown for ServerStats {
         let admins: Vec<_> = self.admins.iter().flatten().map(|user| user.name.as_str()).collect();
         Fields::default()
             .detail("Server", self.server.uuid)
-            .detail("Version", optional(self.server.version.as_ref()))
+            .detail("Contract version", optional(self.server.version.as_ref()))
+            .detail("Tidemark version", optional(self.server.tidemark_version.as_ref()))
             .detail("Since", output::time(self.server.created))
             .detail("Counted", output::time(self.timestamp))
             .detail("Organizations", optional(self.organizations.as_ref().map(Vec::len)))

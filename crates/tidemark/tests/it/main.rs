@@ -42,3 +42,4 @@ mod siege;
 mod storm;
 #[cfg(target_os = "linux")]
 mod up;
+mod version;

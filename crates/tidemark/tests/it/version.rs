@@ -1,0 +1,126 @@
+//! The version of the server, as commands look at it. The stand-in of a server counts what it is asked.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    process::{Output, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use crate::{context::in_folder, desk::Desk};
+
+/// A server with empty lists that names this version of Tidemark in a header, or only the contract's in a body.
+struct Versioned {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Versioned {
+    fn open(header: &'static str, contract: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let seen = Arc::clone(&seen);
+                thread::spawn(move || serve(stream.unwrap(), header, contract, &seen));
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn list(&self, arguments: &[&str]) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = in_folder(folder.path());
+        command.env("HOME", folder.path()).env("TIDEMARK_HOST", &self.address).stdin(Stdio::null());
+        command.args(["branch", "list", "lab"]).args(arguments).output().unwrap()
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+fn serve(stream: TcpStream, header: &str, contract: &str, asked: &Mutex<Vec<String>>) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut first = String::new();
+        if stream.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        let mut line = String::new();
+        while stream.read_line(&mut line).unwrap() > 2 {
+            line.clear();
+        }
+        let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap().to_owned();
+        let body = match path.as_str() {
+            "/v0/server/version" => format!(r#"{{"version": "{contract}"}}"#),
+            _ => "[]".to_owned(),
+        };
+        asked.lock().unwrap().push(path);
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n{header}\r\n", body.len());
+        stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
+    }
+}
+
+const LIST: &str = "/v0/projects/lab/branches";
+
+#[test]
+fn an_older_server_is_worth_one_warning_and_no_request() {
+    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    // Several pages, several answers: one warning.
+    for arguments in [&["--json"][..], &["--json", "--all"]] {
+        let output = server.list(arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(output.stdout, b"[]\n");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            said,
+            concat!(
+                "warning: The server runs Tidemark 0.0.9, which is older than the version ",
+                env!("CARGO_PKG_VERSION"),
+                " of this command: commands may fail. Upgrade the server, or use a command of its version.\n"
+            )
+        );
+        assert_eq!(server.asked(), [LIST]);
+    }
+}
+
+#[test]
+fn a_server_without_the_header_is_asked_once() {
+    let server = Versioned::open("", "0.5.4");
+    let output = server.list(&["--json"]);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"[]\n".as_slice()), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("warning: The server speaks the contract version 0.5.4, which is older"),
+        "{said}"
+    );
+    assert_eq!(server.asked(), [LIST, "/v0/server/version"]);
+    // Only the patch differs.
+    let output = Versioned::open("", "0.6.1").list(&["--json"]);
+    assert_eq!(output.stderr, b"", "{output:?}");
+}
+
+#[test]
+fn the_own_version_needs_no_warning_and_each_version_says_which_it_is() {
+    let mut desk = Desk::open();
+    let output = desk.try_out("server version");
+    assert_eq!(output.stderr, b"", "{output:?}");
+    let (contract, own) = (tidemark_api::CONTRACT_VERSION, env!("CARGO_PKG_VERSION"));
+    let lines = [format!("Contract version  {contract}"), format!("Tidemark version  {own}")];
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said.lines().map(str::trim_end).collect::<Vec<_>>(), lines);
+    let stats = desk.run("server stats");
+    for line in &lines {
+        assert!(stats.lines().any(|shown| shown.trim_end() == line), "{stats}");
+    }
+    assert_eq!(desk.json("server version"), serde_json::json!({ "version": contract }));
+    let stats = desk.json("server stats");
+    assert_eq!(
+        (&stats["server"]["version"], &stats["server"]["tidemark_version"]),
+        (&contract.into(), &own.into())
+    );
+}
