@@ -24,6 +24,7 @@ use crate::{
     metrics::Metrics,
     notice::Notifier,
     oci::housekeeping::Housekeeper,
+    retention::Retention,
 };
 
 /// A handle on the running service; clones share it.
@@ -147,8 +148,19 @@ impl App {
                 console: config.console.url.clone(),
                 allows_private: config.plus.notices.private_addresses,
             };
+            let retention =
+                Retention { settings: config.retention.clone(), data_dir: config.data_dir.clone() };
             let (db, billing) = (db.clone(), billing.clone());
-            Background::start(Worker { db, mailer, teller, notifier, billing, housekeeper, fresh: source })
+            Background::start(Worker {
+                db,
+                mailer,
+                teller,
+                notifier,
+                billing,
+                housekeeper,
+                retention,
+                fresh: source,
+            })
         };
         let metrics = Metrics::default();
         let streams = ConcurrencyLimit::for_streams(db.load().connections);

@@ -25,6 +25,7 @@ use crate::{
     mail::{self, Mailer, Undelivered},
     notice::Notifier,
     oci::housekeeping::{self, Housekeeper},
+    retention::Retention,
 };
 
 /// Work that is claimed together and does not delay other work.
@@ -180,6 +181,7 @@ pub(crate) struct Worker {
     pub(crate) notifier: Notifier,
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
+    pub(crate) retention: Retention,
     pub(crate) fresh: FreshSource,
 }
 
@@ -293,6 +295,7 @@ impl Worker {
         let now = (self.fresh)().now;
         if clearings.last.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
             self.clear(now).await?;
+            self.retention.clear(&self.db, now).await?;
             clearings.last = Some(now);
             self.clear_registry(clearings, now);
         }

@@ -83,8 +83,15 @@ pub(crate) fn clear(data_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn folder(data_dir: &Path) -> PathBuf {
+/// Where backups are.
+pub(crate) fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("backups")
+}
+
+/// Whether a file of the folder is a finished backup of ours, by its name. The names sort by time.
+pub(crate) fn is_backup(name: &str) -> bool {
+    let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    name.starts_with("tidemark-") && (plain.ends_with(".db") || plain.ends_with(".dump"))
 }
 
 /// Lets PostgreSQL's own tool copy the database.

@@ -7,6 +7,7 @@ mod limits;
 mod load;
 mod notices;
 mod registry;
+mod retention;
 mod runners;
 mod secret;
 
@@ -31,6 +32,7 @@ pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, Runner
 pub use load::{ConfigError, Flags};
 pub use notices::Notices;
 pub use registry::{AccessPoint, DataStore, Registry, Service};
+pub use retention::Retention;
 pub use runners::Runners;
 
 /// The configuration in force.
@@ -50,6 +52,8 @@ pub struct Config {
     pub database: Database,
     /// Outgoing mail; without it messages become files.
     pub smtp: Option<Smtp>,
+    /// How long records and files are kept.
+    pub retention: Retention,
     /// Optional services.
     pub plus: Plus,
 }

@@ -36,6 +36,7 @@ mod plan;
 pub mod plot;
 pub mod private;
 pub mod quota;
+mod retention;
 mod verdict;
 
 pub use app::{App, Parts};

@@ -29,6 +29,8 @@ pub use self::{
     transport::{Transport, Undelivered},
 };
 
+pub(crate) use self::transport::{FOLDER, file_stamp};
+
 /// The word for mail in the outbox.
 pub const KIND: &str = "mail";
 
@@ -97,7 +99,7 @@ fn compose(
     lettre::Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, transport::address(to)))
-        .subject(letter.subject.as_str())
+        .subject(letter.subject.replace(char::is_control, " "))
         .message_id(Some(format!("<{id}@{}>", from.email.domain())))
         .date(UNIX_EPOCH + since_1970)
         .raw_header(automatic)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tidemark_api::{
     audit::{Actor, AuditEntry},
     page::{Direction, Page},
+    time::Timestamp,
 };
 
 use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
@@ -89,4 +90,18 @@ pub fn list(
         ),
         None => tx.page(&List { columns: COLUMNS, from: TABLES, order: &order }, &[], page, read),
     }
+}
+
+/// The most entries that one call of [`purge`] deletes, so that it does not hold up other writers.
+const PURGED_MAX: i64 = 50_000;
+
+/// Deletes the entries before a time, the oldest first. It reads no entry that stays but the first: they are in the order
+/// of their time.
+pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
+    tx.execute(
+        "delete from audit where id < (select min(id) + $2 from audit)
+         and id < coalesce((select id from audit where created >= $1 order by id limit 1), (select max(id) + 1 from audit))",
+        &[&before, &PURGED_MAX],
+    )?;
+    Ok(())
 }

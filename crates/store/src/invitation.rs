@@ -141,3 +141,9 @@ pub fn revoke_all(
     )?;
     Ok(())
 }
+
+/// Deletes the invitations that were accepted, were revoked or have expired before a time.
+pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
+    tx.execute("delete from invitation where coalesce(accepted, revoked, expires) < $1", &[&before])?;
+    Ok(())
+}

@@ -15,7 +15,9 @@ use serde::{Deserialize, Deserializer, de};
 use tidemark_api::{MASK, Secret, Url};
 use toml::{Table, Value};
 
-use super::{Config, Console, Database, DatabaseUrl, Logging, Plus, Security, Server, Smtp, secret};
+use super::{
+    Config, Console, Database, DatabaseUrl, Logging, Plus, Retention, Security, Server, Smtp, secret,
+};
 
 /// How alike an unknown name must be to a known one to be taken for a slip, from 0 to 1.
 const ALIKE: f64 = 0.8;
@@ -97,6 +99,7 @@ struct Draft {
     logging: Logging,
     database: DatabaseDraft,
     smtp: Option<Smtp>,
+    retention: Retention,
     #[serde(default)]
     plus: Plus,
 }
@@ -182,6 +185,7 @@ impl Draft {
             server: self.server,
             logging: self.logging,
             smtp: self.smtp,
+            retention: self.retention,
             plus: self.plus,
         })
     }

@@ -32,6 +32,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many idle connections are kept for the next mail.
 const POOL: u32 = 4;
 
+/// The folder below the data folder for mail where no mail server is configured.
+pub(crate) const FOLDER: &str = "outbox";
+
+/// The beginning of the name of a mail file, which sorts by time.
+pub(crate) fn file_stamp(created: Timestamp) -> String {
+    created.to_string().replace(['-', ':'], "")
+}
+
 /// The way out.
 #[derive(Clone)]
 pub struct Transport(Way);
@@ -80,7 +88,7 @@ impl Transport {
 
     /// Mail into the folder `outbox` below the data folder; links are also shown when stderr is a terminal.
     pub fn files(data: &Path) -> io::Result<Self> {
-        let folder = data.join("outbox");
+        let folder = data.join(FOLDER);
         private::create_folder(&folder)?;
         Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
     }
@@ -111,8 +119,7 @@ impl Transport {
         match &self.0 {
             Way::Smtp { pool, .. } => pool.send(mail).await.map(|_| ()).map_err(|error| explain(&error, to)),
             Way::Files { folder, terminal } => {
-                let time = item.created.to_string().replace(['-', ':'], "");
-                let file = folder.join(format!("{time}-{}.eml", item.id));
+                let file = folder.join(format!("{}-{}.eml", file_stamp(item.created), item.id));
                 let later = |error: &dyn std::fmt::Display| {
                     Undelivered::Later(format!("the file in the outbox folder cannot be written: {error}"))
                 };

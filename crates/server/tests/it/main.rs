@@ -58,6 +58,7 @@ mod quota;
 mod registry;
 mod report;
 mod report_list;
+mod retention;
 mod rights;
 mod run;
 mod runner;
