@@ -58,11 +58,17 @@ export function perfUpTo(project: ProjectHere, { branch, testbed, end_time }: Js
   );
 }
 
+/** The address of a project's website if a browser may follow it: the server stores URLs of any scheme. */
+export function webAddress(website: string | null | undefined): string | undefined {
+  if (!website || !URL.canParse(website)) return undefined;
+  return /^https?:$/.test(new URL(website).protocol) ? website : undefined;
+}
+
 /** Where a forge shows a commit; undefined when the project's website is no forge that we know. */
 export function commitUrl(website: string | null | undefined, hash: string): string | undefined {
-  if (!website || !URL.canParse(website)) return undefined;
-  const { protocol, host, pathname } = new URL(website);
-  if (protocol !== "https:" && protocol !== "http:") return undefined;
+  const address = webAddress(website);
+  if (!address) return undefined;
+  const { protocol, host, pathname } = new URL(address);
   const repository = /^\/[^/]+\/[^/]+/.exec(pathname)?.[0].replace(/\.git$/, "");
   if (!repository) return undefined;
   if (/(^|\.)(github|gitea|codeberg|forgejo)\./.test(host)) return `${protocol}//${host}${repository}/commit/${hash}`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api.gen";
 import { elapsed } from "./format";
-import { commitUrl } from "./links";
+import { commitUrl, webAddress } from "./links";
 import { describe } from "./model";
 import { judged, reach } from "./verdict";
 import { worseOf } from "./stats/worse";
@@ -47,6 +47,10 @@ test("commits are found at the forges", () => {
   assert.equal(commitUrl("https://example.org/a/b", "1f"), undefined);
   assert.equal(commitUrl("javascript:alert(1)", "1f"), undefined);
   assert.equal(commitUrl(null, "1f"), undefined);
+  assert.equal(webAddress("https://example.org/a"), "https://example.org/a");
+  for (const website of ["javascript:alert(1)", "data:text/html,x", "ssh://git@example.org/a.git", "example.org", "", null]) {
+    assert.equal(webAddress(website), undefined);
+  }
 });
 
 test("models and times are told in words", () => {

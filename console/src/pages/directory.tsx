@@ -2,6 +2,7 @@
 
 import { Show, type JSX } from "solid-js";
 import { list, type JsonProject } from "../api";
+import { webAddress } from "../links";
 import { user } from "../session";
 import { List as Rows } from "../ui/List";
 import { Page } from "../ui/Page";
@@ -17,7 +18,7 @@ export function Directory(): JSX.Element {
         href={(project) => `/perf/${project.slug}/plots`}
         columns={[
           { title: "Name", sort: "name", cell: (project) => <>{project.name} <Show when={project.visibility === "private"}><Badge>private</Badge></Show></> },
-          { title: "Website", wide: true, cell: (project) => <Show when={project.url}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
+          { title: "Website", wide: true, cell: (project) => <Show when={webAddress(project.url)}>{(url) => <a class="row-actions break" href={url()} rel="noreferrer">{url().replace(/^https?:\/\//, "")}</a>}</Show> },
           { title: "Created", wide: true, end: true, cell: (project) => <span class="muted"><Time at={project.created} /></span> },
         ]}
         empty={

@@ -6,6 +6,7 @@ import { createEffect, createMemo, createSignal, For, Show, type JSX } from "sol
 import { list, type JsonAlert, type JsonBranch, type JsonReport } from "../api";
 import { count, plural, share, shortHash } from "../format";
 import { FalseAlarms } from "../detection";
+import { webAddress } from "../links";
 import { load } from "../load";
 import { useProject, type ProjectHere } from "../project";
 import { rememberProject } from "../start";
@@ -50,7 +51,7 @@ export function Home(): JSX.Element {
       aside={<Show when={project().visibility === "private"}><Badge>private</Badge></Show>}
       actions={
         <>
-          <Show when={project().url}>{(url) => <a class="button quiet" href={url()} rel="noreferrer">Website</a>}</Show>
+          <Show when={webAddress(project().url)}>{(url) => <a class="button quiet" href={url()} rel="noreferrer">Website</a>}</Show>
           <Show when={!isEmpty() && !project.isPublic}><LinkButton icon="compare" href={project.path("compare")}>Compare</LinkButton></Show>
           <Show when={!isEmpty()}><LinkButton icon="chart" primary href={perfPath(project)}>Explore</LinkButton></Show>
         </>

@@ -4,6 +4,7 @@ import { useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, url, type JsonProject, type JsonUpdateProject, type Visibility } from "../api";
 import { useOrganization } from "../frames";
+import { webAddress } from "../links";
 import { load } from "../load";
 import { useProject } from "../project";
 import { Confirm } from "../ui/Dialog";
@@ -114,7 +115,7 @@ export function Settings(): JSX.Element {
         <EditableFact label="Name" value={project().name} maxLength={64} editable={project.may("edit")} save={(name) => change({ name })} />
         <EditableFact label="Slug" value={project().slug} maxLength={64} editable={project.may("edit")} save={(slug) => change({ slug })} />
         <EditableFact label="Website" type="url" optional value={project().url ?? ""} editable={project.may("edit")} save={(url) => change({ url: url || null })}>
-          <Show when={project().url} fallback={<span class="muted">none; with the address of a repository, commits become links</span>}>{(url) => <a href={url()} target="_blank" rel="noreferrer">{url()}</a>}</Show>
+          <Show when={project().url} fallback={<span class="muted">none; with the address of a repository, commits become links</span>}>{(url) => <Show when={webAddress(url())} fallback={<span class="break">{url()}</span>}>{(address) => <a href={address()} target="_blank" rel="noreferrer">{url()}</a>}</Show>}</Show>
         </EditableFact>
         <Fact label="UUID" copy={project().uuid}><span class="mono">{project().uuid}</span></Fact>
         <Fact label="Created"><Time at={project().created} /></Fact>

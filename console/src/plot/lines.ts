@@ -4,6 +4,7 @@ import type { JsonChange } from "../api.gen";
 import { sortedBy } from "./columns";
 import type { Found } from "./fetch";
 import type { Line, Step, XAxis } from "./line";
+import { webAddress } from "../links";
 
 /** A line that knows its series. */
 export interface PerfLine extends Line {
@@ -107,7 +108,8 @@ function parameters(of: Readonly<Record<string, string>>): string {
 
 /** The page of a commit, as most forges have it. */
 export function commitUrl(project: string | null | undefined, hash: string | undefined): string | undefined {
-  if (!project || !hash) return undefined;
-  const base = project.replace(/\/+$/, "").replace(/\.git$/, "");
+  const website = webAddress(project);
+  if (!website || !hash) return undefined;
+  const base = website.replace(/\/+$/, "").replace(/\.git$/, "");
   return `${base}/${/\bbitbucket\./.test(base) ? "commits" : "commit"}/${hash}`;
 }

@@ -79,7 +79,7 @@ export function prepare(model: Model): Prepared {
   const valid = (boundary: number | null | undefined) =>
     boundary !== null && boundary !== undefined && isBoundary(test, boundary) ? boundary : undefined;
   const bounds: Bounds = { lower: valid(model.lower_boundary), upper: valid(model.upper_boundary) };
-  const fewest = Math.max(model.min_sample_size ?? 1, 1);
+  const fewest = Math.min(Math.max(model.min_sample_size ?? 1, 1), MAX_SAMPLE);
   const most = Math.min(model.max_sample_size ?? MAX_SAMPLE, MAX_SAMPLE);
   const known = new Map<number, Bounds>();
   const quantiles = (freedom: number): Bounds => {

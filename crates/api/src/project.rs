@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    OrganizationUuid, ProjectUuid, ProjectsSort, ResourceName, Search, Slug, Timestamp, Url, patch::present,
-    scalar::word,
+    AnyUrl, OrganizationUuid, ProjectUuid, ProjectsSort, ResourceName, Search, Slug, Timestamp,
+    patch::present, scalar::word,
 };
 
 /// A project.
@@ -21,8 +21,8 @@ pub struct Project {
     /// Its slug.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The address of what is measured.
-    pub url: Option<Url>,
+    /// The address of what is measured; the console links to `http` and `https` only.
+    pub url: Option<AnyUrl>,
     /// Who can see it.
     pub visibility: Visibility,
     /// When it was created.
@@ -54,9 +54,9 @@ pub struct NewProject {
     /// Its slug; derived from the name when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The address of what is measured.
+    /// The address of what is measured; the console links to `http` and `https` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<Url>,
+    pub url: Option<AnyUrl>,
     /// Who can see it; everyone when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
@@ -77,8 +77,8 @@ pub struct ProjectPatch {
     pub slug: Option<Slug>,
     /// The new address of what is measured; null takes it away.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[schema(value_type = Option<Url>, required = false)]
-    pub url: Option<Option<Url>>,
+    #[schema(value_type = Option<AnyUrl>, required = false)]
+    pub url: Option<Option<AnyUrl>>,
     /// Who can see it from now on.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Visibility, required = false)]

@@ -65,7 +65,7 @@ impl Prepared {
         let valid = |boundary: &f64| model.test.facts().boundary.contains(*boundary);
         Self {
             test: model.test,
-            fewest: model.min_sample_size.map_or(1, saturate).max(1),
+            fewest: model.min_sample_size.map_or(1, saturate).clamp(1, MAX_SAMPLE),
             most: model.max_sample_size.map_or(MAX_SAMPLE, saturate).min(MAX_SAMPLE),
             boundaries: Bounds {
                 lower: model.lower_boundary.filter(valid),

@@ -3,12 +3,13 @@
 use tidemark_api::{
     detection::Notifies,
     id::ResourceId,
-    name::{ResourceName, Url},
+    name::ResourceName,
     page::{Direction, Page},
     project::{Project, ProjectFilter, Visibility},
     right::{OrganizationRole, ProjectRole},
     slug::Slug,
     time::Timestamp,
+    uri::AnyUrl,
 };
 use uuid::Uuid;
 
@@ -58,7 +59,7 @@ pub struct Change {
     /// The new slug.
     pub slug: Option<Slug>,
     /// The address: absent keeps it, `None` removes it.
-    pub url: Option<Option<Url>>,
+    pub url: Option<Option<AnyUrl>>,
     /// Who may see it.
     pub visibility: Option<Visibility>,
 }
@@ -101,7 +102,7 @@ pub struct New<'a> {
     /// Its slug; made from the name if none is given.
     pub slug: Option<&'a Slug>,
     /// Its website.
-    pub url: Option<&'a Url>,
+    pub url: Option<&'a AnyUrl>,
     /// Who may see it.
     pub visibility: Visibility,
 }

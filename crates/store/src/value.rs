@@ -4,15 +4,15 @@
 use std::borrow::Cow;
 
 use tidemark_api::{
-    ActorKind, Adapter, AlertStatus, AlertUuid, Architecture, AuditUuid, BenchmarkName, BenchmarkUuid,
-    Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeStatus, ChangeUuid, Cpu,
-    DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, FalseAlarms, GitHash, HeadUuid,
-    InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid, NonEmpty,
-    NoticeEvent, NoticeKind, NoticeUuid, Notifies, OperatingSystem, OrganizationRole, OrganizationUuid,
-    PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid, ReportUuid,
-    ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid, TestbedUuid,
-    ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid, VariantUuid,
-    Visibility, Window, XAxis, YAxis,
+    ActorKind, Adapter, AlertStatus, AlertUuid, AnyUrl, Architecture, AuditUuid, BenchmarkName,
+    BenchmarkUuid, Boundary, BoundaryLimit, BranchName, BranchUuid, ChangeCause, ChangeStatus, ChangeUuid,
+    Cpu, DeliveryStatus, DeliveryUuid, Digest, Disk, Domain, Email, EventUuid, FalseAlarms, GitHash,
+    HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid,
+    NonEmpty, NoticeEvent, NoticeKind, NoticeUuid, Notifies, OperatingSystem, OrganizationRole,
+    OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
+    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid,
+    TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid,
+    VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -356,7 +356,7 @@ macro_rules! keys {
 }
 
 texts! {
-    ActorKind, Adapter, AlertStatus, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
+    ActorKind, Adapter, AlertStatus, AnyUrl, Architecture, BenchmarkName, BoundaryLimit, BranchName, ChangeCause, ChangeStatus, DeliveryStatus, Digest, Domain, Email, GitHash, JobStatus, Jwt, NonEmpty, NoticeEvent, NoticeKind, Notifies, OperatingSystem,
     OrganizationRole, PlainKey, PlanLevel, PlanStatus, ProjectRole, ResourceName, Sandbox, TimeOfDay, Url, UserName, Visibility, XAxis, YAxis,
 }
 

@@ -134,7 +134,6 @@ both! {
             json!({ "test": "z_score", "lower_boundary": 1.0 }),
             json!({ "test": "t_test", "min_sample_size": 1 }),
             json!({ "test": "t_test", "max_sample_size": 1 }),
-            json!({ "test": "t_test", "min_sample_size": 4097, "max_sample_size": 5000 }),
             json!({ "test": "log_normal", "upper_boundary": 1.5 }),
             json!({ "test": "log_normal", "min_sample_size": 3, "max_sample_size": 2 }),
             json!({ "test": "iqr" }),

@@ -1,8 +1,8 @@
 //! `tidemark project`
 
 use tidemark_api::{
-    NewProject, Project, ProjectFilter, ProjectKey, ProjectPatch, ProjectPermission, ProjectsSort,
-    ResourceId, ResourceName, Slug, Url, Visibility,
+    AnyUrl, NewProject, Project, ProjectFilter, ProjectKey, ProjectPatch, ProjectPermission, ProjectsSort,
+    ResourceId, ResourceName, Slug, Visibility,
 };
 use tidemark_client::{allowed_in_project, projects, projects_of};
 
@@ -41,7 +41,7 @@ pub(crate) enum ProjectVerb {
         slug: Option<Slug>,
         /// The address of what is measured
         #[arg(long)]
-        url: Option<Url>,
+        url: Option<AnyUrl>,
         /// Who can see it [default: public]
         #[arg(long, value_parser = word::<Visibility>())]
         visibility: Option<Visibility>,
@@ -62,7 +62,7 @@ pub(crate) enum ProjectVerb {
         slug: Option<Slug>,
         /// The new address of what is measured; `_` takes it away
         #[arg(long)]
-        url: Option<Change<Url>>,
+        url: Option<Change<AnyUrl>>,
         /// Who can see it
         #[arg(long, value_parser = word::<Visibility>())]
         visibility: Option<Visibility>,

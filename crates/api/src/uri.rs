@@ -1,0 +1,80 @@
+//! Addresses: those that the server or a client calls, and those that are only shown.
+
+use utoipa::openapi::SchemaFormat;
+
+use crate::{
+    name::is_trimmed,
+    scalar::{Invalid, text},
+};
+
+text! {
+    /// An absolute web address, `http` or `https`, of at most 2048 ASCII characters.
+    Url, shown, |text| {
+        url::Url::parse(&text)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && is_trimmed(&text) && text.is_ascii())
+            .map(String::from)
+            .filter(|url| url.len() <= URL_MAX)
+            .ok_or(Invalid::new("a URL starts with http:// or https:// and has at most 2048 ASCII characters"))
+    }, |object| object
+        .max_length(Some(URL_MAX))
+        .pattern(Some("^https?://"))
+        .format(Some(SchemaFormat::Custom("uri".into())))
+}
+
+text! {
+    /// An absolute URL of any scheme, of at most 65,536 characters. The console links to `http` and `https` only.
+    AnyUrl, shown, |text| {
+        url::Url::parse(&text)
+            .ok()
+            .map(String::from)
+            .filter(|url| url.len() <= ANY_URL_MAX)
+            .ok_or(Invalid::new("a URL starts with a scheme, like https://, and has at most 65,536 characters"))
+    }, |object| object
+        .max_length(Some(ANY_URL_MAX))
+        .format(Some(SchemaFormat::Custom("uri".into())))
+}
+
+/// The longest URL that is stored and not called, in bytes of its normal form.
+const ANY_URL_MAX: usize = 65_536;
+
+/// The longest URL, in bytes of its normal form, which is ASCII.
+const URL_MAX: usize = 2048;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::tests::check;
+
+    #[test]
+    fn urls() {
+        check::<Url>(
+            &["https://example.org/", "http://localhost:3000/a?b#c"],
+            &[
+                "",
+                "example.org",
+                "/a",
+                "ftp://example.org",
+                "javascript:alert(1)",
+                "https://",
+                " https://example.org",
+            ],
+        );
+        assert_eq!("HTTPS://Example.org".parse::<Url>().unwrap().as_str(), "https://example.org/");
+        assert!(format!("https://example.org/{}", "x".repeat(2029)).parse::<Url>().is_err());
+        assert!(format!("https://example.org/{}", "x".repeat(2028)).parse::<Url>().is_ok());
+    }
+
+    #[test]
+    fn any_url_that_parses_can_be_stored() {
+        for (text, stored) in [
+            ("https://example.org", "https://example.org/"),
+            ("ssh://git@example.org/a.git", "ssh://git@example.org/a.git"),
+            ("mailto:a@example.org", "mailto:a@example.org"),
+            ("https://exämple.org/ü", "https://xn--exmple-cua.org/%C3%BC"),
+        ] {
+            assert_eq!(text.parse::<AnyUrl>().unwrap().as_str(), stored);
+        }
+        assert!("example.org".parse::<AnyUrl>().is_err());
+    }
+}
