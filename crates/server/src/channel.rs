@@ -106,7 +106,7 @@ pub(crate) struct OutputPath {
 }
 
 /// Open the channel of a runner, with its own key.
-#[utoipa::path(get, path = "/v0/runners/{runner}/channel", operation_id = "runner_channel_get", tag = "runners",
+#[utoipa::path(get, path = "/v0/runners/{runner}/channel", operation_id = "runner_channel", tag = "runners",
     params(ChannelPath), responses((status = 101, description = "A WebSocket.")),
     extensions(("x-right" = json!("runner"))))]
 pub(crate) async fn open(

@@ -1,17 +1,40 @@
-//! What the description of the API says beyond its operations: who we are, how to sign in, how failures look.
+//! What the description of the API says beyond its operations: who we are, how to sign in, how failures look, the schemas
+//! that only the contract names (`openapi/contract.json`) and the registry (`openapi/registry.json`), whose routes have
+//! no handler each.
 
+use std::collections::BTreeMap;
+
+use serde_json::json;
 use tidemark_api as api;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        Components, ContentBuilder, Header, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, Paths, Ref,
-        RefOr, ResponseBuilder,
+        Components, ContentBuilder, Deprecated, Header, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi,
+        Paths, Ref, RefOr, Response, ResponseBuilder,
         link::LinkBuilder,
         path::Operation,
-        schema::Type,
+        schema::{Schema, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
 };
+
+/// The headers of every answer.
+const CORS: [&str; 4] = [
+    "access-control-allow-headers",
+    "access-control-allow-methods",
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+];
+
+/// Where deprecated API tokens are.
+const TOKENS: &str = "/v0/users/{user}/tokens";
+
+/// Adds the schemas of types that only parameters use, which do not bring them along as bodies do.
+macro_rules! name_schemas {
+    ($components:ident: $($name:ident),+ $(,)?) => {$(
+        $components.schemas.insert(api::$name::name().into_owned(), api::$name::schema());
+    )+};
+}
 
 /// Completes the document that the operations make by themselves.
 pub(super) fn describe(mut document: OpenApi) -> OpenApi {
@@ -25,7 +48,7 @@ pub(super) fn describe(mut document: OpenApi) -> OpenApi {
              operation says who may call it: everybody (`public`), any user (`user`), the user in the path and \
              administrators (`self`), administrators (`admin`), nobody (`never`), or those with a permission in the \
              organization (`organization:view`) or in the project (`project:view`, which everybody has in a public \
-             project). A project's own key counts like a user with its rights, except where `:by_user` follows; a \
+             project). The rights of the registry (`registry:pull`) are those of the project, by a token of the registry. A project's own key counts like a user with its rights, except where `:by_user` follows; a \
              user's key counts like its user, except where `:by_session` follows.",
         ))
         .license(Some(LicenseBuilder::new().name("MIT OR Apache-2.0").build()))
@@ -36,34 +59,78 @@ pub(super) fn describe(mut document: OpenApi) -> OpenApi {
         .description(Some("A session token, a user's key or, where the operation says so, a project's key."))
         .build();
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    // Named by failures and by parameters, which do not bring their schemas along as bodies do.
-    components.schemas.insert(api::Error::name().into_owned(), api::Error::schema());
-    components.schemas.insert(api::ResourceId::name().into_owned(), api::ResourceId::schema());
-    let failure = ResponseBuilder::new()
-        .description("Why it did not happen.")
-        .content(
-            "application/json",
-            ContentBuilder::new().schema(Some(Ref::from_schema_name("Error"))).build(),
-        )
+    let registry = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A token of the registry, from `/v0/auth/oci/token`."))
         .build();
-    components.responses.insert("Failure".into(), failure.into());
-    for item in document.paths.paths.values_mut() {
+    components.add_security_scheme("registry", SecurityScheme::Http(registry));
+    name_schemas!(components: Error, ResourceId, Search, JobConfig, OrganizationPermission, ProjectPermission, Direction,
+        KeysSort, OrgMembersSort, OrgSsoSort, OrganizationsSort, ProjAlertsSort, ProjBenchmarksSort, ProjBranchesSort, ProjJobsSort,
+        ProjMeasuresSort, ProjPlotsSort, ProjReportsSort, ProjTestbedsSort, ProjThresholdsSort, ProjectsSort, RunnersSort,
+        SpecsSort, UserTokensSort, UsersSort);
+    let named: BTreeMap<String, RefOr<Schema>> =
+        serde_json::from_str(include_str!("openapi/contract.json")).expect("a test reads the file");
+    components.schemas.extend(named.clone());
+    components.responses.insert("Failure".into(), failure(Ref::from_schema_name("Error").into()).into());
+    components.responses.insert("RegistryFailure".into(), failure(registry_failure()).into());
+    for (path, item) in &mut document.paths.paths {
         for operation in [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete]
             .into_iter()
             .flatten()
         {
             complete(operation);
+            name_lists(operation, &named);
+            if path.starts_with(TOKENS) {
+                operation.deprecated = Some(Deprecated::True);
+            }
         }
     }
     link(&mut document.paths);
+    let registry: Paths =
+        serde_json::from_str(include_str!("openapi/registry.json")).expect("a test reads the file");
+    document.paths.merge(registry);
     document
+}
+
+/// The answer of an operation that failed.
+fn failure(schema: RefOr<Schema>) -> Response {
+    ResponseBuilder::new()
+        .description("Why it did not happen.")
+        .content("application/json", ContentBuilder::new().schema(Some(schema)).build())
+        .build()
+}
+
+/// The body of a failure of the registry, as its specification has it.
+fn registry_failure() -> RefOr<Schema> {
+    let text = json!({ "type": "string" });
+    let failure = json!({ "type": "object", "required": ["code", "message"], "properties": { "code": text, "message": text } });
+    let document = json!({
+        "type": "object", "required": ["errors"], "properties": { "errors": { "type": "array", "items": failure } },
+    });
+    serde_json::from_value(document).expect("a test reads the schema")
+}
+
+/// Refers to the lists that the contract names.
+fn name_lists(operation: &mut Operation, named: &BTreeMap<String, RefOr<Schema>>) {
+    for response in operation.responses.responses.values_mut() {
+        let RefOr::T(response) = response else { continue };
+        for content in response.content.values_mut() {
+            let RefOr::T(content) = content else { continue };
+            let name = named.iter().find(|(_, schema)| content.schema.as_ref() == Some(schema));
+            if let Some((name, _)) = name {
+                content.schema = Some(Ref::from_schema_name(name).into());
+            }
+        }
+    }
 }
 
 fn complete(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
-            let text = ObjectBuilder::new().schema_type(Type::String).build();
-            response.headers.insert("x-total-count".into(), Header::new(text).into());
+            for name in ["x-total-count", api::SERVER_VERSION_HEADER].into_iter().chain(CORS) {
+                let text = ObjectBuilder::new().schema_type(Type::String).build();
+                response.headers.insert(name.into(), Header::new(text).into());
+            }
         }
     }
     for range in ["4XX", "5XX"] {
@@ -142,6 +209,85 @@ mod tests {
         for reference in found {
             assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
         }
+    }
+
+    #[test]
+    fn the_names_of_the_contract_exist() {
+        let document = serde_json::to_value(crate::http::openapi()).unwrap();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for name in [
+            "BenchmarkSlug",
+            "DateTimeMillis",
+            "JsonAlerts",
+            "JsonBenchmarks",
+            "JsonBranches",
+            "JsonConfig",
+            "JsonDatabase",
+            "JsonDirection",
+            "JsonJobConfig",
+            "JsonJobs",
+            "JsonMeasures",
+            "JsonMembers",
+            "JsonOrganizations",
+            "JsonPlots",
+            "JsonPlus",
+            "JsonProjectKeys",
+            "JsonProjects",
+            "JsonRateLimiting",
+            "JsonRegistry",
+            "JsonReports",
+            "JsonRunners",
+            "JsonSpecs",
+            "JsonSsos",
+            "JsonTestbeds",
+            "JsonThresholds",
+            "JsonTokens",
+            "JsonUserKeys",
+            "JsonUsers",
+            "OrgMembersSort",
+            "OrganizationPermission",
+            "OrganizationsSort",
+            "ProjJobsSort",
+            "ProjKeysSort",
+            "ProjectPermission",
+            "Search",
+            "UserKeysSort",
+            "VersionNumber",
+        ] {
+            assert!(schemas.contains_key(name), "{name}");
+        }
+        let answer = |path: &str, method: &str| {
+            document["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].clone()
+        };
+        assert_eq!(answer("/v0/organizations", "get"), "#/components/schemas/JsonOrganizations");
+        assert_eq!(answer("/v0/server/config", "get"), "#/components/schemas/JsonConfig");
+    }
+
+    #[test]
+    fn every_answer_declares_its_headers_and_deprecated_operations_say_so() {
+        let document = serde_json::to_value(crate::http::openapi()).unwrap();
+        let mut deprecated = 0;
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for operation in item.as_object().unwrap().values() {
+                deprecated += usize::from(operation["deprecated"] == true);
+                for (status, response) in operation["responses"].as_object().unwrap() {
+                    let declared = |name: &&str| response["headers"][name].is_object();
+                    assert!(status.ends_with("XX") || super::CORS.iter().all(declared), "{path} {status}");
+                }
+            }
+        }
+        assert_eq!(deprecated, 5);
+    }
+
+    #[test]
+    fn the_registry_is_described() {
+        let document = serde_json::to_value(crate::http::openapi()).unwrap();
+        let paths = document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v2"));
+        let operations: Vec<_> = paths.flat_map(|(_, item)| item.as_object().unwrap().values()).collect();
+        assert_eq!(operations.len(), 15);
+        assert!(
+            operations.iter().all(|operation| operation["x-right"].as_str().unwrap().starts_with("registry"))
+        );
     }
 
     #[test]

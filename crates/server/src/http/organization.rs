@@ -246,7 +246,7 @@ pub(super) struct AllowedPath {
 
 /// Ask whether you have a permission; an organization you may not see answers no.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/allowed/{permission}",
-    operation_id = "organization_allowed_get", tag = "organizations", params(AllowedPath),
+    operation_id = "org_allowed_get", tag = "organizations", params(AllowedPath),
     responses((status = 200, body = Allowed)), extensions(("x-right" = json!("user"))))]
 pub(super) async fn allowed(
     State(app): State<App>,
@@ -267,7 +267,7 @@ pub(super) async fn allowed(
 }
 
 /// Claim an organization that nobody owns.
-#[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "organization_claim_post",
+#[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "org_claim_post",
     tag = "organizations", params(OrganizationPath), request_body = NewClaim,
     responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]
 pub(super) async fn claim(

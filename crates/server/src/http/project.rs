@@ -205,7 +205,7 @@ pub(super) struct AllowedPath {
 }
 
 /// Ask whether you have a permission; a project you may not see answers no.
-#[utoipa::path(get, path = "/v0/projects/{project}/allowed/{permission}", operation_id = "project_allowed_get",
+#[utoipa::path(get, path = "/v0/projects/{project}/allowed/{permission}", operation_id = "proj_allowed_get",
     tag = "projects", params(AllowedPath), responses((status = 200, body = Allowed)),
     extensions(("x-right" = json!("user"))))]
 pub(super) async fn allowed(

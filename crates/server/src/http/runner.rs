@@ -58,7 +58,7 @@ pub(super) async fn list(
 }
 
 /// Create a runner; this answer is the only one that shows its key.
-#[utoipa::path(post, path = "/v0/runners", operation_id = "runner_post", tag = "runners", request_body = NewRunner,
+#[utoipa::path(post, path = "/v0/runners", operation_id = "runners_post", tag = "runners", request_body = NewRunner,
     responses((status = 201, body = RunnerKey)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn create(
     State(app): State<App>,
@@ -169,7 +169,7 @@ pub(super) async fn specs(
 }
 
 /// Let a runner do jobs for a spec.
-#[utoipa::path(post, path = "/v0/runners/{runner}/specs", operation_id = "runner_spec_post", tag = "runners",
+#[utoipa::path(post, path = "/v0/runners/{runner}/specs", operation_id = "runner_specs_post", tag = "runners",
     params(RunnerPath), request_body = NewRunnerSpec, responses((status = 201, body = Spec)),
     extensions(("x-right" = json!("admin"))))]
 pub(super) async fn add_spec(

@@ -86,7 +86,7 @@ pub(super) async fn version() -> Json<ApiVersion> {
 
 /// View this description of the API.
 #[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
-    responses((status = 200, body = serde_json::Value)), extensions(("x-right" = json!("public"))))]
+    responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
 pub(super) async fn spec() -> Result<Response> {
     /// It never changes while the server runs.
     static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
@@ -98,7 +98,7 @@ pub(super) async fn spec() -> Result<Response> {
 
 /// View the effective configuration, its secrets masked.
 #[utoipa::path(get, path = "/v0/server/config", operation_id = "server_config_get", tag = "server",
-    responses((status = 200, body = serde_json::Value)), extensions(("x-right" = json!("admin"))))]
+    responses((status = 200, body = ref("#/components/schemas/JsonConfig"))), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn config(State(app): State<App>, _: Admin) -> Json<serde_json::Value> {
     Json(app.config.masked())
 }

@@ -35,7 +35,7 @@ pub(super) async fn list(
 }
 
 /// Create a spec.
-#[utoipa::path(post, path = "/v0/specs", operation_id = "spec_post", tag = "specs", request_body = NewSpec,
+#[utoipa::path(post, path = "/v0/specs", operation_id = "specs_post", tag = "specs", request_body = NewSpec,
     responses((status = 201, body = Spec)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn create(
     State(app): State<App>,

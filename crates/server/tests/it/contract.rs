@@ -150,6 +150,8 @@ pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, bod
     };
     let schema = match response["content"].as_object() {
         None => None,
+        // Bytes of any kind, or none.
+        Some(content) if content.contains_key("*/*") => return,
         Some(content) if body.is_none() => content.values().next().map(|content| &content["schema"]),
         Some(content) => content.get(media_type).map(|content| &content["schema"]),
     };
@@ -177,6 +179,17 @@ fn matches(template: &str, path: &str) -> bool {
 fn every_operation_is_described_in_full() {
     let operations = operations();
     assert!(operations.len() > 30);
+    for id in [
+        "org_allowed_get",
+        "org_claim_post",
+        "proj_allowed_get",
+        "runner_channel",
+        "runner_specs_post",
+        "runners_post",
+        "specs_post",
+    ] {
+        assert!(operations.iter().any(|operation| operation.id == id), "the contract names {id}");
+    }
     for operation in operations {
         assert!(!operation.id.is_empty() && !operation.right.is_empty(), "{operation:?}");
         assert!(operation.description["summary"].is_string(), "{} has no summary", operation.id);

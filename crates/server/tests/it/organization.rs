@@ -277,7 +277,7 @@ both! {
         assert_snapshot!("organization_delete", server.show(&deleted));
 
         for operation in contract::operations() {
-            if !operation.path.contains("{organization}") || operation.id == "organization_allowed_get" {
+            if !operation.path.contains("{organization}") || operation.id == "org_allowed_get" {
                 continue;
             }
             for id in ["acme", &uuid, &format!("deleted-{uuid}")] {

@@ -265,7 +265,10 @@ async fn walk(server: &TestServer, part: usize) {
     let private = Stage::set(server, &cast, Caller::Stranger, Visibility::Private).await;
     let public = Stage::set(server, &cast, Caller::Stranger, Visibility::Public).await;
     let mut broken = Vec::new();
-    for operation in contract::operations().iter().skip(part).step_by(PARTS) {
+    // The registry has tokens of its own: its rights are tested in `registry/rights.rs`.
+    let operations =
+        contract::operations().iter().filter(|operation| !operation.right.starts_with("registry"));
+    for operation in operations.skip(part).step_by(PARTS) {
         let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
         let places = if is_in_project(operation) { 2 } else { 1 };
         for (visibility, shared) in stages.into_iter().take(places) {

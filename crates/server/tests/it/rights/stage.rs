@@ -220,7 +220,7 @@ impl Stage {
     fn parameter(&self, operation: &Operation, cast: &Cast, name: &str) -> String {
         let in_project = operation.path.contains("{project}");
         match name {
-            "organization" if operation.id == "organization_claim_post" => self.unclaimed.to_string(),
+            "organization" if operation.id == "org_claim_post" => self.unclaimed.to_string(),
             "organization" => self.organization.to_string(),
             "user" if in_project || operation.path.contains("{organization}") => cast.bystander.uuid.clone(),
             "user" => cast.leader.uuid.clone(),
@@ -289,7 +289,7 @@ impl Stage {
                 body["organization"] = json!(self.organization);
                 Some(body)
             }
-            "runner_spec_post" => Some(json!({ "spec": self.spec })),
+            "runner_specs_post" => Some(json!({ "spec": self.spec })),
             "proj_notice_post" | "user_notice_post" => {
                 Some(json!({ "name": "Hook", "kind": "webhook", "url": "https://example.org/hook" }))
             }
