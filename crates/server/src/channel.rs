@@ -10,7 +10,7 @@ use axum::{
         FromRequestParts, Request, State,
         ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
     },
-    http::{HeaderMap, header, request::Parts},
+    http::{header, request::Parts},
     response::Response,
 };
 use serde::Deserialize;
