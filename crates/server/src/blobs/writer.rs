@@ -21,8 +21,8 @@ use uuid::Uuid;
 use super::{Blobs, FOLDER, Remote, Result, UNFINISHED};
 use crate::private;
 
-/// How many bytes wait in memory before they are written to a file.
-const BUFFER: usize = 64 * 1024;
+/// Fewer bytes wait in memory before they are written to a file.
+const BUFFER: usize = 16 * 1024;
 /// How many parts of one object are on their way to S3 at once.
 const PARTS_EACH: usize = 2;
 
@@ -58,15 +58,16 @@ impl Writer {
     pub(crate) async fn write(&mut self, mut bytes: Bytes) -> Result<()> {
         while !bytes.is_empty() {
             // All parts but the last have the same size, as some stores want it.
-            let most = match &self.target {
-                Target::File(_) => BUFFER,
-                Target::Remote(parts) => BUFFER.min(parts.remote.chunk - parts.spooled),
+            let room = match &self.target {
+                Target::File(_) => usize::MAX,
+                Target::Remote(parts) => parts.remote.chunk - parts.spooled - self.buffer.len(),
             };
-            let piece = bytes.split_to(bytes.len().min(most - self.buffer.len()));
-            // Copied, since a small piece may keep a large buffer of the connection alive.
-            self.buffer.extend_from_slice(&piece);
-            if self.buffer.len() == most {
-                self.flush().await?;
+            let piece = bytes.split_to(bytes.len().min(room));
+            if piece.len() < room && self.buffer.len() + piece.len() < BUFFER {
+                // Copied, since a small piece may keep a large buffer of the connection alive.
+                self.buffer.extend_from_slice(&piece);
+            } else {
+                self.store(piece).await?;
             }
         }
         Ok(())
@@ -74,7 +75,7 @@ impl Writer {
 
     /// Stores the object for good.
     pub(crate) async fn finish(mut self) -> Result<()> {
-        self.flush().await?;
+        self.store(Bytes::new()).await?;
         match &mut self.target {
             Target::File(None) => Ok(()),
             Target::File(Some(unfinished)) => {
@@ -86,9 +87,9 @@ impl Writer {
         }
     }
 
-    /// Moves the buffer to a file.
-    async fn flush(&mut self) -> Result<()> {
-        let mut buffer = mem::take(&mut self.buffer);
+    /// Writes the buffer and a piece to a file.
+    async fn store(&mut self, piece: Bytes) -> Result<()> {
+        let buffer = mem::take(&mut self.buffer);
         match &mut self.target {
             Target::File(unfinished) => {
                 let (open, path) = (unfinished.take(), path(&self.blobs, self.name));
@@ -99,16 +100,14 @@ impl Writer {
                     };
                     if let Some(file) = &mut open.file {
                         file.write_all(&buffer)?;
+                        file.write_all(&piece)?;
                     }
-                    buffer.clear();
-                    Ok((open, buffer))
+                    Ok(open)
                 });
-                let (open, empty) = written.await.map_err(|error| self.blobs.io(error))?;
-                *unfinished = Some(open);
-                self.buffer = empty;
+                *unfinished = Some(written.await.map_err(|error| self.blobs.io(error))?);
             }
             Target::Remote(parts) => {
-                self.buffer = parts.add(&self.blobs, self.name, buffer).await?;
+                parts.add(&self.blobs, self.name, buffer, piece).await?;
                 if parts.spooled == parts.remote.chunk {
                     parts.send(&self.blobs, self.name).await?;
                 }
@@ -183,25 +182,24 @@ struct Parts {
 }
 
 impl Parts {
-    /// Moves bytes to the spool file, and returns the empty buffer.
-    async fn add(&mut self, blobs: &Blobs, name: Uuid, mut buffer: Vec<u8>) -> Result<Vec<u8>> {
-        if buffer.is_empty() {
-            return Ok(buffer);
+    /// Adds bytes to the spool file.
+    async fn add(&mut self, blobs: &Blobs, name: Uuid, buffer: Vec<u8>, piece: Bytes) -> Result<()> {
+        if buffer.is_empty() && piece.is_empty() {
+            return Ok(());
         }
         let (spool, folder) = (self.spool.take(), self.remote.spool.clone());
-        self.spooled += buffer.len();
+        self.spooled += buffer.len() + piece.len();
         let written = blocking(move || {
             let mut file = match spool {
                 Some(file) => file,
                 None => create_spool(&folder, name)?,
             };
             file.write_all(&buffer)?;
-            buffer.clear();
-            Ok((file, buffer))
+            file.write_all(&piece)?;
+            Ok(file)
         });
-        let (file, buffer) = written.await.map_err(|error| blobs.io(error))?;
-        self.spool = Some(file);
-        Ok(buffer)
+        self.spool = Some(written.await.map_err(|error| blobs.io(error))?);
+        Ok(())
     }
 
     /// Reads the spooled part into memory once there is room for one more.

@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// The most bytes of the headers of a request, and of a body that one read takes.
-const READ_BUFFER: usize = 128 * 1024;
+const READ_BUFFER: usize = 64 * 1024;
 
 /// The maximum number of connections where the system does not limit open files.
 const CONNECTIONS: usize = 65_536;
