@@ -279,3 +279,25 @@ fn memory_ends_where_its_limit_is() {
     assert!(reason.contains("more memory than the 64 MiB"), "{reason} {result:?}");
     assert_eq!(lab.output("echo alive"), "alive\n");
 }
+
+#[test]
+fn the_outputs_of_many_runs_take_no_memory_and_are_limited_together() {
+    let Some(lab) = Lab::open(&json!({})) else { return };
+    // Each run has 12 MiB as JSON, so that the 22nd exceeds the limit of 255 MiB.
+    let work = Work { iterations: 60, ..shell("yes | head -c 8388608") };
+    let path = lab.folder.path().join("results");
+    let mut results = RunResults::create(&path, Bounds::default()).unwrap();
+    let mut runs = 0;
+    let on_run = |_: &_| runs += 1;
+    let watch = Watch::default();
+    let end = measure::run(&lab.host, &lab.image, &work, &lab.limits, &watch, &mut results, on_run);
+    let End::Failed(reason) = end else { panic!("{end:?}") };
+    assert!(reason.starts_with("The runs of the job have more than 255 MiB of output in all"), "{reason}");
+    assert_eq!(runs, 22);
+    let size = fs::metadata(path).unwrap().len();
+    assert!((240 << 20..255 << 20).contains(&size), "{size}");
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")).unwrap();
+    assert!(peak.parse::<u64>().unwrap() < 128 << 10, "{peak} kB");
+}
