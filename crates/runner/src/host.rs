@@ -1,6 +1,8 @@
 //! What this host can do: which runtime works and with which limits, found out by trying; which cores there are; and what
 //! makes the host noisy. What is done about the latter is in `tune.rs`.
 
+mod check;
+
 use std::{
     fs::{self, File},
     os::unix::fs::symlink,
@@ -157,23 +159,29 @@ impl Host {
         Ok(Self { sandbox, cores: Cores::find(), gaps, _lock: Arc::new(lock) })
     }
 
-    /// What the host can do, from what jobs need to what keeps it quiet.
-    pub fn abilities(found: &Result<Self>) -> Vec<Ability> {
+    /// What the host can do, from what jobs need to what keeps it quiet. The limits of jobs are tested with `program`,
+    /// which calls [`crate::probe::run`] first of all.
+    pub fn abilities(found: &Result<Self>, program: &Path) -> Vec<Ability> {
         let mut abilities = Vec::new();
         match found {
-            Ok(host) => abilities.extend(host.sandbox_abilities()),
-            Err(error) => abilities.push(missing("runtime", error.to_string())),
+            Ok(host) => {
+                abilities.extend(host.sandbox_abilities());
+                abilities.extend(check::test(host, program));
+            }
+            Err(error) => {
+                abilities.push(missing("runtime", error.to_string()));
+                abilities.extend(check::untested());
+            }
         }
         abilities.extend(quietness());
         abilities
     }
 
     fn sandbox_abilities(&self) -> Vec<Ability> {
-        let Sandbox { runtime, cgroups, limits_swap, overlay, seccomp, is_root, .. } = &self.sandbox;
+        let Sandbox { runtime, cgroups, limits_swap, is_root, .. } = &self.sandbox;
         let or = |is_good: bool, name, detail: &str, otherwise: &str| {
             if is_good { good(name, detail) } else { poor(name, otherwise) }
         };
-        let Cores { host, jobs } = &self.cores;
         vec![
             good("runtime", format!("{} {}", runtime.name, runtime.version)),
             or(
@@ -183,31 +191,20 @@ impl Host {
                 "the runner is root of a user namespace only: images run as one user, and the host is not tuned",
             ),
             match cgroups {
-                Some(Cgroups::V1) => {
-                    good("control groups", "version 1: memory, processes and cores are limited")
-                }
-                Some(Cgroups::V2) => {
-                    good("control groups", "version 2: memory, processes and cores are limited")
-                }
+                Some(Cgroups::V1) => good("control groups", "version 1"),
+                Some(Cgroups::V2) => good("control groups", "version 2"),
                 None => poor("control groups", NO_GROUPS),
             },
             or(*limits_swap || !has_swap(), "no swap", "jobs are kept from swap", NO_SWAP_LIMIT),
-            or(*overlay, "disk", "jobs write to memory, up to the limit of their spec", NO_OVERLAY),
-            or(*seccomp, "system calls", "dangerous ones are refused", NO_SECCOMP),
-            or(
-                !host.is_empty(),
-                "cores",
-                &format!("{} for jobs, {} for the host", jobs.len(), host.len()),
-                "there is only one, which jobs share with the host",
-            ),
         ]
     }
 }
 
-const NO_GROUPS: &str = "none can be made: memory, processes and cores are limited for each process only";
+const NO_GROUPS: &str =
+    "none can be made: memory, processes and cores are limited for each process only; run the runner as root";
 const NO_SWAP_LIMIT: &str = "swap cannot be kept from jobs: switch it off with `swapoff -a`";
-const NO_OVERLAY: &str = "nothing can be laid over an image: jobs cannot write";
-const NO_SECCOMP: &str = "the runtime does not filter system calls";
+const NO_OVERLAY: &str = "nothing can be laid over an image: jobs cannot write; use a kernel with overlayfs";
+const NO_SECCOMP: &str = "the runtime does not filter system calls: install one with seccomp, such as `crun`";
 
 /// What a sandbox lacks, in a sentence each.
 fn shortcomings(sandbox: &Sandbox) -> Vec<String> {

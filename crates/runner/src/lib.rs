@@ -15,6 +15,8 @@ pub mod image;
 pub mod measure;
 pub mod noise;
 #[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
 mod remove;
 #[cfg(target_os = "linux")]
 pub mod sandbox;

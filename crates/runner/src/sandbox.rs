@@ -39,7 +39,7 @@ use uuid::Uuid;
 pub use self::{
     captured::Captured,
     cgroup::{Cgroups, Figures},
-    config::Command,
+    config::{Command, PROCESSES},
     files::{Found, Wanted},
     runtime::Runtime,
 };

@@ -195,6 +195,10 @@ enum Cmd {
 }
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = tidemark_runner::probe::run() {
+        return code;
+    }
     let mut command = forget_empty(Arguments::command());
     let arguments = Arguments::from_arg_matches(&command.get_matches_mut());
     let arguments = arguments.unwrap_or_else(|error| error.format(&mut command).exit());

@@ -9,7 +9,7 @@ use super::{Sandbox, Task, user};
 use crate::error::{Error, Result};
 
 /// How many processes and threads a run may have at once.
-const PROCESSES: u32 = 2048;
+pub const PROCESSES: u32 = 2048;
 /// How many files a process may have open.
 const OPEN_FILES: u64 = 65_536;
 /// How much a run may keep in shared memory, in bytes.

@@ -4,6 +4,7 @@
 
 mod action;
 mod backup;
+mod check;
 mod ci;
 mod client;
 mod code_host;

@@ -140,7 +140,10 @@ impl Check {
     pub(crate) fn run(&self, json: bool) -> Result {
         let folder = self.folder.open()?.join(APART);
         let found = host::become_root().and_then(|()| Host::prepare(&folder));
-        let abilities = Host::abilities(&found);
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::new(format!("The path of this program is unknown ({error}).")))?;
+        let abilities = Host::abilities(&found, &program);
+        let is_missing = abilities.iter().any(|ability| ability.state == State::Missing);
         if json {
             print(&output::json("What this machine can do", &json!({ "abilities": abilities }))?)?;
         } else {
@@ -155,7 +158,13 @@ impl Check {
             }
             print(&table.to_string())?;
         }
-        found.map(drop).map_err(|_| Failure::new("This machine cannot run jobs; see above."))
+        match found {
+            Err(_) => Err(Failure::new("This machine cannot run jobs; see above.")),
+            Ok(_) if is_missing => {
+                Err(Failure::new("A limit of jobs does not hold on this machine; see what is missing above."))
+            }
+            Ok(_) => Ok(()),
+        }
     }
 }
 
@@ -196,7 +205,10 @@ impl RunImage {
                 "memory_peak_bytes": outcome.figures.memory,
             }));
         };
-        let mut results = RunResults::create(&folder.join("results"), bounds)?;
+        let path = folder.join("results");
+        let mut results = RunResults::create(&path, bounds)?;
+        // The open file is enough, and nothing of it stays. One that cannot be removed is overwritten next time.
+        drop(fs::remove_file(path));
         let end = measure::run(&host, &image, &work, &limits, &watch, &mut results, tell);
         let results = results.read()?;
         self.keep_files(&results)?;

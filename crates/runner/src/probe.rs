@@ -1,0 +1,119 @@
+//! What `tidemark runner check` runs inside a sandbox: it tries to exceed a limit, and prints how far it came. The runner
+//! starts its own program under another name for it; what the outcome means is judged in `host/check.rs`.
+
+use std::{
+    env,
+    fs::File,
+    io::Write,
+    net::{Ipv4Addr, TcpStream},
+    path::Path,
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::{
+    fs::CWD,
+    io::Errno,
+    mount::{OpenTreeFlags, open_tree},
+    thread::{CpuSet, sched_getaffinity},
+};
+
+/// The name under which the program is a probe.
+pub(crate) const NAME: &str = "tidemark-probe";
+/// How many bytes are taken or written at a time.
+const PIECE: usize = 1 << 20;
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// The stack of a thread that only waits.
+const STACK: usize = 64 << 10;
+
+/// Runs as a probe if the program was started as one, and answers how it ended.
+pub fn run() -> Option<ExitCode> {
+    let mut words = env::args();
+    let program = words.next()?;
+    if Path::new(&program).file_name()? != NAME {
+        return None;
+    }
+    let what = words.next().unwrap_or_default();
+    let number = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let found = match what.as_str() {
+        "memory" => take_memory(number),
+        "processes" => start_threads(number),
+        "disk" => write_file(number),
+        "system-calls" => call_system(),
+        "network" => connect(number),
+        "cores" => cores(),
+        _ => return Some(ExitCode::FAILURE),
+    };
+    println!("{found}");
+    // Threads that still wait end with the program.
+    Some(ExitCode::SUCCESS)
+}
+
+/// Takes memory, and answers how many bytes it got.
+fn take_memory(bytes: usize) -> String {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    while taken.len() * PIECE < bytes {
+        let mut piece = Vec::new();
+        if piece.try_reserve_exact(PIECE).is_err() {
+            break;
+        }
+        // Memory counts once something is written to it.
+        piece.resize(PIECE, 1);
+        taken.push(piece);
+    }
+    (taken.len() * PIECE).to_string()
+}
+
+/// Starts threads, and answers how many there are, with the first.
+fn start_threads(count: usize) -> String {
+    let wait = || {
+        thread::Builder::new().stack_size(STACK).spawn(|| {
+            loop {
+                thread::park()
+            }
+        })
+    };
+    (1 + (1..count).map_while(|_| wait().ok()).count()).to_string()
+}
+
+/// Writes a file, and answers how many bytes it got.
+fn write_file(bytes: usize) -> String {
+    let mut written = 0;
+    if let Ok(mut file) = File::create("/probe") {
+        let piece = vec![1; PIECE];
+        while written < bytes && file.write_all(&piece).is_ok() {
+            written += PIECE;
+        }
+    }
+    written.to_string()
+}
+
+/// Makes system calls that need no right and that a sandbox refuses, and answers which were not refused.
+fn call_system() -> String {
+    let calls = [
+        ("unshare", unshare(CloneFlags::empty()).err().map(|error| Errno::from_raw_os_error(error as i32))),
+        ("open_tree", open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC).err()),
+    ];
+    let allowed = calls.into_iter().filter(|(_, error)| *error != Some(Errno::PERM));
+    allowed.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+}
+
+/// Answers the network devices, and whether a port of the host was reached.
+fn connect(port: usize) -> String {
+    let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let devices: Vec<&str> =
+        devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    let port = u16::try_from(port).unwrap_or(0);
+    let is_reached = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), CONNECT).is_ok();
+    format!("{} {}", if is_reached { "reached" } else { "apart" }, devices.join(" "))
+}
+
+/// Answers the cores that the program runs on.
+fn cores() -> String {
+    let set = sched_getaffinity(None).unwrap_or_default();
+    let cores = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
+    cores.map(|core| core.to_string()).collect::<Vec<_>>().join(",")
+}
