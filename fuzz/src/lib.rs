@@ -1,5 +1,9 @@
-//! The families of adapters: a target each, so that a fuzzer learns what the outputs of related tools look like instead
-//! of spending its time on all of them.
+//! What the targets do. The families of adapters are here: a target each, so that a fuzzer learns what the outputs of
+//! related tools look like instead of spending its time on all of them.
+
+pub mod channel;
+#[cfg(target_os = "linux")]
+pub mod layer;
 
 pub mod registry;
 
