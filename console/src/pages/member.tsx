@@ -151,7 +151,7 @@ export function View(): JSX.Element {
             <Fact label="Member since"><Time at={shown().created} /></Fact>
           </Record>
           <Confirm open={removing()} title={isMe() ? "Leave the organization?" : "Remove the member?"} action={isMe() ? "Leave" : "Remove"} onConfirm={remove} onClose={() => setRemoving(false)}>
-            <p><strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}. Reports and keys that they made stay.</p>
+            <p><strong class="break">{shown().name}</strong> will no longer see what is private in {organization()?.name}. Their reports stay. The invitations that they issued and the project keys that they created are revoked; the audit log lists them.</p>
           </Confirm>
         </Page>
       )}

@@ -126,7 +126,7 @@ export function View(): JSX.Element {
             <Fact label="Since"><Time at={shown().created} /></Fact>
           </Facts>
           <Confirm open={removing()} title="Remove the member?" action="Remove" onConfirm={remove} onClose={() => setRemoving(false)}>
-            <p><strong class="break">{shown().name}</strong> will have no role in the project any more.</p>
+            <p><strong class="break">{shown().name}</strong> will have no role in the project any more. The keys that they created in it are revoked.</p>
             <p class="muted">Leaders of the organization keep what they may do.</p>
           </Confirm>
         </Page>

@@ -62,3 +62,12 @@ pub struct MemberFilter {
     #[param(inline)]
     pub sort: Option<OrgMembersSort>,
 }
+
+/// What happens to the keys of a member who loses a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct MemberKeys {
+    /// Keep the project keys that the member created. By default the server revokes every key of a project that the
+    /// member may no longer manage.
+    pub keep_keys: Option<bool>,
+}

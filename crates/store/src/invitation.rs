@@ -147,3 +147,19 @@ pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     tx.execute("delete from invitation where coalesce(accepted, revoked, expires) < $1", &[&before])?;
     Ok(())
 }
+
+/// Revokes every pending invitation into an organization that a user issued. Returns the invited addresses.
+pub fn revoke_issued(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    inviter: UserId,
+    now: Timestamp,
+) -> Result<Vec<Email>> {
+    tx.all(
+        "update invitation set revoked = $3
+         where organization_id = $1 and inviter_id = $2 and accepted is null and revoked is null and expires > $3
+         returning email",
+        &[&organization, &inviter, &now],
+        |row| row.get(0),
+    )
+}

@@ -11,7 +11,7 @@ use tidemark_api::{
 use uuid::Uuid;
 
 use crate::{
-    Fresh, List, Param, ProjectId, Result, Row, Tx, UserId,
+    Fresh, List, OrganizationId, Param, ProjectId, Result, Row, Tx, UserId,
     key::New,
     sql::{contains, direction},
 };
@@ -112,6 +112,51 @@ pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Tim
         &[&project, &key, &now],
     )?;
     Ok(revoked == 1)
+}
+
+/// A live key whose creator may no longer manage its project.
+#[derive(Clone, Debug)]
+pub struct Orphan {
+    id: i64,
+    /// The identifier of the key.
+    pub uuid: ProjectKeyUuid,
+    /// The name of the key.
+    pub name: ResourceName,
+    /// The slug of the project.
+    pub project: String,
+}
+
+/// The live keys that a user created in the projects of an organization and that the user could not create now: the user
+/// neither leads the organization nor maintains the project.
+pub fn orphans(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    creator: UserId,
+    now: Timestamp,
+) -> Result<Vec<Orphan>> {
+    tx.all(
+        "select project_key.id, project_key.uuid, project_key.name, project.slug
+         from project_key join project on project.id = project_key.project_id
+         where project.organization_id = $1 and project_key.creator_id = $2
+           and project_key.revoked is null and project_key.expires > $3
+           and not exists (select 1 from member where member.organization_id = $1 and member.account_id = $2
+                           and member.role = 'leader')
+           and not exists (select 1 from project_member where project_member.project_id = project.id
+                           and project_member.account_id = $2 and project_member.role = 'maintainer')
+         order by project.slug, project_key.id",
+        &[&organization, &creator, &now],
+        |row| Ok(Orphan { id: row.get(0)?, uuid: row.get(1)?, name: row.get(2)?, project: row.get(3)? }),
+    )
+}
+
+/// Revokes all of these keys.
+pub fn revoke_all(tx: &mut Tx<'_>, keys: &[Orphan], now: Timestamp) -> Result<()> {
+    let keys: Vec<i64> = keys.iter().map(|key| key.id).collect();
+    tx.execute(
+        "update project_key set revoked = $2 where id in {ints $1} and revoked is null",
+        &[&keys, &now],
+    )?;
+    Ok(())
 }
 
 /// The live key of a live project with this hash.

@@ -3,8 +3,8 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    AuthAck, Member, MemberFilter, MemberPatch, NewMember, OrganizationPermission, OrganizationRole, Page,
-    ResourceId,
+    AuthAck, Email, Member, MemberFilter, MemberKeys, MemberPatch, NewMember, OrganizationPermission,
+    OrganizationRole, Page, ResourceId, Timestamp,
 };
 use tidemark_store::{Lock, OrganizationId, Tx, UserId, invitation, member, user};
 use utoipa::IntoParams;
@@ -15,6 +15,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     organization::OrganizationPath,
+    project_key::revoke_orphans,
 };
 use crate::{
     App,
@@ -63,6 +64,9 @@ pub(super) async fn invite(
     app.limits.check(Rule::UserInvites, &organization.by.found.user.uuid.to_string(), fresh.now).await?;
     let ack = AuthAck { email: new.email.clone() };
     let write = move |tx: &mut Tx<'_>| {
+        // The body may have come long after the right was checked; a leader who was removed since invites nobody.
+        tx.lock(Lock::Organization(organization.id.get()))?;
+        organization.recheck(tx)?;
         let known = user::by_email(tx, &new.email)?;
         if let Some(known) = &known
             && member::role(tx, organization.id, known.id)?.is_some()
@@ -107,14 +111,16 @@ pub(super) async fn view(
     Ok(Json(found.member))
 }
 
-/// Give a member another role.
+/// Give a member another role. A leader who becomes a member loses the pending invitations that this leader issued and,
+/// unless `keep_keys` is set, the keys of projects that this leader may no longer manage.
 #[utoipa::path(patch, path = "/v0/organizations/{organization}/members/{user}", operation_id = "org_member_patch",
-    tag = "members", params(MemberPath), request_body = MemberPatch, responses((status = 200, body = Member)),
+    tag = "members", params(MemberPath, MemberKeys), request_body = MemberPatch, responses((status = 200, body = Member)),
     extensions(("x-right" = json!("organization:edit_role"))))]
 pub(super) async fn update(
     State(app): State<App>,
     organization: Organization<EditRole>,
     Path(path): Path<MemberPath>,
+    Query(query): Query<MemberKeys>,
     Body(patch): Body<MemberPatch>,
 ) -> Result<Json<Member>> {
     let fresh = app.fresh();
@@ -126,7 +132,9 @@ pub(super) async fn update(
         };
         keep_a_leader(tx, organization.id, &found)?;
         member::set_role(tx, organization.id, found.user, role, fresh.now)?;
-        let detail = [("from", found.member.role.as_str()), ("to", role.as_str())];
+        let revoked = revoke_issued(tx, organization.id, found.user, query, fresh.now)?;
+        let mut detail = vec![("from", found.member.role.as_str()), ("to", role.as_str())];
+        detail.extend(revoked.iter().map(|(key, list)| (*key, list.as_str())));
         let target = found.member.slug.as_str();
         organization.origin.audit(tx, &fresh, "member.role", target, Some(organization.id), &detail)?;
         found.member.role = role;
@@ -136,14 +144,16 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Remove a member, or leave.
+/// Remove a member, or leave. The server revokes the pending invitations that the member issued and, unless `keep_keys`
+/// is set, the keys that the member created in projects of the organization. The audit log lists both.
 #[utoipa::path(delete, path = "/v0/organizations/{organization}/members/{user}", operation_id = "org_member_delete",
-    tag = "members", params(MemberPath), responses((status = 204)),
+    tag = "members", params(MemberPath, MemberKeys), responses((status = 204)),
     extensions(("x-right" = json!("organization:delete_role"))))]
 pub(super) async fn remove(
     State(app): State<App>,
     organization: Organization<ViewRole>,
     Path(path): Path<MemberPath>,
+    Query(query): Query<MemberKeys>,
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
@@ -155,13 +165,37 @@ pub(super) async fn remove(
         let found = found?;
         keep_a_leader(tx, organization.id, &found)?;
         member::remove(tx, organization.id, found.user)?;
-        // A second invitation in the drawer must not bring somebody back who was sent away.
+        // An older invitation must not bring a removed member back, nor one to another address of that person.
         invitation::revoke_all(tx, organization.id, &found.member.email, fresh.now)?;
+        let revoked = revoke_issued(tx, organization.id, found.user, query, fresh.now)?;
+        let detail: Vec<_> = revoked.iter().map(|(key, list)| (*key, list.as_str())).collect();
         let target = found.member.slug.as_str();
-        organization.origin.audit(tx, &fresh, "member.remove", target, Some(organization.id), &[])?;
+        organization.origin.audit(tx, &fresh, "member.remove", target, Some(organization.id), &detail)?;
         Ok::<_, Error>(Deleted)
     };
     app.db.write(write).await
+}
+
+/// Revokes what a user issued in an organization and may no longer issue: invitations, and keys unless they are to be
+/// kept. Returns the entries of the audit log that list them.
+fn revoke_issued(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+    query: MemberKeys,
+    now: Timestamp,
+) -> Result<Vec<(&'static str, String)>> {
+    if member::role(tx, organization, user)? == Some(OrganizationRole::Leader) {
+        return Ok(Vec::new());
+    }
+    let mut listed = Vec::new();
+    let invitations = invitation::revoke_issued(tx, organization, user, now)?;
+    if !invitations.is_empty() {
+        let list: Vec<_> = invitations.iter().map(Email::masked).collect();
+        listed.push(("invitations_revoked", list.join(", ")));
+    }
+    listed.extend(revoke_orphans(tx, organization, user, query, now)?);
+    Ok(listed)
 }
 
 /// Refuses to take the last leader away: nobody could manage the organization any more.

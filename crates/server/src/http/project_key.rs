@@ -3,14 +3,14 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    KeyFilter, NewProjectKey, Page, ProjectKey, ProjectKeyCreated, ProjectKeyPatch, ProjectKeyUuid,
-    ResourceId,
+    KeyFilter, MemberKeys, NewProjectKey, Page, ProjectKey, ProjectKeyCreated, ProjectKeyPatch,
+    ProjectKeyUuid, ProjectPermission, ResourceId, Timestamp,
 };
-use tidemark_store::{Tx, key::New, project_key};
+use tidemark_store::{Lock, OrganizationId, Tx, UserId, key::New, project_key};
 use utoipa::IntoParams;
 
 use super::{
-    access::{Manage, ProjectByUser},
+    access::{self, Manage, ProjectByUser},
     answer::{Created, Deleted, Paged},
     body::{Body, Path, Query},
     error::{Error, Result},
@@ -73,6 +73,10 @@ pub(super) async fn create(
     let ProjectKey { uuid, project, name, creation, expiration, .. } = app.db.write(write).await?;
     Ok(Created(ProjectKeyCreated { uuid, project, name, key: plain, creation, expiration }))
 }
+        // The body may have come long after the right was checked.
+        tx.lock(Lock::Organization(project.organization.get()))?;
+        let id = ResourceId::Uuid(project.project.uuid.uuid());
+        access::project_for(tx, &project.caller, &id, ProjectPermission::Manage)?;
 
 /// View a key of a project.
 #[utoipa::path(get, path = "/v0/projects/{project}/keys/{key}", operation_id = "proj_key_get", tag = "projects",
@@ -130,4 +134,27 @@ pub(super) async fn revoke(
         Ok(Deleted)
     };
     app.db.write(write).await
+}
+
+/// Revokes the keys that a user created in projects of an organization and may no longer create, unless they are to be
+/// kept. Called after a role was taken away. Returns the entry of the audit log that lists these keys.
+pub(super) fn revoke_orphans(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    creator: UserId,
+    query: MemberKeys,
+    now: Timestamp,
+) -> Result<Option<(&'static str, String)>> {
+    let keys = project_key::orphans(tx, organization, creator, now)?;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let list: Vec<_> =
+        keys.iter().map(|key| format!("{}/{} ({})", key.project, key.name, key.uuid)).collect();
+    let list = list.join(", ");
+    if query.keep_keys.unwrap_or(false) {
+        return Ok(Some(("keys_kept", list)));
+    }
+    project_key::revoke_all(tx, &keys, now)?;
+    Ok(Some(("keys_revoked", list)))
 }

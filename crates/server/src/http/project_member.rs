@@ -3,9 +3,9 @@
 use axum::{Json, extract::State};
 use serde::Deserialize;
 use tidemark_api::{
-    NewProjectMember, Page, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ResourceId,
+    MemberKeys, NewProjectMember, Page, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ResourceId,
 };
-use tidemark_store::{Tx, project_member, user};
+use tidemark_store::{Lock, Tx, project_member, user};
 use utoipa::IntoParams;
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
     body::{Body, Path, Query},
     error::{Error, Result},
     project::ProjectPath,
+    project_key::revoke_orphans,
 };
 use crate::App;
 
@@ -78,29 +79,34 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| project_member::find(tx, project.id, &path.user)).await?.member))
 }
 
-/// Give a user another role in a project.
+/// Give a user another role in a project. A maintainer who loses that role loses the keys that this maintainer created
+/// in the project, unless `keep_keys` is set.
 #[utoipa::path(patch, path = "/v0/projects/{project}/members/{user}", operation_id = "proj_member_patch",
-    tag = "projects", params(MemberPath), request_body = ProjectMemberPatch,
+    tag = "projects", params(MemberPath, MemberKeys), request_body = ProjectMemberPatch,
     responses((status = 200, body = ProjectMember)),
     extensions(("x-right" = json!("project:edit_role:by_user"))))]
 pub(super) async fn update(
     State(app): State<App>,
     ProjectByUser { project, .. }: ProjectByUser<EditRole>,
     Path(path): Path<MemberPath>,
+    Query(query): Query<MemberKeys>,
     Body(patch): Body<ProjectMemberPatch>,
 ) -> Result<Json<ProjectMember>> {
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Organization(project.organization.get()))?;
         let mut found = project_member::find(tx, project.id, &path.user)?;
         let Some(role) = patch.role.filter(|role| *role != found.member.role) else {
             return Ok(found.member);
         };
         project_member::set_role(tx, project.id, found.user, role, fresh.now)?;
-        let detail = [
+        let revoked = revoke_orphans(tx, project.organization, found.user, query, fresh.now)?;
+        let mut detail = vec![
             ("project", project.project.slug.as_str()),
             ("from", found.member.role.as_str()),
             ("to", role.as_str()),
         ];
+        detail.extend(revoked.iter().map(|(key, list)| (*key, list.as_str())));
         let (target, organization) = (found.member.slug.as_str(), Some(project.organization));
         project.origin.audit(tx, &fresh, "project_member.role", target, organization, &detail)?;
         found.member.role = role;
@@ -110,20 +116,25 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Take the role of a user in a project away.
+/// Take the role of a user in a project away, and the keys that the user created in the project unless `keep_keys` is
+/// set or the user leads the organization.
 #[utoipa::path(delete, path = "/v0/projects/{project}/members/{user}", operation_id = "proj_member_delete",
-    tag = "projects", params(MemberPath), responses((status = 204)),
+    tag = "projects", params(MemberPath, MemberKeys), responses((status = 204)),
     extensions(("x-right" = json!("project:delete_role:by_user"))))]
 pub(super) async fn remove(
     State(app): State<App>,
     ProjectByUser { project, .. }: ProjectByUser<DeleteRole>,
     Path(path): Path<MemberPath>,
+    Query(query): Query<MemberKeys>,
 ) -> Result<Deleted> {
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Organization(project.organization.get()))?;
         let found = project_member::find(tx, project.id, &path.user)?;
         project_member::remove(tx, project.id, found.user)?;
-        let detail = [("project", project.project.slug.as_str())];
+        let revoked = revoke_orphans(tx, project.organization, found.user, query, fresh.now)?;
+        let mut detail = vec![("project", project.project.slug.as_str())];
+        detail.extend(revoked.iter().map(|(key, list)| (*key, list.as_str())));
         let (target, organization) = (found.member.slug.as_str(), Some(project.organization));
         project.origin.audit(tx, &fresh, "project_member.remove", target, organization, &detail)?;
         Ok::<_, Error>(Deleted)

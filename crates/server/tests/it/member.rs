@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
 use insta::assert_snapshot;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -143,6 +147,104 @@ both! {
         accept(&spare).await.expect(401);
         // A new invitation is another matter.
         server.join("acme", &bob, &cleo, "member").await;
+    }
+
+    async fn a_removed_leader_keeps_no_invitation_and_no_key(server: TestServer) {
+        let (_, bob) = acme(&server).await;
+        let [cleo, alias] = [server.person("Cleo").await, server.person("Cleo Alias").await];
+        server.join("acme", &bob, &cleo, "leader").await;
+        let invite = server.invite("acme", &cleo, &alias.email, "leader").await;
+        server.post("/v0/organizations/acme/projects", &bob.token, json!({ "name": "Lab" })).await.expect(201);
+        let [own, bobs] = [
+            server.project_key(&cleo, "/v0/projects/lab").await,
+            server.project_key(&bob, "/v0/projects/lab").await,
+        ];
+        server.delete(&member(&cleo), &bob.token).await.expect(204);
+
+        let accepted = server.post("/v0/auth/accept", &alias.token, json!({ "invite": invite })).await;
+        assert_snapshot!("member_accept_of_removed", server.show(&accepted));
+        assert_eq!(roles(&server, &bob, "").await, "bob leader of 1");
+        let branch = json!({ "name": "dev" });
+        server.post("/v0/projects/lab/branches", &own, branch.clone()).await.expect(401);
+        server.post("/v0/projects/lab/branches", &bobs, branch).await.expect(201);
+        let audit = server.get("/v0/organizations/acme/audit?per_page=1", &bob.token).await;
+        assert_snapshot!("member_remove_audit", server.show(&audit));
+    }
+
+    async fn the_keys_of_a_removed_member_can_be_kept(server: TestServer) {
+        let (_, bob) = acme(&server).await;
+        let cleo = server.person("Cleo").await;
+        server.join("acme", &bob, &cleo, "leader").await;
+        server.post("/v0/organizations/acme/projects", &bob.token, json!({ "name": "Lab" })).await.expect(201);
+        let key = server.project_key(&cleo, "/v0/projects/lab").await;
+        server.delete(&format!("{}?keep_keys=maybe", member(&cleo)), &bob.token).await.expect(400);
+        server.delete(&format!("{}?keep_keys=true", member(&cleo)), &bob.token).await.expect(204);
+        server.post("/v0/projects/lab/branches", &key, json!({ "name": "dev" })).await.expect(201);
+        let audit = server.get("/v0/organizations/acme/audit?per_page=1", &bob.token).await;
+        assert_snapshot!("member_remove_audit_kept", server.show(&audit));
+    }
+
+    async fn a_demoted_leader_keeps_only_keys_of_maintained_projects(server: TestServer) {
+        let (_, bob) = acme(&server).await;
+        let cleo = server.person("Cleo").await;
+        server.join("acme", &bob, &cleo, "leader").await;
+        let invite = server.invite("acme", &cleo, "eve@example.org", "leader").await;
+        let mut keys = Vec::new();
+        for name in ["Lab", "Mine"] {
+            server.post("/v0/organizations/acme/projects", &bob.token, json!({ "name": name })).await.expect(201);
+            keys.push(server.project_key(&cleo, &format!("/v0/projects/{}", name.to_lowercase())).await);
+        }
+        let maintainer = json!({ "user": "cleo", "role": "maintainer" });
+        server.post("/v0/projects/mine/members", &bob.token, maintainer).await.expect(201);
+        server.patch(&member(&cleo), &bob.token, json!({ "role": "member" })).await.expect(200);
+        let branch = json!({ "name": "dev" });
+        server.post("/v0/projects/lab/branches", &keys[0], branch.clone()).await.expect(401);
+        server.post("/v0/projects/mine/branches", &keys[1], branch).await.expect(201);
+        let signup = json!({ "name": "Eve", "email": "eve@example.org", "i_agree": true, "invite": invite });
+        server.post("/v0/auth/signup", "", signup).await.expect(401);
+        // The role in the project goes, and its key with it.
+        let role = json!({ "role": "developer" });
+        server.patch("/v0/projects/mine/members/cleo", &bob.token, role).await.expect(200);
+        server.post("/v0/projects/mine/branches", &keys[1], json!({ "name": "other" })).await.expect(401);
+        let audit = server.get("/v0/organizations/acme/audit?per_page=255", &bob.token).await.expect(200);
+        let lost: Vec<_> = audit.body.as_array().unwrap().iter().filter(|entry| !entry["detail"]["keys_revoked"].is_null()).collect();
+        let lost = lost.iter().map(|entry| format!("{} {}", entry["action"], entry["detail"])).collect::<Vec<_>>();
+        assert_snapshot!("member_demotion_audit", server.redact(&lost.join("\n")));
+    }
+
+    async fn a_request_that_outlives_the_role_of_its_sender_does_nothing(server: TestServer) {
+        let (_, bob) = acme(&server).await;
+        let cleo = server.person("Cleo").await;
+        server.join("acme", &bob, &cleo, "leader").await;
+        server.post("/v0/organizations/acme/projects", &bob.token, json!({ "name": "Lab" })).await.expect(201);
+        for (path, body, status) in [
+            (MEMBERS, json!({ "email": "eve@example.org", "role": "leader" }), 404),
+            ("/v0/projects/lab/keys", json!({ "name": "ci" }), 403),
+        ] {
+            if status == 403 {
+                server.join("acme", &bob, &cleo, "leader").await;
+            }
+            // The server asks for the body only once it has judged the right.
+            let (asked, wait) = tokio::sync::oneshot::channel::<()>();
+            let (send, sent) = tokio::sync::oneshot::channel::<()>();
+            let body = Body::from_stream(futures_util::stream::once(async move {
+                asked.send(()).unwrap();
+                sent.await.unwrap();
+                Ok::<_, std::io::Error>(body.to_string())
+            }));
+            let request = Request::post(path)
+                .header(header::AUTHORIZATION, format!("Bearer {}", cleo.token))
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body)
+                .unwrap();
+            let remove = async {
+                wait.await.unwrap();
+                server.delete(&member(&cleo), &bob.token).await.expect(204);
+                send.send(()).unwrap();
+            };
+            let (answer, ()) = tokio::join!(server.send(request), remove);
+            answer.expect(status);
+        }
     }
 
     async fn the_last_leader_stays(server: TestServer) {

@@ -1,9 +1,9 @@
 //! `tidemark member` and `tidemark project member`: who has a role in an organization, and in a project.
 
 use tidemark_api::{
-    AuthAck, Email, Member, MemberFilter, MemberPatch, NewMember, NewProjectMember, OrgMembersSort,
-    OrganizationRole, ProjMembersSort, ProjectMember, ProjectMemberFilter, ProjectMemberPatch, ProjectRole,
-    ResourceId, UserName,
+    AuthAck, Email, Member, MemberFilter, MemberKeys, MemberPatch, NewMember, NewProjectMember,
+    OrgMembersSort, OrganizationRole, ProjMembersSort, ProjectMember, ProjectMemberFilter,
+    ProjectMemberPatch, ProjectRole, ResourceId, UserName,
 };
 use tidemark_client::{members, project_members};
 
@@ -12,6 +12,9 @@ use crate::{
     output,
     resource::{Fields, Find, InProject, Order, Paging, Session, Shown, Verb, word},
 };
+
+/// What `remove` prints.
+const REMOVED: &str = "The member is removed. The audit log lists the revoked invitations and keys.";
 
 /// What can be done with members of organizations.
 #[derive(clap::Subcommand)]
@@ -54,10 +57,32 @@ pub(crate) enum MemberVerb {
         /// The new role
         #[arg(long, value_parser = word::<OrganizationRole>())]
         role: OrganizationRole,
+        #[command(flatten)]
+        keys: Keys,
     },
-    /// Remove a member
+    /// Remove a member and revoke the invitations and project keys that the member issued
     #[command(visible_aliases = ["rm", "delete"])]
-    Remove(One),
+    Remove {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        keys: Keys,
+    },
+}
+
+/// What happens to the keys of a member who loses a role.
+#[derive(clap::Args)]
+pub(crate) struct Keys {
+    /// Keep the project keys that the member created [default: revoke the keys of projects that the member may no longer
+    /// manage]
+    #[arg(long)]
+    keep_keys: bool,
+}
+
+impl Keys {
+    fn query(&self) -> MemberKeys {
+        MemberKeys { keep_keys: self.keep_keys.then_some(true) }
+    }
 }
 
 /// A member of an organization.
@@ -82,12 +107,13 @@ impl Verb for MemberVerb {
                 session.show(&members(organization).create(&new))
             }
             Self::View(One { organization, user }) => session.show(&members(organization).view(user)),
-            Self::Update { one, role } => {
+            Self::Update { one, role, keys } => {
                 let patch = MemberPatch { role: Some(*role) };
-                session.update(&members(&one.organization), &one.user, &patch)
+                session.show(&members(&one.organization).update(&one.user, &patch).query(&keys.query()))
             }
-            Self::Remove(One { organization, user }) => {
-                session.done(&members(organization).delete(user), "The member is removed.")
+            Self::Remove { one, keys } => {
+                let request = members(&one.organization).delete(&one.user).query(&keys.query());
+                session.done(&request, REMOVED)
             }
         }
     }
@@ -128,10 +154,17 @@ pub(crate) enum ProjectMemberVerb {
         /// The new role
         #[arg(long, value_parser = word::<ProjectRole>())]
         role: ProjectRole,
+        #[command(flatten)]
+        keys: Keys,
     },
-    /// Take the role of a member away
+    /// Take the role of a member away and revoke the project keys that the member created
     #[command(visible_aliases = ["rm", "delete"])]
-    Remove(OneOfProject),
+    Remove {
+        #[command(flatten)]
+        one: OneOfProject,
+        #[command(flatten)]
+        keys: Keys,
+    },
 }
 
 /// A member of a project.
@@ -159,13 +192,14 @@ impl Verb for ProjectMemberVerb {
                 session.show(&project_members(one.project.id()?).create(&new))
             }
             Self::View(one) => session.show(&project_members(one.project.id()?).view(&one.user)),
-            Self::Update { one, role } => {
+            Self::Update { one, role, keys } => {
                 let patch = ProjectMemberPatch { role: Some(*role) };
-                session.update(&project_members(one.project.id()?), &one.user, &patch)
+                let request = project_members(one.project.id()?).update(&one.user, &patch);
+                session.show(&request.query(&keys.query()))
             }
-            Self::Remove(one) => {
-                let request = project_members(one.project.id()?).delete(&one.user);
-                session.done(&request, "The member is removed.")
+            Self::Remove { one, keys } => {
+                let request = project_members(one.project.id()?).delete(&one.user).query(&keys.query());
+                session.done(&request, REMOVED)
             }
         }
     }

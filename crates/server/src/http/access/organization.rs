@@ -45,6 +45,13 @@ impl<R> Organization<R> {
     }
 }
 
+impl<R: Right> Organization<R> {
+    /// Checks the right of the signature again, inside a transaction.
+    pub fn recheck(&self, tx: &mut Tx<'_>) -> Result<()> {
+        require(&self.by, member::role(tx, self.id, self.by.found.id)?, R::ORGANIZATION)
+    }
+}
+
 /// Insists on a permission in an organization, which stays hidden from those who may not view it.
 fn require(by: &SignedIn, role: Option<OrganizationRole>, permission: OrganizationPermission) -> Result<()> {
     if !allowed(by, role, OrganizationPermission::View) {
