@@ -44,10 +44,11 @@ pub struct New<'a> {
 /// Adds a job to the queue.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> {
     let uuid = JobUuid::from(fresh.uuid());
+    let config = JobConfig { env: None, ..new.config.clone() };
     tx.execute(
         "insert into job (uuid, project_id, report_id, spec_id, status, rank, address, concurrency, config, callback,
-                          timeout, created, modified, deadline, expires, attempts)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $13, 0)",
+                          timeout, created, modified, deadline, expires, attempts, env)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $13, 0, $14)",
         &[
             &uuid,
             &new.project,
@@ -57,11 +58,12 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> 
             &new.rank,
             &new.address,
             &new.concurrency,
-            &serde_json::to_string(new.config).map_err(unreadable)?,
+            &serde_json::to_string(&config).map_err(unreadable)?,
             &new.callback.map(serde_json::to_string).transpose().map_err(unreadable)?,
             &new.config.timeout,
             &fresh.now,
             &new.expires,
+            &new.config.env.as_ref().map(serde_json::to_string).transpose().map_err(unreadable)?,
         ],
     )?;
     Ok(uuid)
@@ -114,6 +116,7 @@ pub fn advance_all(
              modified = $3,
              error = case when $2 in ('running', 'completed') then null else coalesce($4, error) end,
              printed = case when $2 = 'running' then printed end,
+             env = case when $2 in ('pending', 'claimed', 'running') then env end,
              output = coalesce($5, output),
              deadline = case when $2 = 'pending' then expires else $6 end,
              runner_id = case when $2 = 'pending' then null else coalesce($7, runner_id) end,
@@ -211,7 +214,7 @@ pub struct Found {
 fn columns() -> String {
     format!(
         "job.id, job.project_id, project.organization_id, job.report_id, job.runner_id, job.lease, job.config,
-         job.output, job.heartbeat, job.uuid, job.status, report.uuid, runner.uuid, job.timeout, job.error, job.created, job.modified,
+         job.env, job.output, job.heartbeat, job.uuid, job.status, report.uuid, runner.uuid, job.timeout, job.error, job.created, job.modified,
          job.claimed, job.started, job.completed, {}",
         spec::COLUMNS
     )
@@ -224,7 +227,9 @@ const TABLES: &str =
 fn read(cells: &mut Cells<'_>) -> Result<Found> {
     let (id, project, organization, report) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let (runner, lease) = (cells.take()?, cells.take()?);
-    let config: JobConfig = serde_json::from_str(&cells.take::<String>()?).map_err(unreadable)?;
+    let mut config: JobConfig = serde_json::from_str(&cells.take::<String>()?).map_err(unreadable)?;
+    let env: Option<String> = cells.take()?;
+    config.env = env.map(|env| serde_json::from_str(&env)).transpose().map_err(unreadable)?;
     let (output, heartbeat) = (cells.take()?, cells.take()?);
     let job = Job {
         uuid: cells.take()?,

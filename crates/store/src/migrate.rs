@@ -2,8 +2,9 @@
 //!
 //! The files use words where the engines differ: `{key}` a primary key that counts by itself, `{number}` one that may
 //! come again after its row is gone, `{int}`, `{real}`, `{bool}`, `{text}`, `{uuid}`, `{blob}`, `{strict}` at the end of a
-//! table, `{clustered}` instead for one that is kept in the order of its primary key where the engine can, and
-//! `{search TABLE}` for an index that finds any part of a name or slug.
+//! table, `{clustered}` instead for one that is kept in the order of its primary key where the engine can,
+//! `{search TABLE}` for an index that finds any part of a name or slug, and `{config_env}` and `{config_without_env}` for
+//! parts of the JSON of a job.
 
 use sha2::{Digest, Sha256};
 
@@ -25,6 +26,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (9, "notices", include_str!("../migrations/0009_notices.sql")),
     (10, "changes", include_str!("../migrations/0010_changes.sql")),
     (11, "outbox", include_str!("../migrations/0011_outbox.sql")),
+    (12, "access", include_str!("../migrations/0012_access.sql")),
 ];
 
 /// The tables with a search index.
@@ -96,6 +98,8 @@ fn words(text: &str, postgres: bool) -> String {
             ("{blob}", "bytea"),
             ("{strict}", ""),
             ("{clustered}", ""),
+            ("{config_env}", "cast(cast(config as jsonb) -> 'env' as text)"),
+            ("{config_without_env}", "cast(cast(config as jsonb) - 'env' as text)"),
         ]
     } else {
         [
@@ -110,6 +114,8 @@ fn words(text: &str, postgres: bool) -> String {
             ("{blob}", "blob"),
             ("{strict}", "strict"),
             ("{clustered}", "strict, without rowid"),
+            ("{config_env}", "json_extract(config, '$.env')"),
+            ("{config_without_env}", "json_remove(config, '$.env')"),
         ]
     };
     let text = pairs.iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));

@@ -139,7 +139,7 @@ both! {
         let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
         let mut runner = Runner::connect(address, "box", &key).await.unwrap();
         assert_eq!(runner.say(json!({ "event": "ready", "poll_timeout": 1 })).await["event"], "no_job");
-        let uuid = ask(&server, &ada, json!({ "cmd": ["bench"], "iter": 2 })).await;
+        let uuid = ask(&server, &ada, json!({ "cmd": ["bench"], "iter": 2, "env": { "TOKEN": "s3cret" } })).await;
         let metadata = json!({ "os": "linux", "arch": "x86_64", "version": "1.2.3" });
         let mut order = runner.say(json!({ "event": "ready", "runner": metadata })).await;
         assert_eq!(order["oci_token"].as_str().unwrap().split('.').count(), 3);

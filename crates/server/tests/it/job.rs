@@ -75,8 +75,14 @@ both! {
         assert_eq!(list("").await.each("uuid"), [second.clone(), sent.text("/job")]);
         assert_eq!(list("direction=asc&per_page=1").await.each("uuid"), [sent.text("/job")]);
         assert_eq!(list("status=running").await.total(), 0);
+        let kept = async || {
+            let sql = "select count(*) from job where coalesce(env, '') || config like '%s3cret%'";
+            server.app.db.read(|tx| tx.value::<i64>(sql, &[])).await.unwrap()
+        };
+        assert_eq!(kept().await, 1, "a runner that takes the job needs its environment");
         server.delete(&path, "").await.expect(401);
         server.delete(&path, &ada.token).await.expect(204);
+        assert_eq!(kept().await, 0, "the environment goes when the job ends");
         assert_snapshot!("job_canceled_twice", server.show(&server.delete(&path, &ada.token).await));
         assert_snapshot!("job_canceled", server.show(&server.get(&path, &ada.token).await));
         let seen = server.get(&path, "").await.expect(200);
