@@ -142,8 +142,8 @@ pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) ->
     )
 }
 
-/// Moves the user to an address just proven. What was signed for the old one dies: sessions, legacy tokens and links
-/// that were mailed and not used; one of those would move the account back.
+/// Moves the user to an address just proven. Every credential of the account ends, because the new address may be another
+/// person's: sessions, keys, legacy tokens, and mailed links, one of which would move the account back.
 pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into former_email (email, changed) select email, $2 from account where id = $1
@@ -155,6 +155,7 @@ pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -
         "update user_token set revoked = $2 where account_id = $1 and revoked is null",
         &[&user, &now],
     )?;
+    tx.execute("update user_key set revoked = $2 where account_id = $1 and revoked is null", &[&user, &now])?;
     crate::sign_in::drop_all(tx, user)?;
     crate::session::end_all(tx, user)
 }

@@ -48,7 +48,8 @@ pub(super) async fn view(account: Account) -> Json<User> {
     Json(account.found.user)
 }
 
-/// Change a user. A new address takes effect once it is confirmed by the link mailed to it.
+/// Change a user. A new address takes effect once it is confirmed by the link mailed to it; then all sessions, keys and
+/// tokens of the user end.
 #[utoipa::path(patch, path = "/v0/users/{user}", operation_id = "user_patch", tag = "users", params(UserPath),
     request_body = UserPatch, responses((status = 200, body = User)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn update(

@@ -214,7 +214,8 @@ impl Message {
                 "The address of your account has changed",
                 Some(name),
                 format!(
-                    "Your Tidemark account now uses the address {}. This one no longer opens it.",
+                    "Your Tidemark account now uses the address {}. This one no longer opens it. All sessions and API keys of \
+                     the account have ended.",
                     email.masked()
                 ),
                 None,

@@ -205,13 +205,13 @@ both! {
         assert_snapshot!("user_email_confirmed", server.show(&confirmed));
         let notice = server.mail(&ada.email).await;
         assert!(notice.contains("c***@e***.org") && !notice.contains(new), "{notice}");
-        // All that was signed for the old address is dead; keys live on.
-        for dead in [&ada.token, &legacy, &unused] {
+        assert!(notice.contains("All sessions and API keys of the account have ended"), "{notice}");
+        // Every credential has ended: the new address may be another person's.
+        for dead in [&ada.token, &legacy, &unused, &key] {
             server.get(path, dead).await.expect(401);
         }
         let stale = server.post("/v0/auth/confirm", "", json!({ "token": old_link })).await;
         assert_eq!(stale.status, 401, "an older link moves the account back");
-        server.get(path, &key).await.expect(200);
         assert_eq!(server.get(path, &confirmed.text("/token")).await.expect(200).text("/email"), new);
 
         server.call_from([198, 51, 100, 7]);
