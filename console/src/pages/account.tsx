@@ -2,7 +2,7 @@
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
-import { call, list, type JsonToken, type JsonUserKey } from "../api";
+import { call, list, type JsonToken, type JsonUserKey, type JsonUserSession } from "../api";
 import { bindings } from "../keys";
 import { load } from "../load";
 import { endSession, updateUser, user } from "../session";
@@ -167,6 +167,36 @@ export function Tokens(): JSX.Element {
   );
 }
 
+/** Where a user is signed in. */
+function Sessions(props: { user: string }): JSX.Element {
+  const end = async (session: JsonUserSession, done: () => Promise<void>) => {
+    try {
+      await call("delete", "/v0/users/{user}/sessions/{session}", { path: { user: props.user, session: session.uuid } });
+      toast("The session has ended.");
+      await done();
+    } catch (error) {
+      toastFailure(error);
+    }
+  };
+  return (
+    <section class="stack tight" aria-labelledby="sessions">
+      <h2 id="sessions">Sessions</h2>
+      <p class="muted">A browser keeps its session in a cookie that only the server can read. End a session that you do not recognize. Keys are not affected.</p>
+      <Rows<JsonUserSession>
+        noun="session"
+        load={({ page, per_page }, signal) => list("/v0/users/{user}/sessions", { path: { user: props.user }, query: { page, per_page }, signal })}
+        columns={[
+          { title: "Program", cell: (session) => <span class="break">{session.agent ?? "unknown"} <Show when={session.current}><Badge tone="good">this session</Badge></Show></span> },
+          { title: "Address", wide: true, cell: (session) => session.address ?? "unknown" },
+          { title: "Signed in", end: true, cell: (session) => <span class="muted"><Time at={session.creation} /></span> },
+        ]}
+        rowActions={(session, rows) => <Show when={!session.current}><Button onClick={() => void end(session, rows.refresh)}>End</Button></Show>}
+        empty={<Empty title="No sessions">This user is not signed in.</Empty>}
+      />
+    </section>
+  );
+}
+
 const THEMES: readonly { value: Theme; label: string }[] = [{ value: "system", label: "As the system" }, { value: "light", label: "Light" }, { value: "dark", label: "Dark" }];
 
 export function Settings(): JSX.Element {
@@ -197,7 +227,7 @@ export function Settings(): JSX.Element {
               <Show when={shown().created}>{(at) => <Fact label="Account made"><Time at={at()} /></Fact>}</Show>
               <Show when={shown().admin}><Fact label="Rights"><Badge tone="brand">administrator of this server</Badge></Fact></Show>
             </Record>
-            <p class="small muted">Links to sign in are mailed to the address above.</p>
+            <p class="small muted">Links to sign in are mailed to the address above. A new address ends all sessions and keys of the account.</p>
             <section class="stack tight" aria-labelledby="look">
               <h2 id="look">How it looks</h2>
               <Record>
@@ -208,10 +238,7 @@ export function Settings(): JSX.Element {
                 </Fact>
               </Record>
             </section>
-            <section class="stack tight" aria-labelledby="session">
-              <h2 id="session">Your session</h2>
-              <p class="muted">You are signed in by a cookie that only the server can read. Signing out ends it on the server as well. Keys and other browsers are not touched.</p>
-            </section>
+            <Sessions user={shown().slug} />
           </>
         )}
       </Show>

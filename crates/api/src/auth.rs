@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Email, Jwt, NonEmpty, OrganizationUuid, Project, Slug, Timestamp, User, UserName, scalar::word};
+use crate::{
+    Email, Jwt, NonEmpty, OrganizationUuid, Project, Secret, SessionUuid, Slug, Timestamp, User, UserName,
+    UserUuid, scalar::word,
+};
 
 /// A wish for a new account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -105,8 +108,28 @@ pub struct Session {
     pub user: Option<User>,
 }
 
-/// A claim to an organization; it says nothing beyond who sends it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// A live session of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JsonUserSession)]
+pub struct UserSession {
+    /// Its identifier.
+    pub uuid: SessionUuid,
+    /// The user it acts for.
+    pub user: UserUuid,
+    /// When the user signed in.
+    pub creation: Timestamp,
+    /// When it ceases to work.
+    pub expiration: Timestamp,
+    /// The address of the client that signed in.
+    pub address: Option<String>,
+    /// The program that signed in, as it names itself.
+    pub agent: Option<String>,
+    /// Whether this request was made with it.
+    pub current: bool,
+}
+
+/// A claim to an organization.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewClaim)]
 pub struct NewClaim {}
 

@@ -124,6 +124,8 @@ uuids! {
     RunnerUuid,
     /// Identifies an installation of the server.
     ServerUuid,
+    /// Identifies a session of a user.
+    SessionUuid,
     /// Identifies the specification of a machine.
     SpecUuid,
     /// Identifies a single sign-on domain of an organization.

@@ -20,7 +20,7 @@ use tidemark_api::{
     Report, ReportFilter, ReportUuid, ResourceId, Runner, RunnerFilter, RunnerKey, RunnerPatch, Signup, Spec,
     SpecFilter, SpecPatch, Sso, SsoFilter, Testbed, TestbedFilter, TestbedPatch, Threshold, ThresholdFilter,
     ThresholdPut, ThresholdUuid, Token, TokenFilter, TokenPatch, Usage, User, UserFilter, UserKey,
-    UserKeyCreated, UserKeyPatch, UserPatch, Verdict,
+    UserKeyCreated, UserKeyPatch, UserPatch, UserSession, Verdict,
 };
 
 use crate::Request;
@@ -175,6 +175,9 @@ resources! {
     /// The keys of a user.
     user_keys(user) at ["users", user, "keys"]
         is UserKey { KeyFilter, NewUserKey, UserKeyCreated, UserKeyPatch }
+    /// The sessions of a user.
+    sessions(user) at ["users", user, "sessions"]
+        is UserSession { (), Never, Never, Never }
     /// The legacy tokens of a user.
     tokens(user) at ["users", user, "tokens"]
         is Token { TokenFilter, NewToken, Token, TokenPatch }

@@ -1,21 +1,84 @@
 //! Sessions: what a sign-in opens and a sign-out ends.
 
-use tidemark_api::time::Timestamp;
+use tidemark_api::{
+    auth::UserSession,
+    id::SessionUuid,
+    page::{Direction, Page},
+    time::Timestamp,
+};
 use uuid::Uuid;
 
 use crate::{
-    Fresh, Result, Tx, UserId,
+    Fresh, List, Result, Tx, UserId,
+    sql::direction,
     user::{self, Found},
 };
 
+/// Where a session was opened, so that its owner recognizes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The address of the client.
+    pub address: Option<&'a str>,
+    /// The program, as it names itself.
+    pub agent: Option<&'a str>,
+}
+
 /// Opens a session and answers its id.
-pub fn open(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, expires: Timestamp) -> Result<Uuid> {
+pub fn open(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    user: UserId,
+    place: Place<'_>,
+    expires: Timestamp,
+) -> Result<Uuid> {
     let uuid = fresh.uuid();
     tx.execute(
-        "insert into session (uuid, account_id, created, expires) values ($1, $2, $3, $4)",
-        &[&uuid, &user, &fresh.now, &expires],
+        "insert into session (uuid, account_id, created, expires, address, agent) values ($1, $2, $3, $4, $5, $6)",
+        &[&uuid, &user, &fresh.now, &expires, &place.address, &place.agent],
     )?;
     Ok(uuid)
+}
+
+/// The live sessions of a user, the newest first. `current` is the session of the caller.
+pub fn list(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    current: Option<Uuid>,
+    now: Timestamp,
+    page: &Page,
+) -> Result<(Vec<UserSession>, i64)> {
+    let direction = direction(page.direction.unwrap_or(Direction::Desc));
+    tx.page(
+        &List {
+            columns: "session.uuid, account.uuid, session.created, session.expires, session.address, session.agent",
+            from: "session join account on account.id = session.account_id
+                   where session.account_id = $1 and session.expires > $2",
+            order: &format!("session.created {direction}, session.id {direction}"),
+        },
+        &[&user, &now],
+        page,
+        |row| {
+            let uuid: SessionUuid = row.get(0)?;
+            Ok(UserSession {
+                uuid,
+                user: row.get(1)?,
+                creation: row.get(2)?,
+                expiration: row.get(3)?,
+                address: row.get(4)?,
+                agent: row.get(5)?,
+                current: Some(uuid.uuid()) == current,
+            })
+        },
+    )
+}
+
+/// Ends a live session of a user; `false` when the user has no session with this id.
+pub fn end_of(tx: &mut Tx<'_>, user: UserId, session: SessionUuid, now: Timestamp) -> Result<bool> {
+    let ended = tx.execute(
+        "delete from session where account_id = $1 and uuid = $2 and expires > $3",
+        &[&user, &session, &now],
+    )?;
+    Ok(ended == 1)
 }
 
 /// The user of a live session.

@@ -10,9 +10,9 @@ use tidemark_api::{
     HeadUuid, InvitationUuid, JobStatus, JobUuid, Jwt, LeaseUuid, MeasureUuid, Memory, ModelTest, ModelUuid,
     NonEmpty, NoticeEvent, NoticeKind, NoticeUuid, Notifies, OperatingSystem, OrganizationRole,
     OrganizationUuid, PlainKey, PlanLevel, PlanStatus, PlotUuid, ProjectKeyUuid, ProjectRole, ProjectUuid,
-    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, Slug, SpecUuid, SsoUuid,
-    TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName, UserUuid,
-    VariantUuid, Visibility, Window, XAxis, YAxis,
+    ReportUuid, ResourceName, RunnerUuid, SampleSize, Sandbox, ServerUuid, SessionUuid, Slug, SpecUuid,
+    SsoUuid, TestbedUuid, ThresholdUuid, TimeOfDay, Timestamp, TokenUuid, Url, UserKeyUuid, UserName,
+    UserUuid, VariantUuid, Visibility, Window, XAxis, YAxis,
 };
 use tidemark_stats::Test;
 use uuid::Uuid;
@@ -375,7 +375,7 @@ impl Column for Slug {
 
 uuids! {
     AlertUuid, AuditUuid, BenchmarkUuid, BranchUuid, ChangeUuid, DeliveryUuid, EventUuid, HeadUuid, InvitationUuid, JobUuid, LeaseUuid, MeasureUuid, ModelUuid, NoticeUuid, OrganizationUuid,
-    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
+    PlotUuid, ProjectKeyUuid, ProjectUuid, ReportUuid, RunnerUuid, ServerUuid, SessionUuid, SpecUuid, SsoUuid, TestbedUuid, ThresholdUuid, TokenUuid, UserKeyUuid,
     UserUuid, VariantUuid,
 }
 

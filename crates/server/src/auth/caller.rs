@@ -53,6 +53,11 @@ impl Credential {
     }
 }
 
+/// Whether a request has a bearer token, which then counts instead of the cookie.
+pub fn has_bearer(parts: &Parts) -> bool {
+    bearer(parts).is_some()
+}
+
 /// What follows the word `Bearer`.
 fn bearer(parts: &Parts) -> Option<&str> {
     let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;

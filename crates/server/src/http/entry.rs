@@ -74,7 +74,7 @@ pub(super) fn enter(
     }
     // The proof says who is calling.
     let by = SignedIn { found: found.clone(), via: Via::Session };
-    let origin = &Origin { actor: by.actor(), address: origin.address };
+    let origin = &Origin { actor: by.actor(), ..origin.clone() };
     let slug = found.user.slug.as_str();
     if *email != found.user.email {
         // Whoever signs up with that address right now waits, and then finds the account.
@@ -107,7 +107,9 @@ pub(super) fn enter(
     if !member::has_any(tx, found.id)? {
         personal(tx, fresh, origin, &found)?;
     }
-    let session = session::open(tx, fresh, found.id, expires)?;
+    let address = origin.address.map(|address| address.to_string());
+    let place = session::Place { address: address.as_deref(), agent: origin.agent.as_deref() };
+    let session = session::open(tx, fresh, found.id, place, expires)?;
     origin.audit(tx, fresh, "session.open", slug, None, &[])?;
     Ok(session)
 }

@@ -142,6 +142,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(oauth::start_openid, oauth::end_openid))
         .routes(routes!(oci::token::get, oci::token::post))
         .routes(routes!(session::view, session::open, session::end))
+        .routes(routes!(session::list))
+        .routes(routes!(session::end_one))
         .routes(routes!(organization::list, organization::create))
         .routes(routes!(organization::view, organization::update, organization::delete))
         .routes(routes!(organization::allowed))

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts},
+};
 use tidemark_api::Actor;
 use tidemark_store::{Fresh, OrganizationId, Tx, audit};
 
@@ -20,13 +23,20 @@ pub struct Origin {
     pub actor: Actor,
     /// From where.
     pub address: Option<IpAddr>,
+    /// By which program, as it names itself.
+    pub agent: Option<String>,
 }
+
+/// The most characters of the name of a program that are kept.
+const AGENT_MAX: usize = 256;
 
 impl Origin {
     /// Somebody whose request this is.
     pub fn of(parts: &Parts, actor: Actor) -> Self {
         let address = parts.extensions.get::<ClientAddress>().and_then(|address| address.0);
-        Self { actor, address }
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let agent = agent.map(|agent| agent.chars().take(AGENT_MAX).collect());
+        Self { actor, address, agent }
     }
 
     /// Remembers a change in the transaction that makes it.

@@ -98,7 +98,9 @@ impl Verdict {
 
 /// What a right promises to whom.
 fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
-    use Caller::{Admin, Invalid, Leader, LeaderKey, Locked, Member, Nobody, OtherKey, ProjectKey};
+    use Caller::{
+        Admin, Invalid, Leader, LeaderKey, Locked, Member, Nobody, OtherKey, ProjectKey, StrangerKey,
+    };
     if let Some(rest) = right.strip_prefix("project:") {
         let (word, by_user) = match rest.split_once(':') {
             Some((word, "by_user")) => (word, true),
@@ -107,7 +109,8 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         return promised_in_project(permission(right, word), by_user, visibility, caller);
     }
     match (right, caller) {
-        ("public", _) => Verdict::Done,
+        ("session", LeaderKey | StrangerKey | ProjectKey | OtherKey) => Verdict::Forbidden,
+        ("public" | "session", _) => Verdict::Done,
         // None is configured here; oauth.rs has one.
         ("provider", _) => Verdict::Hidden,
         // Nothing is billed here; billing.rs has a provider.
@@ -184,7 +187,7 @@ async fn try_out(
     caller: Caller,
 ) -> Result<(), String> {
     let path = stage.path(operation, cast);
-    let credential = stage.credential(cast, caller);
+    let credential = stage.credential_for(operation, cast, caller);
     let body = stage.body(operation, cast);
     let wanted = promised(&operation.right, visibility, caller);
     let before = changes(server).await;

@@ -90,6 +90,59 @@ both! {
         call(&server, Method::DELETE, SESSION, &[CONSOLE, ("cookie", &cookie)], Value::Null).await.expect(204);
     }
 
+    async fn signing_out_ends_the_session_of_a_bearer(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let other = server.login(&ada.email).await;
+        let ended = server.delete(SESSION, &ada.token).await.expect(204);
+        assert!(!ended.headers.contains_key(header::SET_COOKIE));
+        server.get("/v0/organizations", &ada.token).await.expect(401);
+        server.get("/v0/organizations", &other).await.expect(200);
+        // Whoever has signed out already, or never was in, is out.
+        server.delete(SESSION, &ada.token).await.expect(204);
+        server.delete(SESSION, "").await.expect(204);
+        let key = server.post("/v0/users/ada/keys", &other, json!({ "name": "ci" })).await.expect(201).text("/key");
+        let refused = server.delete(SESSION, &key).await;
+        assert_snapshot!("session_end_by_key", server.show(&refused));
+        server.get("/v0/organizations", &key).await.expect(200);
+    }
+
+    async fn people_see_and_end_their_sessions(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let bob = server.person("Bob").await;
+        server.pass(60);
+        server.call_from([192, 0, 2, 7]);
+        let link = async || {
+            server.post("/v0/auth/login", "", json!({ "email": ada.email })).await.expect(202);
+            server.mailed_token(&ada.email).await
+        };
+        let agent = ("user-agent", "Browser/1.0");
+        let body = json!({ "token": link().await });
+        let opened = call(&server, Method::POST, "/v0/auth/confirm", &[agent], body).await.expect(200);
+        let second = opened.text("/token");
+        let list = server.get("/v0/users/ada/sessions", &second).await;
+        assert_snapshot!("session_list", server.show(&list));
+        let first = format!("/v0/users/ada/sessions/{}", list.text("/1/uuid"));
+
+        let key = server.post("/v0/users/ada/keys", &second, json!({ "name": "ci" })).await.expect(201).text("/key");
+        let mut lines = vec![server.get("/v0/users/ada/sessions", &key).await.line()];
+        for token in [key.as_str(), &bob.token, ""] {
+            lines.push(server.delete(&first, token).await.line());
+        }
+        server.delete(&first, &second).await.expect(204);
+        lines.push(server.delete(&first, &second).await.line());
+        assert_snapshot!("session_end_refused", lines.join("\n"));
+        server.get("/v0/organizations", &ada.token).await.expect(401);
+        assert_eq!(server.get("/v0/users/ada/sessions", &second).await.total(), 1);
+        // An administrator ends those of others.
+        let bobs = server.get("/v0/users/bob/sessions", &second).await.expect(200);
+        server.delete(&format!("/v0/users/bob/sessions/{}", bobs.text("/0/uuid")), &second).await.expect(204);
+        server.get("/v0/organizations", &bob.token).await.expect(401);
+        // A session that has run out is none.
+        server.pass(30 * 86_400 + 1);
+        let third = server.login(&ada.email).await;
+        assert_eq!(server.get("/v0/users/ada/sessions", &third).await.total(), 1);
+    }
+
     async fn another_site_cannot_use_the_cookie(server: TestServer) {
         let cookie = browser(&server, "ada@example.org").await;
         let cookie = ("cookie", cookie.as_str());

@@ -1,7 +1,10 @@
 //! `tidemark user`
 
-use tidemark_api::{Email, ResourceId, Slug, User, UserFilter, UserKey, UserName, UserPatch, UsersSort};
-use tidemark_client::users;
+use tidemark_api::{
+    Email, ResourceId, SessionUuid, Slug, User, UserFilter, UserKey, UserName, UserPatch, UserSession,
+    UsersSort,
+};
+use tidemark_client::{sessions, users};
 
 use super::key::KeyVerb;
 use crate::{
@@ -53,6 +56,53 @@ pub(crate) enum UserVerb {
     /// Keys that act for a user
     #[command(subcommand)]
     Key(KeyVerb<UserKey>),
+    /// Sessions of a user; needs a session token as credential
+    #[command(subcommand)]
+    Session(SessionVerb),
+}
+
+/// What can be done with the sessions of a user.
+#[derive(clap::Subcommand)]
+pub(crate) enum SessionVerb {
+    /// List the live sessions of a user
+    #[command(visible_alias = "ls")]
+    List {
+        /// The user, by UUID or slug
+        user: ResourceId,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// End a session
+    #[command(visible_aliases = ["rm", "delete"])]
+    End {
+        /// The user, by UUID or slug
+        user: ResourceId,
+        /// The UUID of the session
+        session: SessionUuid,
+    },
+}
+
+impl Verb for SessionVerb {
+    fn run(&self, session: &Session) -> Result {
+        match self {
+            Self::List { user, paging } => session.list(sessions(user).list(&()), paging),
+            Self::End { user, session: ended } => {
+                session.done(&sessions(user).delete(ended), "The session has ended.")
+            }
+        }
+    }
+}
+
+impl Shown for UserSession {
+    fn fields(&self) -> Fields {
+        Fields::default()
+            .column("UUID", self.uuid)
+            .column("Signed in", output::time(self.creation))
+            .column("Expires", output::time(self.expiration))
+            .column("Address", optional(self.address.as_deref()))
+            .column("Program", optional(self.agent.as_deref()))
+            .column("Current", if self.current { "yes" } else { "no" })
+    }
 }
 
 impl Verb for UserVerb {
@@ -75,6 +125,7 @@ impl Verb for UserVerb {
                 session.update(&users(), user, &patch)
             }
             Self::Key(verb) => verb.run(session),
+            Self::Session(verb) => verb.run(session),
         }
     }
 }

@@ -14,7 +14,7 @@ use tidemark_store::{
     head, invitation, job, key,
     lane::{Lane, Noise},
     measure, member, notice, organization, plot, project, project_key, project_member, report, runner,
-    series, sign_in, spec, sso, testbed, threshold, token, user,
+    series, session, sign_in, spec, sso, testbed, threshold, token, user,
 };
 use uuid::Uuid;
 
@@ -106,6 +106,9 @@ pub(super) struct Stage {
     invite: String,
     /// Signs the stranger in.
     link: String,
+    /// A session of the caller that may end, and one of the leader.
+    bearer: String,
+    session: Uuid,
 }
 
 /// A project of the organization. The dimensions that nothing uses are all called `free`.
@@ -184,6 +187,12 @@ impl Stage {
             let email: Email = cast.stranger.email.parse().unwrap();
             let link = sign_in::create(tx, &fresh, stranger, &email, None, None, expires)?;
             let link = app.signer.sign(Audience::Auth, link.uuid, &email, None, fresh.now, expires);
+            let place = session::Place { address: None, agent: None };
+            let session = session::open(tx, &fresh, leader, place, expires)?;
+            let owner = cast.person(caller);
+            let (user, owner) = (id(tx, owner), owner.email.parse().unwrap());
+            let bearer = session::open(tx, &fresh, user, place, expires)?;
+            let bearer = app.signer.sign(Audience::Client, bearer, &owner, None, fresh.now, expires);
             let [free, used] = ["Free", "Used"].map(|name| {
                 let new = json!({ "name": name, "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });
                 spec::create(tx, &fresh, &serde_json::from_value(new).unwrap()).unwrap()
@@ -211,6 +220,8 @@ impl Stage {
                 project,
                 invite: invite.to_string(),
                 link: link.to_string(),
+                bearer: bearer.to_string(),
+                session,
             })
         };
         server.app.db.write(build).await.unwrap()
@@ -230,6 +241,7 @@ impl Stage {
             "key" if in_project => self.project.key_uuid.to_string(),
             "key" => self.key.to_string(),
             "token" => self.token.to_string(),
+            "session" => self.session.to_string(),
             "spec" if operation.path.contains("{runner}") => self.runner_spec.clone(),
             "spec" => self.spec.clone(),
             "runner" => self.runner.to_string(),
@@ -304,6 +316,13 @@ impl Stage {
             }
             _ => contract::body(operation),
         }
+    }
+
+    /// The credential for an operation. The sessions of the cast are needed to the end, so that signing out ends another.
+    pub(super) fn credential_for(&self, operation: &Operation, cast: &Cast, caller: Caller) -> String {
+        let credential = self.credential(cast, caller);
+        let ends = operation.id == "auth_session_delete" && credential == cast.person(caller).token;
+        if ends { self.bearer.clone() } else { credential }
     }
 
     pub(super) fn credential(&self, cast: &Cast, caller: Caller) -> String {
