@@ -40,7 +40,7 @@ export function Start(): JSX.Element {
         if (known) return `/console/projects/${known.slug}/plots`;
         localStorage.removeItem(LAST);
       }
-      // An administrator sees all organizations; whoever is new has one of their own, and nothing in it.
+      // A new user has an organization with nothing in it.
       const mine = await projects(own).catch(() => undefined);
       if (mine?.total === 0) return "/console/onboard/project";
       const { rows: organizations } = await list("/v0/organizations", { query: { per_page: 2 }, signal });

@@ -22,12 +22,16 @@ import "./admin.css";
 const BASE = "/console/organizations";
 
 export function List(): JSX.Element {
+  const [all, setAll] = createSignal(false);
   return (
     <Page title="Organizations" actions={<LinkButton href={`${BASE}/add`} icon="plus" primary>Add an organization</LinkButton>}>
-      <Rows<JsonOrganization>
+      <Show when={user()?.admin}>
+        <label class="check"><input type="checkbox" checked={all()} onChange={(event) => setAll(event.currentTarget.checked)} /> <span>Show all organizations of the server</span></label>
+      </Show>
+      <Show when={all() ? "all" : "own"} keyed>{(shown) => <Rows<JsonOrganization>
         noun="organization"
         search
-        load={(query, signal) => list("/v0/organizations", { query: { ...query, sort: "name" }, signal })}
+        load={(query, signal) => list("/v0/organizations", { query: { ...query, sort: "name", ...(shown === "all" ? { all: true } : {}) }, signal })}
         href={(organization) => `${BASE}/${organization.slug}/projects`}
         columns={[
           { title: "Name", sort: "name", cell: (organization) => organization.name },
@@ -36,10 +40,10 @@ export function List(): JSX.Element {
         ]}
         empty={
           <Empty title="You belong to no organization" action={<LinkButton href={`${BASE}/add`} primary>Add an organization</LinkButton>}>
-            Projects belong to an organization. Make one, or ask somebody to invite you.
+            Projects belong to an organization. Make one, or ask a leader of another to invite you.
           </Empty>
         }
-      />
+      />}</Show>
     </Page>
   );
 }

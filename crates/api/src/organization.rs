@@ -74,6 +74,9 @@ pub struct OrganizationFilter {
     /// What to order by.
     #[param(inline)]
     pub sort: Option<OrganizationsSort>,
+    /// Also those that you are not a member of; only for administrators of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<bool>,
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) struct OrganizationPath {
     pub(super) organization: ResourceId,
 }
 
-/// List the organizations you belong to; an administrator sees all.
+/// List the organizations you belong to; with `all`, an administrator of the server sees every organization.
 #[utoipa::path(get, path = "/v0/organizations", operation_id = "organizations_get", tag = "organizations",
     params(OrganizationFilter, Page), responses((status = 200, body = Vec<Wire>)),
     extensions(("x-right" = json!("user"))))]
@@ -42,10 +42,16 @@ pub(super) async fn list(
     Query(filter): Query<OrganizationFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Wire>> {
+    let (user, admin) = (signed.by.found.id, signed.by.found.user.admin);
+    let all = filter.all.unwrap_or(false);
+    if all && !admin {
+        return Err(Error::Forbidden(
+            "Only an administrator of this server may list all organizations; leave `all` out to list yours."
+                .into(),
+        ));
+    }
     let read = move |tx: &mut Tx<'_>| {
-        let user = signed.by.found.id;
-        let member = (!signed.by.found.user.admin).then_some(user);
-        let (mut rows, total) = organization::list(tx, member, &filter, &page)?;
+        let (mut rows, total) = organization::list(tx, (!all).then_some(user), &filter, &page)?;
         let roles = member::roles(tx, user)?;
         for organization in &mut rows {
             let role = roles.get(&organization.uuid).copied();

@@ -201,7 +201,7 @@ both! {
         }
         let users = server.get("/v0/users?name=Ada", &admin.token).await;
         assert_eq!(users.total(), 1);
-        let organizations = server.get("/v0/organizations?name=Ada", &admin.token).await;
+        let organizations = server.get("/v0/organizations?all=true&name=Ada", &admin.token).await;
         assert_eq!(organizations.each("uuid"), users.each("uuid"));
     }
 

@@ -184,11 +184,11 @@ both! {
             let answer = server.get(&format!("{ORGANIZATIONS}?{query}"), &person.token).await;
             slugs(&answer.expect(200))
         };
-        assert_eq!(
-            list(&ada, "").await,
-            "ada alpha beta-100 bob under-score underxscore zeta ather of 8",
-            "an administrator sees all"
-        );
+        assert_eq!(list(&ada, "").await, "ada of 1", "an administrator, too, sees only those");
+        assert_eq!(list(&ada, "all=false").await, "ada of 1");
+        assert_eq!(list(&ada, "all=true").await, "ada alpha beta-100 bob under-score underxscore zeta ather of 8");
+        let refused = server.get(&format!("{ORGANIZATIONS}?all=true"), &bob.token).await;
+        assert_snapshot!("organization_list_all_refused", server.show(&refused));
         assert_eq!(list(&bob, "").await, "alpha beta-100 bob under-score underxscore zeta ather of 7");
         assert_eq!(list(&bob, "direction=desc&sort=name&per_page=2").await, "ather zeta of 7");
 

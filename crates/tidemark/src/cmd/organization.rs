@@ -25,6 +25,9 @@ pub(crate) enum OrganizationVerb {
         order: Order<OrganizationsSort>,
         #[command(flatten)]
         paging: Paging,
+        /// Also list organizations that you are not in; for administrators of the server
+        #[arg(long)]
+        everyone: bool,
     },
     /// Make an organization
     #[command(visible_alias = "add")]
@@ -94,7 +97,7 @@ pub(crate) struct Hard {
 impl Verb for OrganizationVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
-            Self::List { find, order, paging } => {
+            Self::List { find, order, paging, everyone } => {
                 let filter = OrganizationFilter {
                     name: find.name.clone(),
                     search: find.search.clone(),
@@ -105,6 +108,7 @@ impl Verb for OrganizationVerb {
             Self::Create { name, slug } => {
                 let new = NewOrganization { name: name.clone(), slug: slug.clone() };
                 session.show(&organizations().create(&new))
+                    all: everyone.then_some(true),
             }
             Self::View(One { organization }) => session.show(&organizations().view(organization)),
             Self::Update { one, name, slug, license } => {

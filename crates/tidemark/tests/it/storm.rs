@@ -69,8 +69,8 @@ fn storm(data: &Path, database: Option<&str>) {
     let server = start();
     let mut admin = Client::connect(&server);
     admin.token = token;
-    let users = all(&mut admin, "/v0/users", "email");
-    let organizations = all(&mut admin, "/v0/organizations", "name");
+    let users = all(&mut admin, "/v0/users?", "email");
+    let organizations = all(&mut admin, "/v0/organizations?all=true&", "name");
     let Acknowledged { emails, names } = &acknowledged;
     for email in emails.lock().unwrap().iter() {
         assert!(users.contains(email), "{email} signed up and is gone");
@@ -122,7 +122,7 @@ fn write_until_the_end(mut client: Client, number: usize, acknowledged: &Acknowl
 fn all(client: &mut Client, path: &str, field: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for page in 1.. {
-        let (status, list) = client.get(&format!("{path}?per_page=255&page={page}")).unwrap();
+        let (status, list) = client.get(&format!("{path}per_page=255&page={page}")).unwrap();
         assert_eq!(status, 200, "{list}");
         let list = list.as_array().unwrap();
         if list.is_empty() {
