@@ -51,6 +51,9 @@ export function SignUp(): JSX.Element {
         <Show when={invite()}>
           <Notice>You were invited into an organization. Use the address that the invitation was sent to.</Notice>
         </Show>
+        <Show when={setup()?.sign_up === "invitation" && !isNew() && !invite()}>
+          <Notice tone="warn">Sign-up on this server is by invitation only. Ask a leader of an organization to invite you.</Notice>
+        </Show>
         <Form
           action={isNew() ? "Create the first account" : "Sign up"}
           onSubmit={async ({ name = "", email = "" }) => {

@@ -27,7 +27,7 @@ const COUNTED: readonly { name: Counted; label: string }[] = [
 
 export function Stats(): JSX.Element {
   const stats = load(() => ({}), (_, signal) => call("get", "/v0/server/stats", { signal }));
-  const config = load(() => ({}), async (_, signal) => (await call("get", "/v0/server/config", { signal })) as { server?: { metrics_address?: string | null } });
+  const config = load(() => ({}), async (_, signal) => (await call("get", "/v0/server/config", { signal })) as { server?: { metrics_address?: string | null }; access?: unknown });
   const elsewhere = () => config()?.server?.metrics_address;
   return (
     <Page title="This server" actions={<Show when={config() && !elsewhere()}><a class="button" href="/metrics" target="_self" rel="external">Metrics for Prometheus</a></Show>}>
@@ -52,6 +52,17 @@ export function Stats(): JSX.Element {
               <Show when={elsewhere()}>{(address) => <Fact label="Metrics for Prometheus" copy={`http://${address()}/metrics`}><span class="mono">http://{address()}/metrics</span></Fact>}</Show>
               <Fact label="Counted at">{moment(stats().timestamp)}</Fact>
             </Record>
+            <Show when={config()?.access}>
+              {(access) => (
+                <section class="stack tight" aria-labelledby="access">
+                  <h2 id="access">Access</h2>
+                  <p class="muted">Who may use this server, and how much an organization may store that nobody has claimed. 0 is no limit.</p>
+                  <Record>
+                    <For each={flat(access())}>{([key, value]) => <Fact label={key}><span class="mono">{String(value)}</span></Fact>}</For>
+                  </Record>
+                </section>
+              )}
+            </Show>
             <Show when={(stats().admins as JsonUser[] | null | undefined)?.length}>
               <section class="stack tight" aria-labelledby="admins">
                 <h2 id="admins">Administrators</h2>

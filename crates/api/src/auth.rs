@@ -131,7 +131,11 @@ pub struct UserSession {
 /// A claim to an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewClaim)]
-pub struct NewClaim {}
+pub struct NewClaim {
+    /// The claim token that the run was given which created the organization; needed only where the operator asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+}
 
 word! {
     /// The level of a plan, lowest first.

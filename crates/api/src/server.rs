@@ -48,6 +48,18 @@ pub struct Setup {
     pub captcha: Option<CaptchaSite>,
     /// The levels of plans that can be paid for; none where the server does not bill.
     pub plans: Vec<PlanLevel>,
+    /// Who may sign up.
+    pub sign_up: SignUp,
+}
+
+word! {
+    /// Who may sign up. The first account of a server needs no invitation.
+    SignUp {
+        /// Everybody.
+        Open = "open",
+        /// People with an invitation into an organization.
+        Invitation = "invitation",
+    }
 }
 
 /// How people prove to be human.

@@ -215,7 +215,9 @@ impl Client {
         let (total, truncated) = (number("x-total-count"), number("x-perf-truncated"));
         match status {
             200..300 => {
-                Ok(Answer { bytes: answer.into_body(), total, truncated, server_version, kind: PhantomData })
+                let claim_token = text("x-claim-token");
+                let bytes = answer.into_body();
+                Ok(Answer { bytes, total, truncated, server_version, claim_token, kind: PhantomData })
             }
             _ => Err(Attempt::answered(status, answer.body(), retry_after, location.as_deref())),
         }

@@ -95,6 +95,8 @@ pub struct Answer<T> {
     pub truncated: Option<u64>,
     /// The version of Tidemark that the server runs, if it names one.
     pub server_version: Option<String>,
+    /// The token that claims the organization which a run has created.
+    pub(crate) claim_token: Option<String>,
     pub(crate) kind: PhantomData<fn() -> T>,
 }
 

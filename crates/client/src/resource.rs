@@ -218,8 +218,8 @@ pub fn audit_of(organization: &ResourceId) -> Collection<AuditEntry> {
 }
 
 /// Makes the caller the leader of an organization that nobody owns.
-pub fn claim(organization: &ResourceId) -> Request<Organization> {
-    Request::post(&[&"organizations", organization, &"claim"], &NewClaim {})
+pub fn claim(organization: &ResourceId, new: &NewClaim) -> Request<Organization> {
+    Request::post(&[&"organizations", organization, &"claim"], new)
 }
 
 /// How much an organization uses.

@@ -5,9 +5,23 @@ use uuid::Uuid;
 
 use crate::{Client, Error, Request};
 
-/// Sends a run and answers its report. It gets an idempotency key if it has none, so that it is recorded once however
-/// often it arrives.
-pub fn create(client: &Client, mut run: NewRun) -> Result<Report, Error> {
+/// A run that the server has recorded.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The report of the run.
+    pub report: Report,
+    /// The token that claims the organization which a run without a credential has created.
+    pub claim_token: Option<String>,
+}
+
+/// Sends a run. It gets an idempotency key if it has none, so that it is recorded once however often it arrives.
+pub fn send(client: &Client, mut run: NewRun) -> Result<Sent, Error> {
     run.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4()));
-    client.send(&Request::post(&[&"run"], &run).repeatable())
+    let answer = client.fetch(&Request::<Report>::post(&[&"run"], &run).repeatable())?;
+    Ok(Sent { report: answer.read()?, claim_token: answer.claim_token })
+}
+
+/// Sends a run and answers its report.
+pub fn create(client: &Client, run: NewRun) -> Result<Report, Error> {
+    send(client, run).map(|sent| sent.report)
 }

@@ -16,7 +16,7 @@ use crate::{
     blobs::Blobs,
     changes::Changes,
     clock::{Clock, SystemEntropy},
-    config::Config,
+    config::{Config, Unclaimed},
     http::error::{Error, Result},
     jobs::{Jobs, callback::Teller},
     limits::{ConcurrencyLimit, Limits},
@@ -101,6 +101,8 @@ impl App {
         config.server.request_body_max_bytes = usize::MAX;
         config.plus.rate_limiting = None;
         config.plus.billing = None;
+        config.access.unclaimed = Unclaimed::NONE;
+        config.access.anonymous_runs = true;
         Self::assemble(config, Clock::System, Arc::new(SystemEntropy), true).await
     }
 
@@ -151,6 +153,7 @@ impl App {
             let retention =
                 Retention { settings: config.retention.clone(), data_dir: config.data_dir.clone() };
             let (db, billing) = (db.clone(), billing.clone());
+            let idle_days = config.access.unclaimed.idle_days;
             Background::start(Worker {
                 db,
                 mailer,
@@ -159,6 +162,7 @@ impl App {
                 billing,
                 housekeeper,
                 retention,
+                idle_days,
                 fresh: source,
             })
         };

@@ -9,9 +9,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tidemark_api::Timestamp;
+use tidemark_api::{Actor, ActorKind, Timestamp};
 use tidemark_store::{
-    self as store, Db, Fresh, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
+    self as store, Db, Fresh, Tx, audit, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
+    unclaimed,
 };
 use tokio::{
     sync::{Mutex, watch},
@@ -64,6 +65,10 @@ const METER_PATIENCE: i64 = 34 * 24 * 3600;
 const CALLBACKS: i64 = PATIENCE + 24 * 3600;
 /// How long the log of the deliveries of notices goes back, in seconds.
 const DELIVERIES: i64 = 30 * 24 * 3600;
+/// Seconds of a day.
+const DAY: i64 = 24 * 3600;
+/// The most unclaimed organizations that one clearing deletes.
+const EXPIRED: u32 = 64;
 /// Seconds between two clearings.
 const CLEARING: i64 = 3600;
 
@@ -182,6 +187,8 @@ pub(crate) struct Worker {
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
     pub(crate) retention: Retention,
+    /// Days without a run or push after which unclaimed organizations are deleted; zero means never.
+    pub(crate) idle_days: u32,
     pub(crate) fresh: FreshSource,
 }
 
@@ -304,6 +311,7 @@ impl Worker {
 
     async fn clear(&self, now: Timestamp) -> store::Result<()> {
         let bills = self.billing.is_some();
+        let (idle_days, fresh) = (self.idle_days, (self.fresh)());
         self.db
             .write(move |tx| {
                 sign_in::purge(tx, now)?;
@@ -315,6 +323,9 @@ impl Worker {
                     plan::ask(tx, now.plus_seconds(1 - CLEARING), now)?;
                 }
                 delivery::purge(tx, now.plus_seconds(-DELIVERIES))?;
+                if idle_days > 0 {
+                    expire_unclaimed(tx, &fresh, idle_days)?;
+                }
                 Ok(())
             })
             .await
@@ -397,6 +408,27 @@ fn report(result: Result<(), JoinError>) {
     if let Err(error) = result {
         tracing::error!(%error, "a delivery attempt failed unexpectedly; retrying later");
     }
+}
+
+/// Deletes organizations that nobody has claimed and that had no run or push for so many days.
+fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
+    let expired = unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), EXPIRED)?;
+    if expired.is_empty() {
+        return Ok(());
+    }
+    let slugs = expired.join(", ");
+    tracing::info!(slugs, days, "deleted idle unclaimed organizations");
+    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+    let (target, detail) = (format!("{} organizations", expired.len()), [("slugs", slugs.as_str())]);
+    let entry = audit::New {
+        actor: &actor,
+        address: None,
+        action: "organization.expire",
+        target: &target,
+        organization: None,
+        detail: &detail,
+    };
+    audit::add(tx, fresh, &entry)
 }
 
 /// How long work is tried, in seconds. What somebody would pay too much for is never given up, and what somebody would pay

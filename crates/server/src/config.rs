@@ -1,6 +1,7 @@
 //! The configuration: what can be set, what it means, and what is in force. How the layers are read and merged is
 //! in `load.rs`; what each setting does is told to the operator by `tidemark.toml`.
 
+mod access;
 mod billing;
 mod identity;
 mod limits;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use tidemark_api::{Email, MASK, Secret, Slug, Url};
 use tidemark_store::Location;
 
+pub use access::{Access, Claims, Unclaimed};
 pub use billing::{Billing, Prices};
 pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
@@ -44,6 +46,8 @@ pub struct Config {
     pub console: Console,
     /// Sessions and credentials.
     pub security: Security,
+    /// Who may use the server, and how much anonymous use may store.
+    pub access: Access,
     /// The HTTP server.
     pub server: Server,
     /// Logs.

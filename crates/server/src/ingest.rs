@@ -15,7 +15,7 @@ use tidemark_api::{
 use tidemark_stats::{Model, Test, Worse};
 use tidemark_store::{
     BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
-    branch, head, measure, project, quota::Scope, report, testbed, threshold, version,
+    branch, head, measure, project, quota::Scope, report, testbed, threshold, unclaimed::Stored, version,
 };
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -32,6 +32,9 @@ use crate::{
 /// The most results that a report keeps apart. Each is judged by the ones before it, so that their number must have an
 /// end.
 const MAX_ITERATIONS: usize = 1_000;
+
+/// Bytes that a report counts besides its results, so that empty reports have an end, too.
+const REPORT_BYTES: usize = 1024;
 
 /// How much worse than the mean of the newest values is fine where nobody has said otherwise, as a share of it.
 const TOLERANCE: f64 = 0.10;
@@ -67,6 +70,8 @@ pub struct Submission {
     pub adapter: Adapter,
     /// What was read, one for each iteration.
     pub results: Vec<Results>,
+    /// How many bytes it was read from.
+    pub bytes: usize,
     /// How the iterations become one.
     pub fold: Option<Fold>,
     /// What was measured, by its content.
@@ -106,6 +111,7 @@ impl Submission {
             end_time: new.end_time,
             adapter,
             results: new.results.iter().enumerate().map(read).collect::<Result<_>>()?,
+            bytes: new.results.iter().map(String::len).sum(),
             fold: settings.fold,
             binary_hash: None,
             idempotency_key: new.idempotency_key.map(|key| key.0),
@@ -162,6 +168,10 @@ pub fn record(
     new: &Submission,
 ) -> Result<Recorded> {
     let Home { project, organization, claimed, visibility } = home;
+    if !claimed {
+        // What it holds is counted at the end; whoever claims it meanwhile takes the locks in the same order.
+        tx.lock(Lock::Organization(organization.get()))?;
+    }
     tx.lock(Lock::Project(project.get()))?;
     if let Some(key) = new.idempotency_key
         && let Some(first) = report::by_idempotency_key(tx, project, key)?
@@ -205,6 +215,9 @@ pub fn record(
         metrics: items.len(),
     };
     let (report, uuid) = report::insert(tx, fresh, &new_report)?;
+    if !claimed {
+        quota.store_unclaimed(tx, organization, stored(items.len(), new.bytes), fresh.now)?;
+    }
     quota.meter(tx, organization, items.len(), uuid, fresh.now)?;
     let mut is_told = false;
     // What a job brings is judged when it is there.
@@ -230,6 +243,8 @@ pub fn record(
 pub(crate) struct Filling {
     /// What was read, one for each iteration.
     pub(crate) results: Vec<Results>,
+    /// How many bytes it was read from.
+    pub(crate) bytes: usize,
     /// How the iterations become one.
     pub(crate) fold: Option<Fold>,
     /// When the run began.
@@ -249,18 +264,30 @@ pub(crate) fn fill(
     filling: &Filling,
 ) -> Result<()> {
     let report::Empty { project, branch, head, testbed, spec, .. } = report::place(tx, report)?;
+    if !home.claimed {
+        tx.lock(Lock::Organization(home.organization.get()))?;
+    }
     tx.lock(Lock::Project(project.get()))?;
     let standing = quota.standing(tx, home.organization)?;
     quota.check_metrics(tx, home.organization, home.claimed, standing, fresh.now)?;
     let items = resolve::resolve(tx, fresh, project, &filling.results, filling.fold)?;
     let Filling { start_time, end_time, .. } = *filling;
     let uuid = report::fill(tx, report, (start_time, end_time), &resolve::count(&items), items.len())?;
+    if !home.claimed {
+        quota.store_unclaimed(tx, home.organization, stored(items.len(), filling.bytes), fresh.now)?;
+    }
     quota.meter(tx, home.organization, items.len(), uuid, fresh.now)?;
     let before = ReportId::from(i64::MAX);
     let place = Place { project, branch, head, testbed, spec, report, before, start_time };
     judge::write(tx, fresh, &place, items)?;
     let made = [Scope::Benchmarks(project), Scope::Measures(project)];
     quota.check_made(tx, &made, home.claimed, fresh.now)
+}
+
+/// What a report adds to what its organization stores.
+fn stored(metrics: usize, bytes: usize) -> Stored {
+    let number = |number| u64::try_from(number).unwrap_or(u64::MAX);
+    Stored { metrics: number(metrics), report_bytes: number(bytes.saturating_add(REPORT_BYTES)) }
 }
 
 fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submission) -> Result<BranchId> {

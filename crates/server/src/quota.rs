@@ -1,15 +1,16 @@
-//! Limits on what is created within a day, from `plus.rate_limiting`. Off unless an operator sets them. Who pays for
-//! a plan has no limit on metrics.
+//! Limits on what is created within a day, from `plus.rate_limiting`, off unless an operator sets them; who pays for a plan
+//! has no limit on metrics. Quotas on what unclaimed organizations store, from `access.unclaimed`, on by default.
 
 use tidemark_api::{ReportUuid, Timestamp};
 use tidemark_store::{
     OrganizationId, Tx, plan,
     quota::{Scope, limit_reached, overrun},
+    unclaimed::{self, Stored},
     usage,
 };
 
 use crate::{
-    config::Config,
+    config::{Config, Unclaimed},
     http::error::{Error, Result},
     plan::Standing,
 };
@@ -21,11 +22,13 @@ pub struct Quota {
     unclaimed: Option<u32>,
     claimed: Option<u32>,
     bills: bool,
+    stored: Unclaimed,
 }
 
 impl Quota {
     /// No limit at all.
-    pub const NONE: Self = Self { window: 0, unclaimed: None, claimed: None, bills: false };
+    pub const NONE: Self =
+        Self { window: 0, unclaimed: None, claimed: None, bills: false, stored: Unclaimed::NONE };
 
     /// Those of a configuration.
     pub fn new(config: &Config) -> Self {
@@ -36,6 +39,7 @@ impl Quota {
             unclaimed: limit(limits.unclaimed_limit),
             claimed: limit(limits.claimed_limit),
             bills: config.plus.billing.is_some(),
+            stored: config.access.unclaimed,
         }
     }
 
@@ -96,6 +100,32 @@ impl Quota {
         self.refuse_until(free_again, limit, "metric", now)
     }
 
+    /// Counts what a report adds to an unclaimed organization, and refuses when the organization, or all unclaimed ones
+    /// together, then hold more than they may. The transaction must not be kept in that case.
+    pub(crate) fn store_unclaimed(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+        added: Stored,
+        now: Timestamp,
+    ) -> Result<()> {
+        if self.stored == Unclaimed::NONE {
+            return Ok(());
+        }
+        let own = unclaimed::add(tx, organization, added, now)?;
+        let all = unclaimed::total(tx)?;
+        let Unclaimed { metrics, report_bytes, total_metrics, total_report_bytes, .. } = self.stored;
+        within(own.metrics, metrics, "this unclaimed project", "metrics")?;
+        within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")?;
+        within(all.metrics, total_metrics, "all unclaimed projects of this server", "metrics")?;
+        within(
+            all.report_bytes,
+            total_report_bytes,
+            "all unclaimed projects of this server",
+            "bytes of reports",
+        )
+    }
+
     /// Promises to tell the payment provider of the metrics of a report, if somebody pays for them.
     pub(crate) fn meter(
         &self,
@@ -134,4 +164,15 @@ impl Quota {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses when more is stored than a quota allows; zero allows everything.
+fn within(stored: u64, limit: u64, owner: &str, noun: &str) -> Result<()> {
+    if limit == 0 || stored <= limit {
+        return Ok(());
+    }
+    Err(Error::Forbidden(format!(
+        "Quota exceeded: with this report, {owner} would hold {stored} {noun}; the maximum is {limit}. Sign in and claim \
+         the project, or use a project of your own."
+    )))
 }

@@ -64,6 +64,7 @@ pub mod testbed;
 pub mod threshold;
 pub mod token;
 mod tx;
+pub mod unclaimed;
 pub mod upload;
 pub mod usage;
 pub mod user;

@@ -16,7 +16,7 @@ use tidemark_api::{MASK, Secret, Url};
 use toml::{Table, Value};
 
 use super::{
-    Config, Console, Database, DatabaseUrl, Logging, Plus, Retention, Security, Server, Smtp, secret,
+    Access, Config, Console, Database, DatabaseUrl, Logging, Plus, Retention, Security, Server, Smtp, secret,
 };
 
 /// How alike an unknown name must be to a known one to be taken for a slip, from 0 to 1.
@@ -95,6 +95,7 @@ struct Draft {
     data_dir: Option<PathBuf>,
     console: ConsoleDraft,
     security: SecurityDraft,
+    access: Access,
     server: Server,
     logging: Logging,
     database: DatabaseDraft,
@@ -182,6 +183,7 @@ impl Draft {
                 issuer,
                 key_prefix: self.security.key_prefix,
             },
+            access: self.access,
             server: self.server,
             logging: self.logging,
             smtp: self.smtp,

@@ -21,6 +21,7 @@ use crate::{
     App,
     auth::jwt::Audience,
     captcha,
+    config::{Access, Claims},
     limits::Rule,
     mail::{self, Link, Message},
 };
@@ -47,8 +48,12 @@ pub(super) async fn signup(
     count_attempt(&app, &origin, &new.email, fresh.now).await?;
     captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, &origin).await?;
     let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
+    if new.claim.is_some() && app.config.access.claims == Claims::Token {
+        return Err(entry::claim_needs_token());
+    }
     let ack = AuthAck { email: new.email.clone() };
-    app.db.write(move |tx| sign_up(tx, &fresh, &origin, &new, invited)).await?;
+    let access = app.config.access.clone();
+    app.db.write(move |tx| sign_up(tx, &fresh, &origin, &access, &new, invited)).await?;
     app.background.poke();
     Ok(Accepted(ack))
 }
@@ -57,9 +62,12 @@ fn sign_up(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
+    access: &Access,
     new: &Signup,
     invited: Option<InvitationUuid>,
 ) -> Result<()> {
+    // Before it is known whether the address has an account: the answer must not tell.
+    entry::may_sign_up(tx, access, invited)?;
     if let Some(invited) = invited {
         pending(tx, invited, fresh.now)?;
     }

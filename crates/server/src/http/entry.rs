@@ -2,7 +2,8 @@
 //! is confirmed, what waited for that happens, and a session begins.
 
 use tidemark_api::{
-    Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, ResourceId, Slug, Timestamp, UserName,
+    Accounts, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, ResourceId, SignUp, Slug,
+    Timestamp, UserName,
 };
 use tidemark_store::{Fresh, Lock, Tx, UserId, invitation, member, organization, session, sso, user};
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use crate::{
         caller::{SignedIn, Via},
         jwt::Audience,
     },
+    config::Access,
     mail::{self, Message},
 };
 
@@ -189,4 +191,28 @@ pub(super) fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) 
         Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Refuses to make an account where the operator wants an invitation and there is none. The first account of a server is
+/// always possible.
+pub(super) fn may_sign_up(
+    tx: &mut Tx<'_>,
+    access: &Access,
+    invitation: Option<InvitationUuid>,
+) -> Result<()> {
+    if access.sign_up == SignUp::Open || invitation.is_some() || user::accounts(tx)? == Accounts::None {
+        return Ok(());
+    }
+    Err(Error::Forbidden(
+        "Sign-up on this server is by invitation only; ask a leader of an organization to invite you.".into(),
+    ))
+}
+
+/// The refusal of a claim at sign-up where claims need a token.
+pub(super) fn claim_needs_token() -> Error {
+    Error::Forbidden(
+        "Claims on this server need the claim token that the first run was given; sign up without `claim`, then POST the \
+         token to /v0/organizations/{organization}/claim."
+            .into(),
+    )
 }

@@ -3,7 +3,7 @@
 
 use tidemark_api::{OrganizationPermission, ProjectRole, ResourceId, ResourceName, Slug, Visibility};
 use tidemark_store::{
-    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope,
+    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope, unclaimed,
 };
 use uuid::Uuid;
 
@@ -14,7 +14,11 @@ use super::{
     origin::Origin,
 };
 use crate::{
-    auth::caller::{Caller, SignedIn},
+    auth::{
+        caller::{Caller, SignedIn},
+        key::hash,
+    },
+    config::Claims,
     quota::Quota,
 };
 
@@ -26,7 +30,21 @@ pub(crate) struct Sender<'a> {
     pub(crate) origin: &'a Origin,
     /// How many projects there may be.
     pub(crate) quota: Quota,
+    /// What a claim needs.
+    pub(crate) claims: Claims,
 }
+
+/// The project that something was sent to.
+pub(crate) struct Founded {
+    /// The project.
+    pub(crate) project: project::Found,
+    /// The token that claims its organization, if an anonymous sender has just created it. It is shown once.
+    pub(crate) claim_token: Option<String>,
+}
+
+/// The letters of a claim token, and how many it has.
+const TOKEN_LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const TOKEN_LENGTH: usize = 30;
 
 /// Finds the project that something is sent to, or makes it with the name that `name` gives its slug; a user who may
 /// claim it does so. Of many first senders at once one makes it, and the others wait and find it.
@@ -36,17 +54,17 @@ pub(crate) fn find_or_make(
     sender: &Sender<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
-) -> Result<project::Found> {
+) -> Result<Founded> {
     let mut found = access::project_for_run(tx, sender.caller, id)?;
     if found.is_none() {
         tx.lock(Lock::Projects)?;
         found = access::project_for_run(tx, sender.caller, id)?;
     }
-    let found = match found {
-        Some(found) => found,
+    let founded = match found {
+        Some(project) => Founded { project, claim_token: None },
         None => make(tx, fresh, sender, id, name)?,
     };
-    claim(tx, fresh, sender, found)
+    Ok(Founded { project: claim(tx, fresh, sender, founded.project)?, ..founded })
 }
 
 /// The slug of a project that is not there yet, if the caller may make it.
@@ -63,14 +81,14 @@ fn make(
     sender: &Sender<'_>,
     id: &ResourceId,
     name: impl FnOnce(&Slug) -> Result<ResourceName>,
-) -> Result<project::Found> {
-    let Sender { caller, origin, quota } = *sender;
+) -> Result<Founded> {
+    let Sender { caller, origin, quota, .. } = *sender;
     let slug = may_make(caller, id)?;
     let mut name = name(slug)?;
     // The organization of a project that nobody owns is made for it alone and shares its id.
-    let (organization, uuid) = match caller {
-        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None),
-        _ => unclaimed_organization(tx, fresh, slug, &name)?,
+    let (organization, uuid, claim_token) = match caller {
+        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None, None),
+        _ => unclaimed_organization(tx, fresh, caller, slug, &name)?,
     };
     let claimed = matches!(caller, Caller::User(_));
     if claimed {
@@ -97,7 +115,7 @@ fn make(
         Some(organization),
         &[("visibility", "public")],
     )?;
-    Ok(found)
+    Ok(Founded { project: found, claim_token })
 }
 
 /// The organization that a user got with the account, made again if it is gone.
@@ -124,23 +142,29 @@ fn own_organization(
     }
 }
 
-/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id.
+/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id and the token that
+/// claims it. Where an organization of that slug belongs to somebody, the new one gets another slug: whether there is one
+/// is not for everybody to know.
 fn unclaimed_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
+    caller: &Caller,
     slug: &Slug,
     name: &ResourceName,
-) -> Result<(OrganizationId, Option<Uuid>)> {
-    match organization::find(tx, &ResourceId::Slug(slug.clone())) {
-        Ok(found) if found.organization.claimed.is_none() => Ok((found.id, None)),
-        Ok(_) => Err(Error::Unauthorized(format!(
-            "The organization `{slug}` belongs to somebody; sign in to make a project, or use another slug."
-        ))),
-        Err(tidemark_store::Error::NotFound(_)) => {
+) -> Result<(OrganizationId, Option<Uuid>, Option<String>)> {
+    match access::found_or_none(organization::find(tx, &ResourceId::Slug(slug.clone())))? {
+        Some(found) if found.organization.claimed.is_none() => Ok((found.id, None, None)),
+        _ => {
             let made = organization::create(tx, fresh, None, name, Some(slug))?;
-            Ok((made.id, Some(made.organization.uuid.uuid())))
+            let mut token = None;
+            // What the owner of the database makes does not expire.
+            if !matches!(caller, Caller::Owner) {
+                let made_up = format!("claim_{}", fresh.letters(TOKEN_LETTERS, TOKEN_LENGTH));
+                unclaimed::begin(tx, made.id, Some(&hash(&made_up)), fresh.now)?;
+                token = Some(made_up);
+            }
+            Ok((made.id, Some(made.organization.uuid.uuid()), token))
         }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -152,11 +176,12 @@ fn claim(
     sender: &Sender<'_>,
     mut found: project::Found,
 ) -> Result<project::Found> {
-    let Sender { caller, origin, .. } = *sender;
+    let Sender { caller, origin, claims, .. } = *sender;
     let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
-    if by.found.confirmed.is_none() {
+    if by.found.confirmed.is_none() || claims == Claims::Token {
         return Ok(found);
     }
+    tx.lock(Lock::Organization(found.organization.get()))?;
     if !take_over(tx, fresh, found.organization, by.found.id)? {
         // Somebody else was faster, and from now on it takes a permission.
         let id = ResourceId::Uuid(found.project.uuid.uuid());

@@ -33,6 +33,7 @@ use crate::{
 };
 
 /// How long somebody may take at the provider.
+    config::{Access, Claims},
 const SECONDS: i64 = 10 * 60;
 
 /// A provider in the path.
@@ -227,7 +228,7 @@ async fn open_session(
     let wishes = Wishes { invitation, claim: begun.claim };
     let expires = now.plus_seconds(SESSION_SECONDS);
     let write = move |tx: &mut Tx<'_>| {
-        let user = account(tx, &fresh, &origin, (&begun.provider, &name), &person, wishes)?;
+        let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
         let session = entry::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
     };
@@ -240,6 +241,7 @@ async fn open_session(
 
 /// The account of somebody who came back from a provider; made if there is none.
 fn account(
+    let access = app.config.access.clone();
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
@@ -251,12 +253,13 @@ fn account(
     let is_linked = linked.is_some();
     let user = match linked.or(user::by_email(tx, &person.email)?) {
         Some(found) => found.id,
-        None => register(tx, fresh, origin, person, wishes)?,
+        None => register(tx, fresh, origin, access, person, wishes)?,
     };
     // The account may be moving to another address right now.
     tx.lock(Lock::User(user.get()))?;
     let found = user::by_id(tx, user)?;
     if found.user.email != person.email {
+    access: &Access,
         return Err(Error::Unauthorized(format!(
             "Your address at {name} is not the one of your account here any more; sign in by a mailed link and change the \
              address in your settings to sign in at {name} again."
@@ -293,9 +296,11 @@ fn register(
 fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret).to_vec()
 }
+    access: &Access,
 
 /// Something that nobody can guess.
 fn secret(fresh: &Fresh) -> String {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     fresh.letters(LETTERS, 43)
 }
+    entry::may_sign_up(tx, access, wishes.invitation)?;

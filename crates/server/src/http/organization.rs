@@ -11,7 +11,7 @@ use tidemark_api::{
     OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
 };
 use tidemark_store::{
-    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, sso, user,
+    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, sso, unclaimed, user,
 };
 use utoipa::IntoParams;
 
@@ -22,7 +22,7 @@ use super::{
     error::{Error, Result},
     origin::Origin,
 };
-use crate::{App, jobs::order, license, limits::Rule};
+use crate::{App, auth::key::hash, config::Claims, jobs::order, license, limits::Rule};
 
 /// An organization in the path.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -272,7 +272,8 @@ pub(super) async fn allowed(
     Ok(Json(Allowed { allowed }))
 }
 
-/// Claim an organization that nobody owns.
+/// Claim an organization that nobody owns. Where the operator asks for it, this needs the claim token that the creating run
+/// was given.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "org_claim_post",
     tag = "organizations", params(OrganizationPath), request_body = NewClaim,
     responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]
@@ -280,18 +281,29 @@ pub(super) async fn claim(
     State(app): State<App>,
     signed: Signed,
     Path(path): Path<OrganizationPath>,
-    _body: Body<NewClaim>,
+    Body(new): Body<NewClaim>,
 ) -> Result<Created<Wire>> {
     if signed.by.found.confirmed.is_none() {
         return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
     }
     let fresh = app.fresh();
+    let needs_token = app.config.access.claims == Claims::Token && !signed.by.found.user.admin;
     let write = move |tx: &mut Tx<'_>| {
         let mut found = match organization::find(tx, &path.organization) {
             Err(store::Error::NotFound(_)) => return Err(nothing_to_claim()),
             found => found?,
         };
         tx.lock(Lock::Organization(found.id.get()))?;
+        if needs_token && found.organization.claimed.is_none() {
+            let given = new.token.as_ref().map(|token| hash(token.expose()));
+            if given.is_none() || given != unclaimed::claim_hash(tx, found.id)? {
+                return Err(Error::Forbidden(
+                    "A claim needs the claim token that the first run of the project was given; send it as `token`, or \
+                     ask an administrator of the server."
+                        .into(),
+                ));
+            }
+        }
         if !take_over(tx, &fresh, found.id, signed.by.found.id)? {
             let role = member::role(tx, found.id, signed.by.found.id)?;
             return Err(if access::allowed(&signed.by, role, OrganizationPermission::View) {

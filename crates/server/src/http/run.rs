@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use axum::{
     extract::State,
-    http::StatusCode,
+    http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
 use tidemark_api::{
@@ -16,7 +16,7 @@ use super::{
     access::{self, Anyone},
     body::Body,
     error::{Error, Result},
-    founding::{self, Sender},
+    founding::{self, Founded, Sender},
     origin::Origin,
     report::recorded,
 };
@@ -31,6 +31,9 @@ use crate::{
     limits::{Rule, address_key},
     quota::Quota,
 };
+
+/// Holds the token that claims the organization which an anonymous run has just created.
+const X_CLAIM_TOKEN: HeaderName = HeaderName::from_static("x-claim-token");
 
 /// The branch of a run that does not say, and its testbed.
 const BRANCH: &str = "main";
@@ -52,6 +55,11 @@ pub(super) async fn create(
     origin: Origin,
     Body(new): Body<NewRun>,
 ) -> Result<Response> {
+    if matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_runs {
+        return Err(Error::Unauthorized(
+            "This server accepts no anonymous runs: send the header Authorization: Bearer with a key.".into(),
+        ));
+    }
     let NewRun { context, spec_reset, job, .. } = new.clone();
     let has_callback = job.as_ref().is_some_and(|job| job.callback.is_some());
     if has_callback && !matches!(caller, Caller::User(_) | Caller::Project(_)) {
@@ -89,39 +97,45 @@ pub(super) async fn create(
     let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     submission.watch = app.embedded;
     submission.binary_hash = known.binary_hash().map(str::to_owned);
-    let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
+    let (fresh, quota, claims) = (app.fresh(), Quota::new(&app.config), app.config.access.claims);
     let origin = Origin { actor: caller.actor(), ..origin };
     let address = origin.address;
     let write = move |tx: &mut Tx<'_>| {
-        let sender = Sender { caller: &caller, origin: &origin, quota };
-        let found = founding::find_or_make(tx, &fresh, &sender, &id, |slug| match &context {
-            Some(context) => name(context),
-            None => Err(Error::Invalid(format!(
-                "There is no project `{slug}` yet, and without a `context` there is nothing to name it after."
-            ))),
-        })?;
+        let sender = Sender { caller: &caller, origin: &origin, quota, claims };
+        let Founded { project: found, claim_token } =
+            founding::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
+                Some(context) => name(context),
+                // Nothing to name a new project after; whether there is a hidden one must not show.
+                None => Err(access::hidden_project()),
+            })?;
         let home = Home::of(&found);
         let Some(order) = order else {
             let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
-            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_told));
+            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_told, claim_token));
         };
         let ready = match order.check(tx, &found, &mut submission, quota, fresh.now)? {
-            Outcome::Before(report) => return Ok((report::summary(tx, &found.project, report)?, false)),
+            Outcome::Before(report) => {
+                return Ok((report::summary(tx, &found.project, report)?, false, claim_token));
+            }
             Outcome::Ready(ready) => ready,
         };
         let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
         ready.place(tx, &fresh, &found, report)?;
         Signal::Queued.announce(tx)?;
-        Ok((report::summary(tx, &found.project, report)?, is_told))
+        Ok((report::summary(tx, &found.project, report)?, is_told, claim_token))
     };
-    let (found, is_told) = app.db.write(write).await?;
+    let (found, is_told, claim_token) = app.db.write(write).await?;
     if is_told {
         app.background.poke();
     }
     if is_job {
         app.jobs.signal(Signal::Queued);
     }
-    Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
+    let mut response = (StatusCode::CREATED, recorded(&app, address, found).await?).into_response();
+    if let Some(token) = claim_token.and_then(|token| HeaderValue::try_from(token).ok()) {
+        response.headers_mut().insert(X_CLAIM_TOKEN, token);
+    }
+    Ok(response)
 }
 
 /// Counts a run for its caller and, where it is known, for its project.

@@ -124,7 +124,8 @@ pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json
     let providers = Provider::all(&app.config).iter().map(Provider::wire).collect();
     let levels = app.config.plus.billing.as_ref().map(|billing| billing.levels.keys().copied().collect());
     let (captcha, plans) = (captcha::site(&app.config), levels.unwrap_or_default());
-    Ok(Json(Setup { accounts, mail, outbox, providers, captcha, plans }))
+    let sign_up = app.config.access.sign_up;
+    Ok(Json(Setup { accounts, mail, outbox, providers, captcha, plans, sign_up }))
 }
 
 /// View the statistics of this server.

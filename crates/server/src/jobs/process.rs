@@ -30,7 +30,8 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
             let adapter = app.db.read(move |tx| report::adapter(tx, id)).await?;
             let read = spawn_blocking(move || {
                 let noise = JobNoise::worst(output.results.iter().filter_map(|run| run.noise));
-                Ok((results(&config, adapter, &output)?, noise))
+                let bytes = serde_json::to_vec(&output).map_or(0, |text| text.len());
+                Ok((results(&config, adapter, &output)?, bytes, noise))
             });
             read.await.map_err(|error| Error::Internal(error.into()))?
         }
@@ -38,7 +39,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     };
     let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
     let write = move |tx: &mut Tx<'_>| {
-        let (results, noise) = read?;
+        let (results, bytes, noise) = read?;
         if !job::advance(tx, found.id, JobEvent::Process, job::Change::default(), fresh.now)? {
             return Ok(());
         }
@@ -48,13 +49,18 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
         let home = Home::of(&project::by_id(tx, found.project)?);
-        let filling = Filling { results, fold, start_time, end_time };
+        let filling = Filling { results, bytes, fold, start_time, end_time };
         ingest::fill(tx, &fresh, quota, home, found.report, &filling)
     };
     match app.db.write(write).await {
         Ok(()) => {}
         // What the sender of a report would be told, the owner of the job is.
-        Err(Error::Invalid(reason) | Error::NotFound(reason) | Error::Limited(reason, _)) => {
+        Err(
+            Error::Invalid(reason)
+            | Error::NotFound(reason)
+            | Error::Forbidden(reason)
+            | Error::Limited(reason, _),
+        ) => {
             reject(app, uuid, reason).await?;
         }
         Err(error) => return Err(error),

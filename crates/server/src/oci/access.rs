@@ -191,6 +191,9 @@ pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> 
         })
         .await?;
     access::count(parts, app, &visitor.caller).await?;
+    if is_closed(app, &visitor.caller) {
+        return Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Scope))));
+    }
     let origin = Origin::of(parts, visitor.caller.actor());
     let found = match outcome? {
         Some(found) if !may_claim(&visitor.caller, &found) => found,
@@ -199,10 +202,12 @@ pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> 
                 run::limit(app, &visitor.caller, origin.address, None).await?;
             }
             let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
+            let claims = app.config.access.claims;
             app.db
                 .write(move |tx| {
-                    let sender = Sender { caller: &by.caller, origin: &origin, quota };
+                    let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
                     founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
+                        .map(|founded| founded.project)
                         .map_err(|error| desk.refuse(&by, error))
                 })
                 .await?
@@ -211,8 +216,18 @@ pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> 
     Ok(Place::new(name, &found, visitor))
 }
 
+/// Whether the operator accepts no pushes of this caller, who has not signed in.
+pub(super) fn is_closed(app: &App, caller: &Caller) -> bool {
+    matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_pushes
+}
+
 /// Whether a token may be got for these actions by somebody who asks for them; those that may not are left out.
-pub(super) fn grant(tx: &mut Tx<'_>, caller: &Caller, asked: &Scope) -> Result<Scope, House> {
+pub(super) fn grant(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    asked: &Scope,
+    is_closed: bool,
+) -> Result<Scope, House> {
     let project = asked.name.project();
     let may = |tx: &mut Tx<'_>, permission| allowed(access::project_by_key(tx, caller, project, permission));
     let push = match access::project_for_run(tx, caller, project) {
@@ -221,6 +236,7 @@ pub(super) fn grant(tx: &mut Tx<'_>, caller: &Caller, asked: &Scope) -> Result<S
         found => allowed(found)?,
     };
     let may_push = match &push {
+        _ if is_closed => false,
         Some(Some(_)) => true,
         Some(None) => allowed(founding::may_make(caller, project))?.is_some(),
         None => false,

@@ -119,7 +119,7 @@ pub(super) async fn put(
         media_type: document.media_type.clone().unwrap_or_default(),
         body: bytes,
     };
-    let (now, most) = (app.clock.now(), app.config.plus.registry.max_organization_size);
+    let (now, storage) = (app.clock.now(), quota::storage(app, &place));
     app.db
         .write(move |tx| {
             let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
@@ -129,7 +129,7 @@ pub(super) async fn put(
             if let Reference::Tag(tag) = &reference {
                 tag::put(tx, repository, tag, id, now)?;
             }
-            quota::check_stored(tx, place.organization, most)
+            quota::check_stored(tx, place.organization, storage)
         })
         .await?;
     Ok(response)

@@ -1,12 +1,12 @@
-//! How much may go through the registry in a day, how much an organization may keep in it, and how many uploads are in
-//! progress at once. The first two are off unless an operator sets them.
+//! Quotas of the registry: bytes moved per day, bytes stored per organization, and concurrent uploads. The first two are off
+//! unless an operator sets them, except for the bytes that unclaimed organizations store.
 
 use axum::{
     body::{Body, HttpBody},
     http::request::Parts,
 };
 use tidemark_api::Timestamp;
-use tidemark_store::{OrganizationId, Tx, repository};
+use tidemark_store::{OrganizationId, Tx, repository, unclaimed};
 
 use super::{
     access::Place,
@@ -87,14 +87,46 @@ pub(super) async fn count(app: &App, place: &Place, bytes: u64) -> Result<()> {
     Ok(app.db.write(move |tx| repository::count_traffic(tx, organization, hour, bytes)).await?)
 }
 
-/// Refuses when an organization keeps more than it may, inside the transaction that adds to it.
-pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, most: Option<u64>) -> Result<()> {
-    let Some(most) = most else { return Ok(()) };
-    if repository::stored(tx, organization)? <= most {
-        return Ok(());
+/// What images may take, and since when the place counts as active.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storage {
+    organization: Option<u64>,
+    /// The quotas of an unclaimed place, of the organization and of all unclaimed ones together; zero is no limit.
+    unclaimed: Option<(u64, u64)>,
+    now: Timestamp,
+}
+
+/// The limits on storage that a place is under.
+pub(super) fn storage(app: &App, place: &Place) -> Storage {
+    let quotas = app.config.access.unclaimed;
+    Storage {
+        organization: app.config.plus.registry.max_organization_size,
+        unclaimed: (!place.claimed).then_some((quotas.image_bytes, quotas.total_image_bytes)),
+        now: app.clock.now(),
     }
-    Err(Error::Denied(format!(
-        "The images of an organization may take {most} bytes on this server, and this one is too many; delete others \
-         first."
-    )))
+}
+
+/// Refuses when an organization keeps more than it may, inside the transaction that adds to it.
+pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storage: Storage) -> Result<()> {
+    if let Some(most) = storage.organization
+        && repository::stored(tx, organization)? > most
+    {
+        return Err(Error::Denied(format!(
+            "The images of an organization may take {most} bytes on this server, and this one is too many; delete others \
+             first."
+        )));
+    }
+    let Some((most, total)) = storage.unclaimed else { return Ok(()) };
+    if most > 0 && repository::stored(tx, organization)? > most {
+        return Err(Error::Denied(format!(
+            "Quota exceeded: the images of an unclaimed project may take {most} bytes; sign in and claim the project."
+        )));
+    }
+    if total > 0 && unclaimed::image_bytes(tx)? > total {
+        return Err(Error::Denied(format!(
+            "Quota exceeded: the images of all unclaimed projects of this server may take {total} bytes; sign in and \
+             claim the project."
+        )));
+    }
+    Ok(unclaimed::touch(tx, organization, storage.now)?)
 }

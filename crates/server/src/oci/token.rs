@@ -166,14 +166,16 @@ fn basic(app: &App, parts: &Parts, scopes: &[Scope]) -> Result<Option<Login>> {
 async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope>) -> Result<Token> {
     let now = app.clock.now();
     let credential = login.as_ref().map_or(Credential::None, |login| credential(app, &login.password, now));
+    let server = app.clone();
     let (asked, name) = (scopes.clone(), login.map(|login| login.name));
     let (caller, (named, granted)) = enter_with(parts, app, credential, move |tx, caller| {
         let named = match &name {
             Some(name) => is_named(tx, caller, name)?,
             None => true,
         };
+        let is_closed = access::is_closed(&server, caller);
         let granted: Result<Vec<_>, House> =
-            asked.iter().map(|scope| access::grant(tx, caller, scope)).collect();
+            asked.iter().map(|scope| access::grant(tx, caller, scope, is_closed)).collect();
         Ok((named, granted?))
     })
     .await?;

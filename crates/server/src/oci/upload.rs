@@ -93,8 +93,8 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
 
 /// Gives the repository a blob of another one, if it is there and may be read.
 async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) -> Result<bool> {
+    let storage = quota::storage(app, place);
     let (now, place, digest) = (app.clock.now(), place.clone(), digest.clone());
-    let most = app.config.plus.registry.max_organization_size;
     let write = move |tx: &mut Tx<'_>| {
         let source = match &from {
             None => Some(blob::Source::Anywhere(place.project)),
@@ -107,7 +107,7 @@ async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) ->
         let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
         let mounted = blob::mount(tx, repository, digest.as_str(), source, now)?;
         if mounted {
-            quota::check_stored(tx, place.organization, most)?;
+            quota::check_stored(tx, place.organization, storage)?;
         }
         Ok::<_, Error>(mounted)
     };
@@ -392,10 +392,12 @@ async fn store(
         )));
     }
     let (fresh, home) = (app.fresh(), place.clone());
-    let most = app.config.plus.registry.max_organization_size;
+    let storage = quota::storage(app, &home);
     let text = digest.to_string();
-    let kept =
-        app.db.write(move |tx| commit(tx, &fresh, &home, object, (&text, size), found.as_ref(), most)).await;
+    let kept = app
+        .db
+        .write(move |tx| commit(tx, &fresh, &home, object, (&text, size), found.as_ref(), storage))
+        .await;
     match kept {
         Ok(kept) => {
             // The parts, and the object if somebody else has stored the same blob before.
@@ -423,7 +425,7 @@ fn commit(
     object: Uuid,
     (digest, size): (&str, u64),
     upload: Option<&upload::Found>,
-    most: Option<u64>,
+    storage: quota::Storage,
 ) -> Result<Uuid> {
     let repository = repository::ensure(tx, place.project, place.name.path(), fresh.now)?;
     if let Some(upload) = upload
@@ -433,7 +435,7 @@ fn commit(
     }
     let (blob, kept) = blob::store(tx, fresh, object, digest, size)?;
     blob::link(tx, repository, blob, fresh.now)?;
-    quota::check_stored(tx, place.organization, most)?;
+    quota::check_stored(tx, place.organization, storage)?;
     Ok(kept)
 }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod accept;
+mod access;
 mod alert;
 mod audit;
 mod auth;

@@ -162,14 +162,22 @@ both! {
         for (token, project) in [
             ("", "loose"), (&eve.token, "loose"), ("", "hidden"), (&eve.token, "hidden"), (&eve.token, NOWHERE),
             ("eyJ.no.token", "loose"), ("eyJ.no.token", "free"), ("eyJ.no.token", "new"), ("svc_user_000000000000000000000000000000", "free"),
-            // The organization of the same slug belongs to somebody.
-            ("", "ben"),
         ] {
             let answer = send(&server, token, named(project, "x")).await;
             let who = if token.is_empty() { "nobody" } else if token == eve.token { "Eve" } else { "bad" };
             lines.push(format!("{who} {project}: {}", answer.line()));
         }
         assert_snapshot!("run_refused", server.redact(&lines.join("\n")));
+        // Whether an organization of that slug belongs to somebody does not show: the answer is that for any other slug.
+        let taken = send(&server, "", named("ben", "Same")).await.expect(201);
+        let free = send(&server, "", named("zed", "Same")).await.expect(201);
+        assert_eq!(place(&taken), ("ben".into(), "Same".into(), false, None));
+        assert_eq!(place(&free), ("zed".into(), "Same".into(), false, None));
+        assert_eq!(taken.text("/project/organization"), taken.text("/project/uuid"));
+        assert_eq!(role(&server, &ben, "ben").await.as_deref(), Some("leader"), "his own is another one");
+        // Without a context, a project that is missing and one that is hidden get the same answer.
+        let hidden = send(&server, "", json!({ "project": "hidden" })).await.expect(404);
+        assert_eq!(send(&server, "", json!({ "project": "missing" })).await.line(), hidden.line());
         let reserved = send(&server, "", named("reserved", "Reserved")).await.expect(201);
         assert_eq!(place(&reserved).0, "reserved", "an organization without an owner is used");
         let free = server.get("/v0/projects/free", "").await;

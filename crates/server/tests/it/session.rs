@@ -198,14 +198,14 @@ both! {
     async fn a_new_server_tells_its_first_visitor(server: TestServer) {
         let setup = async || call(&server, Method::GET, "/v0/server/setup", &[], Value::Null).await.expect(200).body;
         let outbox = server.folder().join("outbox").display().to_string();
-        assert_eq!(setup().await, json!({ "accounts": "none", "mail": false, "outbox": null, "providers": [], "captcha": null, "plans": [] }));
+        assert_eq!(setup().await, json!({ "accounts": "none", "mail": false, "outbox": null, "providers": [], "captcha": null, "plans": [], "sign_up": "open" }));
         server.call_from([127, 0, 0, 1]);
-        assert_eq!(setup().await, json!({ "accounts": "none", "mail": false, "outbox": outbox, "providers": [], "captcha": null, "plans": [] }));
+        assert_eq!(setup().await, json!({ "accounts": "none", "mail": false, "outbox": outbox, "providers": [], "captcha": null, "plans": [], "sign_up": "open" }));
         let signup = json!({ "name": "Ada", "email": "ada@example.org", "i_agree": true });
         server.post("/v0/auth/signup", "", signup).await.expect(202);
-        assert_eq!(setup().await, json!({ "accounts": "unconfirmed", "mail": false, "outbox": outbox, "providers": [], "captcha": null, "plans": [] }));
+        assert_eq!(setup().await, json!({ "accounts": "unconfirmed", "mail": false, "outbox": outbox, "providers": [], "captcha": null, "plans": [], "sign_up": "open" }));
         server.confirm("ada@example.org").await;
-        assert_eq!(setup().await, json!({ "accounts": "confirmed", "mail": false, "outbox": null, "providers": [], "captcha": null, "plans": [] }));
+        assert_eq!(setup().await, json!({ "accounts": "confirmed", "mail": false, "outbox": null, "providers": [], "captcha": null, "plans": [], "sign_up": "open" }));
     }
 
     async fn a_browser_gets_a_page_and_a_client_the_contract(server: TestServer) {

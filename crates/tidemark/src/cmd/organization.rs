@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use tidemark_api::{
-    Allowed, Jwt, NewOrganization, Organization, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, OrganizationsSort, ResourceId, ResourceName, Slug, Usage,
+    Allowed, Jwt, NewClaim, NewOrganization, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, OrganizationsSort, ResourceId, ResourceName, Secret, Slug, Usage,
 };
 use tidemark_client::{allowed_in_organization, claim, organizations, usage};
 
@@ -66,7 +66,13 @@ pub(crate) enum OrganizationVerb {
         how: Hard,
     },
     /// Make an organization yours that a run without a credential has made
-    Claim(One),
+    Claim {
+        #[command(flatten)]
+        one: One,
+        /// The claim token that the first run was given, if the server asks for it
+        #[arg(long, value_name = "TOKEN")]
+        claim_token: Option<Secret>,
+    },
     /// Say whether you may do something in an organization
     Allowed {
         #[command(flatten)]
@@ -102,13 +108,13 @@ impl Verb for OrganizationVerb {
                     name: find.name.clone(),
                     search: find.search.clone(),
                     sort: order.sort,
+                    all: everyone.then_some(true),
                 };
                 session.list(organizations().list(&filter), paging)
             }
             Self::Create { name, slug } => {
                 let new = NewOrganization { name: name.clone(), slug: slug.clone() };
                 session.show(&organizations().create(&new))
-                    all: everyone.then_some(true),
             }
             Self::View(One { organization }) => session.show(&organizations().view(organization)),
             Self::Update { one, name, slug, license } => {
@@ -123,7 +129,9 @@ impl Verb for OrganizationVerb {
                 let request = organizations().delete(&one.organization).query(how);
                 session.done(&request, "The organization is deleted.")
             }
-            Self::Claim(One { organization }) => session.show(&claim(organization)),
+            Self::Claim { one, claim_token } => {
+                session.show(&claim(&one.organization, &NewClaim { token: claim_token.clone() }))
+            }
             Self::Allowed { one, perm } => session.show(&allowed_in_organization(&one.organization, *perm)),
             Self::Usage(One { organization }) => session.show(&usage(organization)),
         }

@@ -242,7 +242,7 @@ impl Run {
     /// Runs the benchmarks, sends what they say, or has a job do it, and answers the report.
     fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
         if let Some(file) = &self.kept.resend {
-            let report = run::create(&target.client, kept::read(file)?)?;
+            let report = kept::shown(run::send(&target.client, kept::read(file)?)?);
             // What is there twice by now does no harm: the server knows it again.
             let _ = fs::remove_file(file);
             return Ok(report);
@@ -283,7 +283,7 @@ impl Run {
         if self.benchmark.is_given() && new.job.is_none() {
             return kept::send(&target.client, new);
         }
-        let report = run::create(&target.client, new)?;
+        let report = kept::shown(run::send(&target.client, new)?);
         self.job.wait(&target.client, report, self.quiet)
     }
 

@@ -224,6 +224,7 @@ fn greet(config: &Config, address: SocketAddr) {
     let database = database(config);
     let (url, data, outbox) = (&console.url, data_dir.display(), data_dir.join("outbox"));
     tracing::info!(%address, console = %url, %data, database, "listening");
+    tracing::info!(access = %config.access, "access settings");
     if !io::stderr().is_terminal() {
         return;
     }

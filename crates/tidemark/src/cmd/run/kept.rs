@@ -39,7 +39,7 @@ pub(super) fn read(file: &Path) -> Result<NewRun> {
 /// sent.
 pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
     let key = new.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4())).0;
-    run::create(client, new.clone()).map_err(|error| {
+    run::send(client, new.clone()).map(shown).map_err(|error| {
         let failure = Failure::from(error);
         match keep(key, &new) {
             Ok(file) => {
@@ -51,6 +51,18 @@ pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
             Err(second) => failure.and(&format!("What was measured cannot be kept either: {second}")),
         }
     })
+}
+
+/// Shows how to claim the project that a run without a credential has created, and returns the report.
+pub(super) fn shown(sent: run::Sent) -> Report {
+    if let Some(token) = sent.claim_token {
+        let organization = sent.report.project.organization;
+        eprintln!(
+            "This run created an unclaimed project. `tidemark organization claim {organization} --claim-token {token}` makes it \
+             yours; the token is shown only once."
+        );
+    }
+    sent.report
 }
 
 fn keep(key: Uuid, new: &NewRun) -> Result<PathBuf> {

@@ -1,0 +1,156 @@
+//! The switches of the operator (`[access]`), and the quotas of what nobody has claimed.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    Answer, TestServer, both,
+    registry::client::{Client, digest, line},
+    report::{bench, report_body},
+    until,
+};
+
+/// An anonymous run with so many benchmarks, which creates its project if there is none.
+async fn send(server: &TestServer, token: &str, project: &str, benchmarks: usize) -> Answer {
+    let results: serde_json::Map<String, Value> = (0..benchmarks)
+        .map(|number| (format!("bench {number}"), json!({ "latency": { "value": 1.0 } })))
+        .collect();
+    let more = json!({ "project": project, "context": {} });
+    server.post("/v0/run", token, report_body(json!([Value::Object(results).to_string()]), more)).await
+}
+
+fn claim_token(answer: &Answer) -> String {
+    answer.headers["x-claim-token"].to_str().unwrap().to_owned()
+}
+
+both! {
+    async fn sign_up_is_by_invitation(server: TestServer = "[access]\nsign_up = \"invitation\"") {
+        // The first account needs none.
+        let ada = server.person("Ada").await;
+        let signup = |name: &str| json!({ "name": name, "email": format!("{name}@example.org"), "i_agree": true });
+        let refused = server.post("/v0/auth/signup", "", signup("eve")).await;
+        assert_snapshot!("access_sign_up_refused", server.show(&refused));
+        // Whether an address has an account does not show.
+        let known = server.post("/v0/auth/signup", "", signup("ada")).await;
+        assert_eq!(known.line(), refused.line());
+        server.no_mail("eve@example.org").await;
+        let invite = server.invite("ada", &ada, "bob@example.org", "member").await;
+        let mut invited = signup("bob");
+        invited["invite"] = json!(invite);
+        server.post("/v0/auth/signup", "", invited).await.expect(202);
+        server.confirm("bob@example.org").await;
+        assert_eq!(server.get("/v0/server/setup", "").await.text("/sign_up"), "invitation");
+    }
+
+    async fn anonymous_runs_are_off(server: TestServer = "[access]\nanonymous_runs = false") {
+        let ada = server.person("Ada").await;
+        server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
+        let refused = send(&server, "", "loose", 1).await;
+        assert_snapshot!("access_run_refused", server.show(&refused));
+        assert_eq!(send(&server, "", "hidden", 1).await.line(), refused.line());
+        send(&server, &ada.token, "loose", 1).await.expect(201);
+    }
+
+    async fn anonymous_pushes_are_off(server: TestServer = "[access]\nanonymous_pushes = false") {
+        let ada = server.person("Ada").await;
+        let anybody = Client::anonymous(&server);
+        let granted = anybody.get_token("scope=repository:open:pull,push").await.expect(200);
+        assert_eq!(granted.text("/scope"), "repository:open:");
+        assert_eq!(anybody.status("POST /v2/open/blobs/uploads/").await, 401);
+        Client::user(&server, &ada).await.push_blob("open", b"x").await;
+        assert_eq!(send(&server, "", "loose", 1).await.status, 201, "runs are another switch");
+    }
+
+    async fn a_claim_needs_the_token_of_the_creating_run(server: TestServer = "[access]\nclaims = \"token\"") {
+        let ada = server.person("Ada").await;
+        let ben = server.person("Ben").await;
+        let first = send(&server, "", "loose", 1).await.expect(201);
+        let token = claim_token(&first);
+        assert!(!send(&server, "", "loose", 1).await.expect(201).headers.contains_key("x-claim-token"));
+        // A run of a user does not claim it either.
+        send(&server, &ben.token, "loose", 1).await.expect(201);
+        assert_eq!(server.get("/v0/projects/loose", "").await.body["claimed"], Value::Null);
+        let claim = "/v0/organizations/loose/claim";
+        let refused = server.post(claim, &ben.token, json!({})).await;
+        assert_snapshot!("access_claim_refused", server.show(&refused));
+        let other = claim_token(&send(&server, "", "other", 1).await.expect(201));
+        server.post(claim, &ben.token, json!({ "token": other })).await.expect(403);
+        let signup = json!({
+            "name": "Eve", "email": "eve@example.org", "i_agree": true, "claim": first.text("/project/organization"),
+        });
+        server.post("/v0/auth/signup", "", signup).await.expect(403);
+        server.post(claim, &ben.token, json!({ "token": token })).await.expect(201);
+        // An administrator needs none.
+        server.post("/v0/organizations/other/claim", &ada.token, json!({})).await.expect(201);
+    }
+
+    async fn an_unclaimed_project_holds_so_many_metrics(server: TestServer = "[access.unclaimed]\nmetrics = 3\ntotal_metrics = 5") {
+        let ada = server.person("Ada").await;
+        send(&server, "", "one", 2).await.expect(201);
+        let refused = send(&server, "", "one", 2).await;
+        assert_snapshot!("access_metrics_refused", server.show(&refused));
+        assert_eq!(server.get("/v0/projects/one/reports", "").await.total(), 1, "nothing of it stays");
+        send(&server, "", "one", 1).await.expect(201);
+        // All of them together hold so many, too.
+        let refused = send(&server, "", "two", 3).await;
+        assert_snapshot!("access_total_refused", server.show(&refused));
+        send(&server, "", "two", 2).await.expect(201);
+        send(&server, "", "three", 1).await.expect(403);
+        // What is claimed has no such limit, and makes room.
+        send(&server, &ada.token, "one", 3).await.expect(201);
+        send(&server, "", "three", 1).await.expect(201);
+    }
+
+    async fn an_unclaimed_project_holds_so_many_bytes(server: TestServer = "[access.unclaimed]\nreport_bytes = 1200\nimage_bytes = 400\ntotal_image_bytes = 600") {
+        server.person("Ada").await;
+        let body = |text: String| report_body(json!([text]), json!({ "project": "one", "context": {} }));
+        server.post("/v0/run", "", body(bench(1.0))).await.expect(201);
+        let long = format!("{}{}", " ".repeat(100), bench(1.0));
+        let refused = server.post("/v0/run", "", body(long)).await.expect(403);
+        assert!(refused.text("/message").contains("bytes of reports; the maximum is 1200."), "{}", refused.body);
+
+        let anybody = Client::anonymous(&server);
+        anybody.push_blob("one", &[b'a'; 300]).await;
+        let push = async |repository: &str, letter: u8| {
+            let bytes = [letter; 301];
+            let wanted = digest(&bytes);
+            line(&anybody.call(&format!("POST /v2/{repository}/blobs/uploads/?digest={wanted}"), &[], &bytes).await)
+        };
+        let lines = [push("one", b'b').await, push("two", b'c').await];
+        assert_snapshot!("access_image_bytes_refused", lines.join("\n"));
+    }
+
+    async fn an_idle_unclaimed_project_is_deleted(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let day = 86_400;
+        send(&server, "", "idle", 1).await.expect(201);
+        send(&server, "", "busy", 1).await.expect(201);
+        send(&server, "", "mine", 1).await.expect(201);
+        send(&server, &ada.token, "mine", 1).await.expect(201);
+        server.unclaimed("Kept").await;
+        server.pass(60 * day);
+        send(&server, "", "busy", 1).await.expect(201);
+        server.pass(31 * day);
+        server.app.background.poke();
+        until("the idle project is not deleted", async || {
+            (server.get("/v0/projects/idle", "").await.status == 404).then_some(())
+        })
+        .await;
+        for project in ["busy", "mine"] {
+            server.get(&format!("/v0/projects/{project}"), "").await.expect(200);
+        }
+        let token = server.login(&ada.email).await;
+        let all = server.get("/v0/organizations?all=true", &token).await.expect(200);
+        assert_eq!(all.each("slug"), ["ada", "kept", "busy", "mine"]);
+        let audit = server.get("/v0/server/audit?per_page=255", &token).await.expect(200);
+        let entry = audit.body.as_array().unwrap().iter().find(|entry| entry["action"] == "organization.expire");
+        assert_eq!(entry.unwrap()["detail"], json!({ "slugs": "idle" }));
+    }
+
+    async fn the_settings_are_shown_to_administrators(server: TestServer = "[access]\nclaims = \"token\"") {
+        let ada = server.person("Ada").await;
+        let config = server.get("/v0/server/config", &ada.token).await.expect(200);
+        assert_snapshot!("access_config", format!("{:#}", config.body["access"]));
+        assert_snapshot!("access_line", server.app.config.access.to_string());
+    }
+}

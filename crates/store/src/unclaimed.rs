@@ -1,0 +1,98 @@
+//! Organizations that nobody has claimed: what they hold, the token that claims them, and the end of idle ones.
+
+use tidemark_api::time::Timestamp;
+
+use crate::{OrganizationId, Result, Row, Tx};
+
+/// What is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Metrics.
+    pub metrics: u64,
+    /// Bytes of reports, as they were sent.
+    pub report_bytes: u64,
+}
+
+fn read(row: &Row<'_>) -> Result<Stored> {
+    Ok(Stored { metrics: row.get(0)?, report_bytes: row.get(1)? })
+}
+
+/// Records that an anonymous run or push created an organization, which expires when it is idle. `claim_hash` is the hash
+/// of the token that claims it.
+pub fn begin(
+    tx: &mut Tx<'_>,
+    organization: OrganizationId,
+    claim_hash: Option<&[u8]>,
+    now: Timestamp,
+) -> Result<()> {
+    tx.execute(
+        "update organization set active = $3, claim_hash = $2 where id = $1",
+        &[&organization, &claim_hash, &now],
+    )?;
+    Ok(())
+}
+
+/// Records a push to an unclaimed organization.
+pub fn touch(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
+    tx.execute(
+        "update organization set active = $2 where id = $1 and claimed is null and active is not null",
+        &[&organization, &now],
+    )?;
+    Ok(())
+}
+
+/// Counts a report, and returns what the organization then holds.
+pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Timestamp) -> Result<Stored> {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    tx.one(
+        "organization",
+        "update organization set metrics = metrics + $2, report_bytes = report_bytes + $3,
+                active = case when active is null then active else $4 end
+         where id = $1 returning metrics, report_bytes",
+        &[&organization, &number(added.metrics), &number(added.report_bytes), &now],
+        read,
+    )
+}
+
+/// What all unclaimed organizations hold together.
+pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
+    tx.one(
+        "organization",
+        "select cast(coalesce(sum(metrics), 0) as bigint), cast(coalesce(sum(report_bytes), 0) as bigint)
+         from organization where claimed is null and deleted is null",
+        &[],
+        read,
+    )
+}
+
+/// How many bytes of images all unclaimed organizations have stored together.
+pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
+    tx.value(
+        "with theirs as (select repository.id from organization
+                         join project on project.organization_id = organization.id
+                         join repository on repository.project_id = project.id
+                         where organization.claimed is null and organization.deleted is null)
+         select cast(coalesce((select sum(size) from blob where id in
+                    (select blob_id from repository_blob where repository_id in (select id from theirs))), 0)
+                + coalesce((select sum(size) from manifest where repository_id in (select id from theirs)), 0) as bigint)",
+        &[],
+    )
+}
+
+/// The hash of the token that claims an organization, if its creating run was given one.
+pub fn claim_hash(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Vec<u8>>> {
+    tx.value("select claim_hash from organization where id = $1", &[&organization])
+}
+
+/// Deletes some organizations that were idle since `before`, with everything they hold. Returns their slugs.
+pub fn expire(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<Vec<String>> {
+    tx.all(
+        "delete from organization where id in
+             (select id from organization where claimed is null and deleted is null and active < $1
+              order by active limit $2)
+           and claimed is null and active < $1
+         returning slug",
+        &[&before, &i64::from(limit)],
+        |row| row.get(0),
+    )
+}
