@@ -74,7 +74,7 @@ pub(super) async fn create(
     account: Account,
     Body(new): Body<NewUserKey>,
 ) -> Result<Created<UserKeyCreated>> {
-    if matches!(account.by.via, Via::Key(_)) {
+    if account.by.via != Via::Session {
         return Err(Error::Forbidden("A key cannot create keys; sign in and create it there.".into()));
     }
     let fresh = app.fresh();

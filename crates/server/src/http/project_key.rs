@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     App,
-    auth::key::{Kind, generate, hash},
+    auth::{
+        caller::Via,
+        key::{Kind, generate, hash},
+    },
     limits::Rule,
 };
 
@@ -51,18 +54,29 @@ pub(super) async fn list(
 /// Create a key that opens this project only; this answer is the only one that shows it.
 #[utoipa::path(post, path = "/v0/projects/{project}/keys", operation_id = "proj_key_post", tag = "projects",
     params(ProjectPath), request_body = NewProjectKey, responses((status = 201, body = ProjectKeyCreated)),
-    extensions(("x-right" = json!("project:manage:by_user"))))]
+    extensions(("x-right" = json!("project:manage:by_session"))))]
 pub(super) async fn create(
     State(app): State<App>,
     ProjectByUser { project, by }: ProjectByUser<Manage>,
     Body(new): Body<NewProjectKey>,
 ) -> Result<Created<ProjectKeyCreated>> {
+    if by.via != Via::Session && !app.config.access.user_keys_create_project_keys {
+        return Err(Error::Forbidden(
+            "A user's key cannot create keys; sign in and create it there, or ask the operator of the server to set \
+             access.user_keys_create_project_keys."
+                .into(),
+        ));
+    }
     let fresh = app.fresh();
     app.limits.check(Rule::UserCredentials, &by.found.user.uuid.to_string(), fresh.now).await?;
     let plain = generate(&fresh, &app.config.security.key_prefix, Kind::Project);
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
+        // The body may have come long after the right was checked.
+        tx.lock(Lock::Organization(project.organization.get()))?;
+        let id = ResourceId::Uuid(project.project.uuid.uuid());
+        access::project_for(tx, &project.caller, &id, ProjectPermission::Manage)?;
         let new = New { name: &new.name, hash: &hashed, expires };
         let created = project_key::create(tx, &fresh, project.id, by.found.id, new)?;
         let uuid = created.uuid.to_string();
@@ -73,10 +87,6 @@ pub(super) async fn create(
     let ProjectKey { uuid, project, name, creation, expiration, .. } = app.db.write(write).await?;
     Ok(Created(ProjectKeyCreated { uuid, project, name, key: plain, creation, expiration }))
 }
-        // The body may have come long after the right was checked.
-        tx.lock(Lock::Organization(project.organization.get()))?;
-        let id = ResourceId::Uuid(project.project.uuid.uuid());
-        access::project_for(tx, &project.caller, &id, ProjectPermission::Manage)?;
 
 /// View a key of a project.
 #[utoipa::path(get, path = "/v0/projects/{project}/keys/{key}", operation_id = "proj_key_get", tag = "projects",

@@ -6,6 +6,30 @@ use serde_json::{Value, json};
 use crate::both;
 
 both! {
+    async fn a_key_of_a_user_creates_no_key(server: TestServer) {
+        let ada = server.person("Ada").await;
+        let project = server.project(&ada, json!({ "name": "Lab" })).await;
+        let key = server.post("/v0/users/ada/keys", &ada.token, json!({ "name": "ci" })).await.expect(201).text("/key");
+        let keys = format!("{project}/keys");
+        let refused = server.post(&keys, &key, json!({ "name": "ci" })).await;
+        assert_snapshot!("project_key_by_key", server.show(&refused));
+        let legacy = server.legacy_token(&ada.email);
+        server.post(&keys, &legacy, json!({ "name": "ci" })).await.expect(403);
+        server.post("/v0/users/ada/keys", &legacy, json!({ "name": "ci" })).await.expect(403);
+        assert_eq!(server.get(&keys, &key).await.expect(200).total(), 0, "it still lists them");
+        server.post(&keys, &ada.token, json!({ "name": "ci" })).await.expect(201);
+    }
+
+    async fn the_operator_lets_keys_of_users_create_project_keys(
+        server: TestServer = "[access]\nuser_keys_create_project_keys = true"
+    ) {
+        let ada = server.person("Ada").await;
+        let project = server.project(&ada, json!({ "name": "Lab" })).await;
+        let key = server.post("/v0/users/ada/keys", &ada.token, json!({ "name": "ci" })).await.expect(201).text("/key");
+        server.post(&format!("{project}/keys"), &key, json!({ "name": "ci" })).await.expect(201);
+        server.post("/v0/users/ada/keys", &key, json!({ "name": "ci" })).await.expect(403);
+    }
+
     async fn a_project_key_is_shown_once(server: TestServer) {
         let ada = server.person("Ada").await;
         let project = server.project(&ada, json!({ "name": "Lab" })).await;

@@ -103,10 +103,12 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     };
     if let Some(rest) = right.strip_prefix("project:") {
         let (word, by_user) = match rest.split_once(':') {
-            Some((word, "by_user")) => (word, true),
+            Some((word, "by_user" | "by_session")) => (word, true),
             _ => (rest, false),
         };
-        return promised_in_project(permission(right, word), by_user, visibility, caller);
+        let verdict = promised_in_project(permission(right, word), by_user, visibility, caller);
+        let is_refused_to_keys = rest.ends_with(":by_session") && caller == LeaderKey;
+        return if is_refused_to_keys { Verdict::Forbidden } else { verdict };
     }
     match (right, caller) {
         ("session", LeaderKey | StrangerKey | ProjectKey | OtherKey) => Verdict::Forbidden,
