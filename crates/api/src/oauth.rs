@@ -21,6 +21,10 @@ pub struct OAuthQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub plan: Option<PlanLevel>,
+    /// For clients without cookies: the SHA-256 of a verifier that the client keeps, in base64url without padding (PKCE,
+    /// method S256). Only the holder of that verifier can complete the sign-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_challenge: Option<String>,
 }
 
 /// Where a sign-in at an identity provider goes on.
@@ -39,6 +43,9 @@ pub struct OAuth {
     pub state: Jwt,
     /// What the provider answers with.
     pub code: Secret,
+    /// The verifier that belongs to the `code_challenge` which the sign-in began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_verifier: Option<Secret>,
 }
 
 /// A user with a session, who signed in at an identity provider.

@@ -12,8 +12,10 @@ pub struct OAuth {
     pub uuid: Uuid,
     /// The provider.
     pub provider: String,
-    /// The hash of what the browser holds that began it.
+    /// The hash of the secret in the cookie of the browser that began it, or of the verifier that the client keeps.
     pub browser: Vec<u8>,
+    /// Whether it is a verifier of the client.
+    pub has_challenge: bool,
     /// What the provider must repeat in the token it signs.
     pub nonce: String,
     /// What proves to the provider that the one who began is the one who ends.
@@ -28,7 +30,7 @@ pub struct OAuth {
     pub expires: Timestamp,
 }
 
-const COLUMNS: &str = "uuid, provider, browser, nonce, verifier, invite, claim, plan, expires";
+const COLUMNS: &str = "uuid, provider, browser, has_challenge, nonce, verifier, invite, claim, plan, expires";
 
 fn read(row: &Row<'_>) -> Result<OAuth> {
     let cells = &mut row.cells();
@@ -36,6 +38,7 @@ fn read(row: &Row<'_>) -> Result<OAuth> {
         uuid: cells.take()?,
         provider: cells.take()?,
         browser: cells.take()?,
+        has_challenge: cells.take()?,
         nonce: cells.take()?,
         verifier: cells.take()?,
         invite: cells.take()?,
@@ -48,11 +51,12 @@ fn read(row: &Row<'_>) -> Result<OAuth> {
 /// Remembers that a sign-in has begun.
 pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
     tx.execute(
-        &format!("insert into oauth ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"),
+        &format!("insert into oauth ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
         &[
             &begun.uuid,
             &begun.provider,
             &begun.browser.as_slice(),
+            &begun.has_challenge,
             &begun.nonce,
             &begun.verifier,
             &begun.invite,
@@ -64,11 +68,30 @@ pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
     Ok(())
 }
 
-/// Takes a sign-in that this browser began out of the table, so that it can be ended once.
-pub fn take(tx: &mut Tx<'_>, uuid: Uuid, browser: &[u8], now: Timestamp) -> Result<Option<OAuth>> {
+/// Who completes a sign-in.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// The browser that began it, by the hash of the secret in its cookie.
+    Cookie(Vec<u8>),
+    /// The client that began it, by the hash of its verifier.
+    Verifier(Vec<u8>),
+    /// A client without proof; it completes only a sign-in that began without a challenge.
+    None,
+}
+
+/// Takes a sign-in out of the table for the client that began it, so that it can be ended once.
+pub fn take(tx: &mut Tx<'_>, uuid: Uuid, proof: &Proof, now: Timestamp) -> Result<Option<OAuth>> {
+    let (has_challenge, hash) = match proof {
+        Proof::Cookie(hash) => (false, Some(hash.as_slice())),
+        Proof::Verifier(hash) => (true, Some(hash.as_slice())),
+        Proof::None => (false, None),
+    };
     tx.optional(
-        &format!("delete from oauth where uuid = $1 and browser = $2 and expires > $3 returning {COLUMNS}"),
-        &[&uuid, &browser, &now],
+        &format!(
+            "delete from oauth where uuid = $1 and has_challenge = $2 and browser = coalesce($3, browser)
+             and expires > $4 returning {COLUMNS}"
+        ),
+        &[&uuid, &has_challenge, &hash, &now],
         read,
     )
 }

@@ -1,7 +1,7 @@
 //! `/v0/auth/{provider}`: signing in at an identity provider.
 //!
 //! A sign-in that begins here is remembered together with a secret in a cookie of the browser: only that browser can end
-//! it, and only once. Who somebody is goes by what the provider says never changes; an address is only how an account is
+//! it, and only once. A client without cookies keeps a verifier instead (PKCE). Who somebody is goes by what the provider says never changes; an address is only how an account is
 //! found the first time.
 
 use axum::{
@@ -10,10 +10,15 @@ use axum::{
     http::{header, request::Parts},
     response::{IntoResponse, Response},
 };
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tidemark_api::{AuthUser, OAuth, OAuthQuery, OAuthUrl, OAuthUser, Slug};
-use tidemark_store::{Fresh, Lock, Tx, UserId, identity, oauth, user};
+use tidemark_store::{
+    Fresh, Lock, Tx, UserId, identity,
+    oauth::{self, Proof},
+    user,
+};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
@@ -28,12 +33,12 @@ use super::{
 use crate::{
     App,
     auth::{cookie, jwt::Audience},
+    config::{Access, Claims},
     identity::{Person, Provider, Secrets},
     limits::Rule,
 };
 
 /// How long somebody may take at the provider.
-    config::{Access, Claims},
 const SECONDS: i64 = 10 * 60;
 
 /// A provider in the path.
@@ -146,13 +151,18 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     {
         return Err(entry::bad_invitation());
     }
+    let challenge = query.code_challenge.as_deref().map(challenge).transpose()?;
+    if query.claim.is_some() && app.config.access.claims == Claims::Token {
+        return Err(entry::claim_needs_token());
+    }
     // Somebody who begins in two windows can end in both.
     let browser = cookie::read_sign_in(parts, &app.config).map_or_else(|| secret(&fresh), str::to_owned);
     let expires = fresh.now.plus_seconds(SECONDS);
     let begun = oauth::OAuth {
         uuid: fresh.uuid(),
         provider: provider.path.clone(),
-        browser: hash(&browser),
+        has_challenge: challenge.is_some(),
+        browser: challenge.unwrap_or_else(|| hash(&browser)),
         nonce: secret(&fresh),
         verifier: secret(&fresh),
         invite: query.invite,
@@ -209,10 +219,14 @@ async fn open_session(
         )
     };
     let claims: SentState = app.signer.verify_claims(given.state.as_ref()).ok_or_else(stale)?;
-    let browser = cookie::read_sign_in(parts, &app.config).map(hash).ok_or_else(stale)?;
+    let proof = match (&given.code_verifier, cookie::read_sign_in(parts, &app.config)) {
+        (Some(verifier), _) => Proof::Verifier(hash(verifier.expose())),
+        (None, Some(cookie)) => Proof::Cookie(hash(cookie)),
+        (None, None) if app.config.access.unbound_oauth => Proof::None,
+        (None, None) => return Err(stale()),
+    };
     let now = fresh.now;
-    let begun =
-        app.db.write(move |tx| oauth::take(tx, claims.jti, &browser, now)).await?.ok_or_else(stale)?;
+    let begun = app.db.write(move |tx| oauth::take(tx, claims.jti, &proof, now)).await?.ok_or_else(stale)?;
     if path.is_some_and(|path| path != begun.provider) {
         return Err(stale());
     }
@@ -227,6 +241,7 @@ async fn open_session(
     let invitation = entry::invited(app, begun.invite.as_ref(), &person.email, now)?;
     let wishes = Wishes { invitation, claim: begun.claim };
     let expires = now.plus_seconds(SESSION_SECONDS);
+    let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
         let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
         let session = entry::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
@@ -241,10 +256,10 @@ async fn open_session(
 
 /// The account of somebody who came back from a provider; made if there is none.
 fn account(
-    let access = app.config.access.clone();
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
+    access: &Access,
     (provider, name): (&str, &str),
     person: &Person,
     wishes: Wishes,
@@ -259,7 +274,6 @@ fn account(
     tx.lock(Lock::User(user.get()))?;
     let found = user::by_id(tx, user)?;
     if found.user.email != person.email {
-    access: &Access,
         return Err(Error::Unauthorized(format!(
             "Your address at {name} is not the one of your account here any more; sign in by a mailed link and change the \
              address in your settings to sign in at {name} again."
@@ -282,6 +296,7 @@ fn register(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
+    access: &Access,
     person: &Person,
     wishes: Wishes,
 ) -> Result<UserId> {
@@ -289,18 +304,28 @@ fn register(
     if let Some(found) = user::by_email(tx, &person.email)? {
         return Ok(found.id);
     }
+    entry::may_sign_up(tx, access, wishes.invitation)?;
     let invited = wishes.invitation.is_some();
     Ok(entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
+}
+
+/// The hash in a challenge of a client.
+fn challenge(text: &str) -> Result<Vec<u8>> {
+    let hash = URL_SAFE_NO_PAD.decode(text).ok().filter(|hash| hash.len() == Sha256::output_size());
+    hash.ok_or_else(|| {
+        Error::Invalid(
+            "`code_challenge` is not the SHA-256 of a verifier in base64url without padding; it has 43 characters."
+                .into(),
+        )
+    })
 }
 
 fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret).to_vec()
 }
-    access: &Access,
 
 /// Something that nobody can guess.
 fn secret(fresh: &Fresh) -> String {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     fresh.letters(LETTERS, 43)
 }
-    entry::may_sign_up(tx, access, wishes.invitation)?;

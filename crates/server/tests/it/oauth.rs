@@ -67,6 +67,11 @@ async fn about(host: Host, headers: HeaderMap, what: &str) -> (StatusCode, Json<
 }
 
 async fn open(engine: Engine) -> (TestServer, Host) {
+    open_with(engine, "").await
+}
+
+/// The same with more settings.
+async fn open_with(engine: Engine, more: &str) -> (TestServer, Host) {
     let host = Host::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -77,7 +82,7 @@ async fn open(engine: Engine) -> (TestServer, Host) {
         .with_state(host.clone());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     let settings = format!(
-        "[plus.github]\nclient_id = \"client\"\nclient_secret = \"s3cret\"\nurl = \"{address}\"\napi_url = \"{address}\"\n"
+        "{more}[plus.github]\nclient_id = \"client\"\nclient_secret = \"s3cret\"\nurl = \"{address}\"\napi_url = \"{address}\"\n"
     );
     (TestServer::start_with(engine, &settings).await, host)
 }
@@ -152,6 +157,7 @@ macro_rules! at_a_code_host {
 at_a_code_host! {
     somebody_new_gets_an_account_and_a_session
     a_sign_in_is_ended_once_by_the_browser_that_began_it
+    a_client_without_cookies_proves_itself_by_a_verifier
     only_a_verified_address_counts
     an_account_is_linked_and_stays_with_its_owner
     invitations_claims_and_plans_come_along
@@ -209,6 +215,49 @@ async fn a_sign_in_is_ended_once_by_the_browser_that_began_it(server: TestServer
     let second = browser.begin(&server, "").await;
     browser.end(&server, &second, "one").await.expect(202);
     browser.end(&server, &first, "one").await.expect(202);
+}
+
+async fn a_client_without_cookies_proves_itself_by_a_verifier(server: TestServer, host: Host) {
+    host.admit("one", 7, "ada@example.org", true);
+    let verifier = "a verifier that only this client knows, long enough";
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+    let begin = async || Browser::default().begin(&server, &format!("?code_challenge={challenge}")).await;
+    let end = async |state: &str, verifier: Option<&str>| {
+        let mut body = json!({ "state": state, "code": "one" });
+        if let Some(verifier) = verifier {
+            body["code_verifier"] = json!(verifier);
+        }
+        server.post(PATH, "", body).await
+    };
+    let state = begin().await;
+    let unbound = end(&state, None).await;
+    assert_snapshot!("oauth_unbound", server.show(&unbound));
+    end(&state, Some("another verifier")).await.expect(401);
+    end(&state, Some(verifier)).await.expect(202);
+    end(&state, Some(verifier)).await.expect(401);
+    // The cookie of the browser that began it does not stand in for the verifier.
+    let mut browser = Browser::default();
+    let state = browser.begin(&server, &format!("?code_challenge={challenge}")).await;
+    browser.end(&server, &state, "one").await.expect(401);
+    end(&state, Some(verifier)).await.expect(202);
+    let wrong = server.get(&format!("{PATH}?code_challenge=plain"), "").await;
+    assert_snapshot!("oauth_challenge_wrong", server.show(&wrong));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operator_lets_code_and_state_alone_complete_a_sign_in() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let (server, host) = open_with(engine, "[access]\nunbound_oauth = true\n").await;
+        host.admit("one", 7, "ada@example.org", true);
+        let state = Browser::default().begin(&server, "").await;
+        let body = json!({ "state": state, "code": "one" });
+        server.post(PATH, "", body.clone()).await.expect(202);
+        server.post(PATH, "", body).await.expect(401);
+        // A client that asked for more gets it.
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest("verifier"));
+        let state = Browser::default().begin(&server, &format!("?code_challenge={challenge}")).await;
+        server.post(PATH, "", json!({ "state": state, "code": "one" })).await.expect(401);
+    }
 }
 
 async fn only_a_verified_address_counts(server: TestServer, host: Host) {
