@@ -17,6 +17,10 @@ alter table oauth add column has_challenge {bool} not null default false;
 alter table organization add column active {int};
 alter table organization add column metrics {int} not null default 0;
 alter table organization add column report_bytes {int} not null default 0;
+update organization set metrics = coalesce(
+    (select cast(sum(report.metrics) as bigint) from project join report on report.project_id = project.id
+     where project.organization_id = organization.id), 0)
+where claimed is null;
 -- The hash of the token that the creating run was given.
 alter table organization add column claim_hash {blob};
 create index organization_unclaimed on organization (active) where claimed is null and deleted is null;

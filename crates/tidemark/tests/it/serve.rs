@@ -52,6 +52,16 @@ fn begin_login(server: &Server) -> TcpStream {
 }
 
 #[test]
+fn the_log_shows_the_access_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = tidemark(&["serve", "--bind", "127.0.0.1:0", "--data-dir"]);
+    command.arg(folder.path().join("data")).env("TIDEMARK_ACCESS__SIGN_UP", "invitation");
+    let mut server = Server::spawn(&mut command);
+    let line = server.find("\"message\":\"access settings\"");
+    assert!(line.contains("sign-up invitation, anonymous runs on, anonymous pushes on"), "{line}");
+}
+
+#[test]
 fn it_serves_with_no_configuration_and_stops_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
