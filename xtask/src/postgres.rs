@@ -1,7 +1,6 @@
 //! A private PostgreSQL server for one test run: on the loopback address, forgotten afterwards.
 
 use std::{
-    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},

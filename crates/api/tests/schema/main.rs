@@ -140,7 +140,8 @@ fn users_and_signing_in() {
     check(&AuthAck { email: email() });
     check(&Confirm { token: jwt() });
     check(&Accept { invite: jwt() });
-    check(&NewClaim {});
+    check(&NewClaim { token: None });
+    check(&NewClaim { token: Some(Secret::from("x")) });
     check(&Login { email: email(), plan: None, invite: None, recaptcha_token: None });
     check(&Signup {
         name: "Ada".parse().unwrap(),

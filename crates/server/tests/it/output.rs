@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    PATIENCE, TestServer, both,
+    PATIENCE, both,
     channel::{Runner, enlist, listen},
     job::{ask, set_up},
 };
