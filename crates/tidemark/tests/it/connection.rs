@@ -8,7 +8,13 @@ use std::{
     process::Command,
 };
 
-use crate::process::{BINARY, PATIENCE, Server, isolated, tidemark};
+use serde_json::json;
+use tokio_tungstenite::tungstenite::{Message, client, client::IntoClientRequest};
+
+use crate::{
+    client::Client,
+    process::{BINARY, PATIENCE, Server, isolated, tidemark},
+};
 
 /// More than the server may have open.
 const IDLE: usize = 300;
@@ -132,4 +138,27 @@ fn a_connection_without_a_request_is_closed() {
     // All of them had their time; a request in progress has more.
     busy.write_all(body).unwrap();
     assert!(rest(&mut busy).starts_with("HTTP/1.1 400 "));
+}
+
+#[test]
+fn the_channel_of_a_runner_stays_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut ada = Client::connect(&server);
+    ada.sign_up("Ada", folder.path());
+    let (status, runner) = ada.post("/v0/runners", &json!({ "name": "box" })).unwrap();
+    assert_eq!(status, 201, "{runner}");
+    drop(server);
+    let settings = "[server]\nheader_timeout_seconds = 1\nkeep_alive_timeout_seconds = 1\n";
+    let server = spawn(&mut tidemark(&["serve"]), settings, folder.path());
+    let mut request =
+        format!("ws://{}/v0/runners/box/channel", server.address).into_client_request().unwrap();
+    let key = format!("Bearer {}", runner["key"].as_str().unwrap());
+    request.headers_mut().insert("authorization", key.parse().unwrap());
+    let (mut channel, _) = client(request, connect(&server)).unwrap();
+    // Two connections that are closed one after the other show that more than the timeouts has passed.
+    assert_eq!(rest(&mut connect(&server)), "");
+    assert_eq!(rest(&mut connect(&server)), "");
+    channel.send(Message::Ping("x".into())).unwrap();
+    assert_eq!(channel.read().unwrap(), Message::Pong("x".into()));
 }

@@ -26,7 +26,7 @@ use crate::{Answer, Engine, TestServer, both, until};
 
 /// A body that comes piece by piece, and counts how often the server has waited for more.
 struct Slow {
-    pieces: mpsc::UnboundedReceiver<Bytes>,
+    pieces: mpsc::Receiver<Bytes>,
     waits: Arc<Mutex<usize>>,
 }
 
@@ -44,20 +44,20 @@ impl Stream for Slow {
 
 /// An upload that the test feeds.
 struct Feed {
-    pieces: mpsc::UnboundedSender<Bytes>,
+    pieces: mpsc::Sender<Bytes>,
     waits: Arc<Mutex<usize>>,
 }
 
 impl Feed {
     fn new() -> (Self, Body) {
-        let (sender, pieces) = mpsc::unbounded_channel();
+        let (sender, pieces) = mpsc::channel(8);
         let waits = Arc::<Mutex<usize>>::default();
         let body = Body::from_stream(Slow { pieces, waits: Arc::clone(&waits) });
         (Self { pieces: sender, waits }, body)
     }
 
     fn send(&self, bytes: Vec<u8>) {
-        self.pieces.send(bytes.into()).unwrap();
+        self.pieces.try_send(bytes.into()).unwrap();
     }
 
     /// Waits until the server has read everything and waits for more.
