@@ -72,7 +72,7 @@ fn start_threads(count: usize) -> String {
     let wait = || {
         thread::Builder::new().stack_size(STACK).spawn(|| {
             loop {
-                thread::park()
+                thread::park();
             }
         })
     };

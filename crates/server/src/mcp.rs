@@ -213,21 +213,21 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(600);
 
     /// Reports when it is dropped.
-    struct Guard(mpsc::UnboundedSender<&'static str>);
+    struct Guard(mpsc::Sender<&'static str>);
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            let _ = self.0.send("canceled");
+            let _ = self.0.try_send("canceled");
         }
     }
 
     #[tokio::test]
     async fn a_call_ends_with_its_request() {
-        let (sender, mut events) = mpsc::unbounded_channel();
+        let (sender, mut events) = mpsc::channel(16);
         let operation = move || {
             let guard = Guard(sender.clone());
             async move {
-                let _ = guard.0.send("started");
+                let _ = guard.0.try_send("started");
                 pending::<()>().await;
                 drop(guard);
             }

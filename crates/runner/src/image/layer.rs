@@ -59,7 +59,7 @@ pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<
         archive: Archive::new(stream, quota),
     };
     while let Some(entry) = layer.archive.next()? {
-        layer.take(entry)?;
+        layer.take(&entry)?;
     }
     Ok(())
 }
@@ -102,11 +102,11 @@ impl From<Error> for Refusal {
 }
 
 impl<R: Read> Layer<'_, R> {
-    fn take(&mut self, entry: Entry) -> Result<()> {
+    fn take(&mut self, entry: &Entry) -> Result<()> {
         let path = tidy(&entry.path)?;
         let Some((folder, name)) = split(&path) else { return Ok(()) };
         self.archive.quota().count_entry()?;
-        let taken = self.take_at(&entry, folder, name);
+        let taken = self.take_at(entry, folder, name);
         taken.map_err(|refusal| match refusal {
             Refusal::Limit(error) => error,
             Refusal::System(error) => Error::new(format!(

@@ -209,7 +209,7 @@ fn write_text(target: &mut impl Write, mut source: impl Read) -> io::Result<()> 
 
 fn escape(target: &mut impl Write, text: &str) -> io::Result<()> {
     let json = serde_json::to_string(text)?;
-    target.write_all(json[1..json.len() - 1].as_bytes())
+    target.write_all(&json.as_bytes()[1..json.len() - 1])
 }
 
 #[cfg(test)]
