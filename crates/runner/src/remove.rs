@@ -124,7 +124,7 @@ mod tests {
         fs::write(folder.path().join("deep/.tidemark-2"), "").unwrap();
         drop(inner);
         let before = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before.clone() }).unwrap();
+        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
         let removed = std::thread::Builder::new().stack_size(64 << 10).spawn({
             let deep = folder.path().join("deep");
             move || remove_path(&deep).and_then(|()| remove_path(&deep))
