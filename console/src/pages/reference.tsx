@@ -103,7 +103,7 @@ function Overview(props: { spec: Spec }): JSX.Element {
   const host = location.origin;
   const sentences = () => (props.spec.info.description ?? "").split(/(?<=\.) (?=[A-Z])/);
   return (
-    <Page title="API reference" aside={<Badge>{props.spec.info.version}</Badge>}>
+    <Page title="API reference" aside={<Badge>contract {props.spec.info.version}</Badge>}>
       <div class="stack">
         <p class="muted prose">Everything that the console does goes through this API, and so can you. {count(operations(props.spec).length)} operations are described here, by this very server.</p>
         <h2>Who you are</h2>

@@ -46,7 +46,8 @@ export function Stats(): JSX.Element {
               <Show when={stats().organizations as readonly unknown[] | null | undefined}>{(all) => <div><dt>Organizations</dt><dd class="number">{count(all().length)}</dd><dd class="small muted">in all</dd></div>}</Show>
             </dl>
             <Record>
-              <Fact label="Version">{stats().server.version ?? "–"}</Fact>
+              <Fact label="Contract version">{stats().server.version ?? "–"}</Fact>
+              <Fact label="Tidemark version">{stats().server.tidemark_version ?? "–"}</Fact>
               <Fact label="First started"><Time at={stats().server.created} /></Fact>
               <Fact label="UUID" copy={stats().server.uuid}><span class="mono">{stats().server.uuid}</span></Fact>
               <Show when={elsewhere()}>{(address) => <Fact label="Metrics for Prometheus" copy={`http://${address()}/metrics`}><span class="mono">http://{address()}/metrics</span></Fact>}</Show>
