@@ -148,7 +148,7 @@ fn one_run_of_each_side_cannot_tell() {
     insta::assert_snapshot!(text(&output.stdout), @r"
     a (base) and b (new)
 
-    Verdict               Benchmark  Measure    Base     New    Change   Runs  Note
+    Verdict               Benchmark  Measure    Base     New   Change   Runs  Note
     too few data to tell  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
 
     1 with too few data to tell.
