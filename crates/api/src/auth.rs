@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Email, Jwt, NonEmpty, OrganizationUuid, Project, Secret, SessionUuid, Slug, Timestamp, User, UserName,
+    Email, JobSecret, Jwt, NonEmpty, OrganizationUuid, Project, SessionUuid, Slug, Timestamp, User, UserName,
     UserUuid, scalar::word,
 };
 
@@ -134,7 +134,8 @@ pub struct UserSession {
 pub struct NewClaim {
     /// The claim token that the run was given which created the organization; needed only where the operator asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<Secret>,
+    #[schema(value_type = Option<crate::Secret>)]
+    pub token: Option<JobSecret>,
 }
 
 word! {
@@ -160,6 +161,13 @@ mod tests {
         assert!(serde_json::from_str::<NewClaim>("{}").is_ok());
         assert!(serde_json::from_str::<NewClaim>(r#"{"empty":null}"#).is_ok());
         assert!(serde_json::from_str::<NewClaim>("null").is_err());
+    }
+
+    #[test]
+    fn a_claim_token_is_sent_and_does_not_show() {
+        let claim = NewClaim { token: Some(JobSecret("claim_x".to_owned())) };
+        assert_eq!(serde_json::to_string(&claim).unwrap(), r#"{"token":"claim_x"}"#);
+        assert!(!format!("{claim:?}").contains("claim_x"), "{claim:?}");
     }
 
     #[test]

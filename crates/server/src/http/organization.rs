@@ -295,7 +295,7 @@ pub(super) async fn claim(
         };
         tx.lock(Lock::Organization(found.id.get()))?;
         if needs_token && found.organization.claimed.is_none() {
-            let given = new.token.as_ref().map(|token| hash(token.expose()));
+            let given = new.token.as_ref().map(|token| hash(&token.0));
             if given.is_none() || given != unclaimed::claim_hash(tx, found.id)? {
                 return Err(Error::Forbidden(
                     "A claim needs the claim token that the first run of the project was given; send it as `token`, or \

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use tidemark_api::{
-    Allowed, Jwt, NewClaim, NewOrganization, Organization, OrganizationFilter, OrganizationPatch,
-    OrganizationPermission, OrganizationsSort, ResourceId, ResourceName, Secret, Slug, Usage,
+    Allowed, JobSecret, Jwt, NewClaim, NewOrganization, Organization, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, OrganizationsSort, ResourceId, ResourceName, Slug, Usage,
 };
 use tidemark_client::{allowed_in_organization, claim, organizations, usage};
 
@@ -71,7 +71,7 @@ pub(crate) enum OrganizationVerb {
         one: One,
         /// The claim token that the first run was given, if the server asks for it
         #[arg(long, value_name = "TOKEN")]
-        claim_token: Option<Secret>,
+        claim_token: Option<String>,
     },
     /// Say whether you may do something in an organization
     Allowed {
@@ -130,7 +130,8 @@ impl Verb for OrganizationVerb {
                 session.done(&request, "The organization is deleted.")
             }
             Self::Claim { one, claim_token } => {
-                session.show(&claim(&one.organization, &NewClaim { token: claim_token.clone() }))
+                let new = NewClaim { token: claim_token.clone().map(JobSecret) };
+                session.show(&claim(&one.organization, &new))
             }
             Self::Allowed { one, perm } => session.show(&allowed_in_organization(&one.organization, *perm)),
             Self::Usage(One { organization }) => session.show(&usage(organization)),
