@@ -57,7 +57,7 @@ export function Stats(): JSX.Element {
               {(access) => (
                 <section class="stack tight" aria-labelledby="access">
                   <h2 id="access">Access</h2>
-                  <p class="muted">Who may use this server, and how much an organization may store that nobody has claimed. 0 is no limit.</p>
+                  <p class="muted">Who may use this server, and how much unclaimed organizations may store. 0 is no limit.</p>
                   <Record>
                     <For each={flat(access())}>{([key, value]) => <Fact label={key}><span class="mono">{String(value)}</span></Fact>}</For>
                   </Record>

@@ -55,7 +55,7 @@ pub struct Setup {
 word! {
     /// Who may sign up. The first account of a server needs no invitation.
     SignUp {
-        /// Everybody.
+        /// All people.
         Open = "open",
         /// People with an invitation into an organization.
         Invitation = "invitation",

@@ -410,7 +410,7 @@ fn report(result: Result<(), JoinError>) {
     }
 }
 
-/// Deletes organizations that nobody has claimed and that had no run or push for so many days.
+/// Deletes unclaimed organizations that had no run or push for so many days.
 fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
     let expired = unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), EXPIRED)?;
     if expired.is_empty() {

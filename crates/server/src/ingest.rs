@@ -169,7 +169,7 @@ pub fn record(
 ) -> Result<Recorded> {
     let Home { project, organization, claimed, visibility } = home;
     if !claimed {
-        // What it holds is counted at the end; whoever claims it meanwhile takes the locks in the same order.
+        // What it holds is counted at the end; a claim takes the locks in the same order.
         tx.lock(Lock::Organization(organization.get()))?;
     }
     tx.lock(Lock::Project(project.get()))?;

@@ -1,5 +1,5 @@
 -- Sessions that their owners recognize, the environment of jobs apart from their configuration, the proof that a client of
--- a sign-in at an identity provider keeps, and the usage of organizations that nobody has claimed.
+-- a sign-in at an identity provider keeps, and the usage of unclaimed organizations.
 
 alter table session add column address {text};
 alter table session add column agent {text};
@@ -12,7 +12,7 @@ update job set config = {config_without_env};
 -- Whether the client keeps a verifier of its own (PKCE) instead of our cookie.
 alter table oauth add column has_challenge {bool} not null default false;
 
--- What an organization holds while nobody has claimed it. `active` is the time of the last anonymous run or push; null for
+-- What an unclaimed organization holds. `active` is the time of the last anonymous run or push; null for
 -- organizations that never expire.
 alter table organization add column active {int};
 alter table organization add column metrics {int} not null default 0;

@@ -1,4 +1,4 @@
-//! Organizations that nobody has claimed: what they hold, the token that claims them, and the end of idle ones.
+//! Unclaimed organizations: what they hold, the token that claims them, and the end of idle ones.
 
 use tidemark_api::time::Timestamp;
 

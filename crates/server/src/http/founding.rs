@@ -142,9 +142,9 @@ fn own_organization(
     }
 }
 
-/// An organization that nobody owns, of the same slug as the project to be; and, if it is new, its id and the token that
-/// claims it. Where an organization of that slug belongs to somebody, the new one gets another slug: whether there is one
-/// is not for everybody to know.
+/// An unclaimed organization with the slug of the new project and, if this call created it, its id and its claim token.
+/// If a claimed organization has that slug, the new organization gets another one: the answer must not reveal hidden
+/// organizations.
 fn unclaimed_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,

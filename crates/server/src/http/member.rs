@@ -64,7 +64,7 @@ pub(super) async fn invite(
     app.limits.check(Rule::UserInvites, &organization.by.found.user.uuid.to_string(), fresh.now).await?;
     let ack = AuthAck { email: new.email.clone() };
     let write = move |tx: &mut Tx<'_>| {
-        // The body may have come long after the right was checked; a leader who was removed since invites nobody.
+        // The body may have come long after the right was checked; a leader who was removed since then must not invite.
         tx.lock(Lock::Organization(organization.id.get()))?;
         organization.recheck(tx)?;
         let known = user::by_email(tx, &new.email)?;

@@ -272,7 +272,7 @@ pub(super) async fn allowed(
     Ok(Json(Allowed { allowed }))
 }
 
-/// Claim an organization that nobody owns. Where the operator asks for it, this needs the claim token that the creating run
+/// Claim an unclaimed organization. Where the operator asks for it, this needs the claim token that the creating run
 /// was given.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "org_claim_post",
     tag = "organizations", params(OrganizationPath), request_body = NewClaim,

@@ -1,4 +1,4 @@
-//! The switches of the operator (`[access]`), and the quotas of what nobody has claimed.
+//! The switches of the operator (`[access]`), and the quotas of unclaimed organizations.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

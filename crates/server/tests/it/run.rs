@@ -168,7 +168,7 @@ both! {
             lines.push(format!("{who} {project}: {}", answer.line()));
         }
         assert_snapshot!("run_refused", server.redact(&lines.join("\n")));
-        // Whether an organization of that slug belongs to somebody does not show: the answer is that for any other slug.
+        // A claimed organization of that slug does not show: the answer is the one for any other slug.
         let taken = send(&server, "", named("ben", "Same")).await.expect(201);
         let free = send(&server, "", named("zed", "Same")).await.expect(201);
         assert_eq!(place(&taken), ("ben".into(), "Same".into(), false, None));

@@ -97,7 +97,7 @@ both! {
         assert!(!ended.headers.contains_key(header::SET_COOKIE));
         server.get("/v0/organizations", &ada.token).await.expect(401);
         server.get("/v0/organizations", &other).await.expect(200);
-        // Whoever has signed out already, or never was in, is out.
+        // Signing out twice, or without a session, changes nothing.
         server.delete(SESSION, &ada.token).await.expect(204);
         server.delete(SESSION, "").await.expect(204);
         let key = server.post("/v0/users/ada/keys", &other, json!({ "name": "ci" })).await.expect(201).text("/key");
