@@ -1,7 +1,7 @@
 //! The upload of the output of a job that is too large: each client reads the 413.
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidemark_api::channel::OUTPUT_MAX;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -30,8 +30,8 @@ async fn upload(address: std::net::SocketAddr, head: &str, chunks: u64) -> Strin
     let mut answer = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
     let answer = String::from_utf8(answer).unwrap();
-    let message = answer.split("\"message\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    format!("{} {}", answer.lines().next().unwrap(), message.unwrap_or_default())
+    let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    format!("{} {}", answer.lines().next().unwrap(), body["message"].as_str().unwrap())
 }
 
 both! {
