@@ -163,7 +163,7 @@ const STRING_BY_NAME: Readonly<Record<string, string>> = {
 };
 
 const RIGHTS: Readonly<Record<string, string>> = {
-  public: "Everybody", provider: "Everybody, if the server knows the provider", credential: "Whoever has a credential", user: "Any user", runner: "The runner in the path, with its key", registry: "Every token of the registry", self: "The user in the path, and administrators", admin: "Administrators of the server", never: "Nobody: kept for existing clients",
+  public: "Everybody", provider: "Everybody, if the server knows the provider", credential: "Whoever has a credential", user: "Any user", runner: "The runner in the path, with its key", registry: "Every token of the registry", session: "Everybody, but not with a key", self: "The user in the path, and administrators", admin: "Administrators of the server", never: "Nobody: kept for existing clients",
 };
 
 /** Who may call an operation, from its `x-right`. */
