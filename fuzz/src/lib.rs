@@ -4,8 +4,8 @@
 pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod layer;
-
 pub mod registry;
+pub mod signature;
 
 use tidemark_adapters::{ADAPTERS, parse};
 
