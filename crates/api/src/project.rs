@@ -123,7 +123,7 @@ mod tests {
             r#"{"slug":null}"#,
             r#"{"visibility":null}"#,
             r#"{"organization":"x"}"#,
-            r#"{"url":"javascript:alert(1)"}"#,
+            r#"{"url":"example.org"}"#,
             r#"{"visibility":"secret"}"#,
         ] {
             assert!(patch(json).is_err(), "{json}");

@@ -116,8 +116,11 @@ fn name_lists(operation: &mut Operation, named: &BTreeMap<String, RefOr<Schema>>
         let RefOr::T(response) = response else { continue };
         for content in response.content.values_mut() {
             let RefOr::T(content) = content else { continue };
-            let name = named.iter().find(|(_, schema)| content.schema.as_ref() == Some(schema));
-            if let Some((name, _)) = name {
+            // As JSON: the two are made in different ways.
+            let Ok(schema) = serde_json::to_value(&content.schema) else { continue };
+            let is_same =
+                |named: &RefOr<Schema>| serde_json::to_value(named).is_ok_and(|named| named == schema);
+            if let Some((name, _)) = named.iter().find(|(_, named)| is_same(named)) {
                 content.schema = Some(Ref::from_schema_name(name).into());
             }
         }

@@ -38,7 +38,10 @@ async fn fill(server: &TestServer) {
         server.post("/v0/server/backup", &ada.token, json!({})).await.expect(201);
     }
     fs::write(server.folder().join("backups/mine.db"), "").unwrap();
-    fs::write(server.folder().join("outbox/notes.txt"), "").unwrap();
+    // The messages themselves were read, and are gone.
+    for name in ["20260101T000000.000Z-900.eml", "20260101T000000.000Z-901.eml", "notes.txt"] {
+        fs::write(server.folder().join("outbox").join(name), "").unwrap();
+    }
     server.wait_for_due_work().await;
 }
 
