@@ -385,7 +385,7 @@ mod tests {
         The adapter `json` cannot read the output at `a.x`: expected the member `value`.
         The adapter `json` cannot read the output at `a.x`: expected an object with a `value`, found `an array`.
         The adapter `json` cannot read the output at `a`: expected an object of measures, found `integer 5`.
-        The adapter `json` cannot read the output at `a.`: expected a valid value (a name is 1 to 64 characters, without spaces at either end and without control characters).
+        The adapter `json` cannot read the output at `a.`: expected a valid value (a name is 1 to 64 characters, without spaces at either end, line breaks and the character NUL).
         The adapter `json` cannot read the output: expected a valid value (a benchmark name is 1 to 1024 bytes without the character NUL).
         The adapter `json` cannot read the output at `…éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé`: expected a valid value (a benchmark name is 1 to 1024 bytes without the character NUL).
         The adapter `json` cannot read the output: expected valid JSON (trailing characters at line 1 column 28).
