@@ -9,7 +9,7 @@ pub mod run;
 pub mod series;
 pub mod server;
 
-use std::{cell::Cell, marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, io::Read, marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
 
 use error::Attempt;
 pub use error::Error;
@@ -259,10 +259,17 @@ impl Transport {
                     None => run(agent, http::Request::from_parts(head, ()), timeout),
                 };
                 let (head, mut body) = answer?.into_parts();
-                Ok(Response::from_parts(head, body.with_config().limit(ANSWER_MAX).read_to_vec()?))
+                Ok(Response::from_parts(head, read_body(&mut body, ANSWER_MAX)?))
             }
         }
     }
+}
+
+/// Reads the body of an answer. The limit counts decompressed bytes: a small answer can expand to gigabytes.
+pub fn read_body(body: &mut Body, limit: u64) -> Result<Vec<u8>, ureq::Error> {
+    let mut bytes = Vec::new();
+    body.as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(ureq::Error::BodyExceedsLimit(limit)) } else { Ok(bytes) }
 }
 
 fn run(

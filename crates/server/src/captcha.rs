@@ -90,6 +90,6 @@ fn verdict(captcha: &Captcha, proof: &str, address: Option<&str>) -> Result<Verd
     // The operator has named the service, which may well be a neighbor.
     let mut answer =
         outgoing::agent(captcha.url.as_str(), true).post(captcha.url.as_str()).send_form(form)?;
-    let text = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec()?;
+    let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX)?;
     serde_json::from_slice(&text).map_err(|error| ureq::Error::Other(error.into()))
 }

@@ -178,8 +178,7 @@ fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Res
     }
     let silent =
         |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
-    let text =
-        answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().map_err(|error| silent(&error))?;
+    let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX).map_err(|error| silent(&error))?;
     serde_json::from_slice(&text).map_err(|error| silent(&error))
 }
 

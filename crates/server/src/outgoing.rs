@@ -2,7 +2,7 @@
 //! allows more: otherwise anybody could have the server ask its neighbors for something.
 
 use std::{
-    io,
+    io::{self, Read},
     net::IpAddr,
     sync::{Arc, LazyLock},
     time::Duration,
@@ -10,7 +10,7 @@ use std::{
 
 use ipnet::IpNet;
 use ureq::{
-    Agent, Error,
+    Agent, Body, Error,
     config::Config,
     http::Uri,
     tls::{Certificate, RootCerts, TlsConfig},
@@ -97,6 +97,13 @@ pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {
     )
 }
 
+/// Reads the body of an answer. The limit counts decompressed bytes: a small answer can expand to gigabytes.
+pub(crate) fn read_body(body: &mut Body, limit: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    body.as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(Error::BodyExceedsLimit(limit)) } else { Ok(bytes) }
+}
+
 /// Finds the addresses of names, and leaves out those that are not public. It is asked for every connection, so that a
 /// name that means something else the second time is looked at then, too.
 #[derive(Debug)]
@@ -112,17 +119,25 @@ impl Resolver for Guarded {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self.names.resolve(uri, config, timeout)?;
+        let found = self.names.resolve(uri, config, timeout).map_err(|error| match error {
+            Error::HostNotFound | Error::Io(_) => unreachable_host(io::ErrorKind::NotFound),
+            other => other,
+        })?;
         let mut allowed = self.empty();
         for address in found.iter().filter(|address| self.allows_private || is_public(address.ip())) {
             allowed.push(*address);
         }
         if allowed.is_empty() {
-            let reason = "its address is not a public one";
-            return Err(Error::Io(io::Error::new(io::ErrorKind::PermissionDenied, reason)));
+            return Err(unreachable_host(io::ErrorKind::PermissionDenied));
         }
         Ok(allowed)
     }
+}
+
+/// The same words for a name that does not exist and one with a private address: otherwise callers could list the names of
+/// the operator's network.
+fn unreachable_host(kind: io::ErrorKind) -> Error {
+    Error::Io(io::Error::new(kind, "its host has no public address"))
 }
 
 fn tls() -> TlsConfig {
@@ -139,6 +154,41 @@ fn tls() -> TlsConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 64 KiB of zeros as gzip.
+    const BOMB: &str = "1f8b08000000000002ffedc101010000008090feafee080a0000000000000000000000000000000000000000000000000000\
+        000000000000000000000000000000000000000000000000000000000000000000000000006aeb8e97d700000100";
+
+    #[test]
+    fn the_limit_of_an_answer_counts_decompressed_bytes() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let digits: Vec<char> = BOMB.chars().filter(char::is_ascii_hexdigit).collect();
+        let bytes: Vec<u8> = digits
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap())
+            .collect();
+        let serve = move || {
+            for stream in listener.incoming().take(2) {
+                let mut stream = stream.unwrap();
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head).unwrap();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    bytes.len()
+                );
+                io::Write::write_all(&mut stream, &[head.as_bytes(), &bytes].concat()).unwrap();
+            }
+        };
+        let server = std::thread::spawn(serve);
+        let read = |limit: u64| {
+            let mut answer = agent(&url, true).get(&url).call().unwrap();
+            read_body(answer.body_mut(), limit).map(|bytes| bytes.len())
+        };
+        assert_eq!(read(64 << 10).unwrap(), 64 << 10);
+        assert!(matches!(read(1 << 10), Err(Error::BodyExceedsLimit(1024))));
+        server.join().unwrap();
+    }
 
     #[test]
     fn every_network_of_the_table_is_one() {
@@ -175,7 +225,7 @@ mod tests {
     fn a_name_of_this_host_is_not_asked() {
         for address in ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"] {
             let error = agent(address, false).get(address).call().unwrap_err();
-            assert!(error.to_string().contains("not a public one"), "{address}: {error}");
+            assert!(error.to_string().contains("no public address"), "{address}: {error}");
         }
     }
 }

@@ -326,7 +326,7 @@ fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) 
     let mut answer = answer.map_err(|error| Trouble::Silent(error.to_string()))?;
     let status = answer.status();
     let silent = |reason: &dyn std::fmt::Display| Trouble::Silent(format!("it answered {status}: {reason}"));
-    let read = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec();
+    let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
     let bytes = read.map_err(|error| silent(&error))?;
     if status.is_success() {
         return serde_json::from_slice(&bytes).map_err(|error| silent(&error));

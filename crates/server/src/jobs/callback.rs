@@ -286,7 +286,7 @@ impl CodeHost for Host {
         let mut answer = answer.map_err(silent)?;
         let status = answer.status().as_u16();
         let waits = answer.headers().contains_key(header::RETRY_AFTER);
-        let read = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec();
+        let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
         let value: Value = serde_json::from_slice(&read.map_err(silent)?).unwrap_or_default();
         match status {
             200..300 => Ok(value),

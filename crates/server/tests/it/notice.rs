@@ -364,7 +364,7 @@ both! {
             (log["attempts"] != 0).then_some(log)
         })
         .await;
-        assert!(log["error"].as_str().unwrap().contains("not a public one"), "{log}");
+        assert!(log["error"].as_str().unwrap().contains("no public address"), "{log}");
         receiver.is_left_alone(&lab).await;
     }
 }

@@ -101,7 +101,7 @@ impl Host {
         };
         let mut answer = answer.map_err(|error| Refusal::silent(&error))?;
         let status = answer.status().as_u16();
-        let read = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec();
+        let read = tidemark_client::read_body(answer.body_mut(), ANSWER_MAX);
         let bytes = read.map_err(|error| Refusal::silent(&error))?;
         let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         match status {
