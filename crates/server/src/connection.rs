@@ -5,7 +5,7 @@ mod listener;
 mod stream;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
@@ -206,6 +206,10 @@ struct State {
     requests: usize,
     /// When the connection was opened, or the last answer ended.
     since: Instant,
+    /// Answers in progress, and when the client last took some of each. HTTP/2 has several on one connection, and a client
+    /// that grants no window keeps an answer in memory without blocking a write.
+    answers: BTreeMap<u64, Instant>,
+    next_answer: u64,
     /// Whether a request has been answered.
     is_used: bool,
     /// Whether it changed to another protocol, which has timeouts of its own.
@@ -229,6 +233,8 @@ impl Activity {
         let state = State {
             requests: 0,
             since: Instant::now(),
+            answers: BTreeMap::new(),
+            next_answer: 0,
             is_used: false,
             is_upgraded: false,
             is_evicted: false,
@@ -270,7 +276,33 @@ impl Activity {
             None => state.waker = Some(waker.clone()),
         }
         let timeout = if state.is_used { self.keep_alive_timeout } else { self.header_timeout };
-        if state.requests == 0 { Due::At(state.since + timeout) } else { Due::Never }
+        match state.answers.values().min() {
+            Some(taken) => Due::At(*taken + stream::WRITE_TIMEOUT),
+            None if state.requests == 0 => Due::At(state.since + timeout),
+            None => Due::Never,
+        }
+    }
+
+    /// Counts an answer, and returns its number.
+    fn begin_answer(&self) -> u64 {
+        let mut state = self.state();
+        let number = state.next_answer;
+        state.next_answer += 1;
+        state.answers.insert(number, Instant::now());
+        // The task that reads must start to wait for this answer.
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        number
+    }
+
+    /// Notes that the client has taken some of an answer.
+    fn take_answer(&self, number: u64) {
+        self.state().answers.insert(number, Instant::now());
+    }
+
+    fn end_answer(&self, number: u64) {
+        self.state().answers.remove(&number);
     }
 
     fn begin(&self) {
@@ -311,6 +343,29 @@ mod tests {
 
     fn address(text: &str) -> IpAddr {
         text.parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_taken_closes_its_connection() {
+        let all = connections(1, 1);
+        let slot = all.admit(address("192.0.2.1")).unwrap();
+        let due = || match slot.activity.due(Waker::noop()) {
+            Due::At(moment) => Some(moment),
+            Due::Now | Due::Never => None,
+        };
+        slot.activity.begin();
+        assert_eq!(due(), None, "a handler may take its time");
+        let first = slot.activity.begin_answer();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        slot.activity.begin();
+        let second = slot.activity.begin_answer();
+        let start = Instant::now();
+        assert_eq!(due(), Some(start + Duration::from_secs(50)), "the answer that has waited longest counts");
+        slot.activity.take_answer(first);
+        assert_eq!(due(), Some(start + Duration::from_secs(60)));
+        slot.activity.end_answer(first);
+        slot.activity.end_answer(second);
+        assert_eq!(due(), None);
     }
 
     #[tokio::test(start_paused = true)]

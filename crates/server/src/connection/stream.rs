@@ -25,7 +25,7 @@ use tower::Service;
 use super::{Activity, Due, Slot};
 
 /// How long a client may take no byte of an answer.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An accepted connection. It fails when the client sends no request in time, takes no byte of an answer in time, or
 /// when a new connection needs its place.
@@ -57,9 +57,10 @@ impl Connection {
                 }
                 match self.request_timer.as_mut().poll(context) {
                     Poll::Pending => Ok(()),
-                    Poll::Ready(()) => {
-                        Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"))
-                    }
+                    Poll::Ready(()) => Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "no request came in time, or the client does not read an answer",
+                    )),
                 }
             }
         }
@@ -176,7 +177,8 @@ where
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 running.0.upgrade();
             }
-            Ok(response.map(|body| TrackedBody { body, _running: running }))
+            let number = running.0.begin_answer();
+            Ok(response.map(|body| TrackedBody { body, number, running }))
         })
     }
 }
@@ -202,7 +204,15 @@ impl Drop for Running {
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    _running: Running,
+    /// The number of the answer on its connection.
+    number: u64,
+    running: Running,
+}
+
+impl<B> Drop for TrackedBody<B> {
+    fn drop(&mut self) {
+        self.running.0.end_answer(self.number);
+    }
 }
 
 impl<B: HttpBody + Unpin> HttpBody for TrackedBody<B> {
@@ -213,6 +223,8 @@ impl<B: HttpBody + Unpin> HttpBody for TrackedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<B::Data>, B::Error>>> {
+        // HTTP asks for the next bytes only when the client has taken some of those before.
+        self.running.0.take_answer(self.number);
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -35,6 +35,8 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// The most bytes of the headers of a request, and of a body that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
+/// Maximum number of requests at a time on one HTTP/2 connection.
+const HTTP2_STREAMS: u32 = 64;
 
 /// The maximum number of connections where the system does not limit open files.
 const CONNECTIONS: usize = 65_536;
@@ -208,7 +210,12 @@ fn start(
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_buf_size(READ_BUFFER);
-    server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
+    server
+        .http_builder()
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
     Ok(match tls {
         Some(tls) => {
             let acceptor = RustlsAcceptor::new(tls).handshake_timeout(HANDSHAKE).acceptor(Tracking);
