@@ -63,6 +63,8 @@ pub struct Parts {
     pub metrics: Metrics,
     /// Limits how many responses keep a database connection while their clients read.
     pub(crate) streams: ConcurrencyLimit,
+    /// Limits the bytes of request bodies in memory.
+    pub(crate) bodies: ConcurrencyLimit,
     /// Limits uploads to the registry.
     pub(crate) uploads: ConcurrencyLimit,
     /// Who this server is.
@@ -170,6 +172,7 @@ impl App {
         let streams = ConcurrencyLimit::for_streams(db.load().connections);
         let cores = available_parallelism().map_or(1, NonZero::get);
         let uploads = config.plus.registry.upload_limit();
+        let bodies = ConcurrencyLimit::for_bodies(config.server.request_body_max_bytes);
         let app = Self(Arc::new(Parts {
             config,
             db,
@@ -186,6 +189,7 @@ impl App {
             background,
             metrics,
             streams,
+            bodies,
             uploads,
             server,
             embedded,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     body::{Body, Bytes},
-    extract::{FromRequest, Request, State},
+    extract::{Request, State},
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -40,6 +40,7 @@ use crate::{
     },
     http::{
         access,
+        body::collect,
         error::{Error, Result},
     },
 };
@@ -71,7 +72,9 @@ pub(crate) fn routes(app: &App, operations: Router) -> Router<App> {
 /// Takes one message.
 async fn receive(app: App, service: Service, request: Request) -> Result<Response> {
     let (mut parts, body) = request.into_parts();
-    let bytes = read(&app, &parts, body).await?;
+    let mut whole = Request::new(body);
+    *whole.extensions_mut() = parts.extensions.clone();
+    let (bytes, _permits) = collect(&app, whole).await?;
     // A cookie counts only from our own page, whatever the tools do with it.
     if !cookie::is_from_console(&parts, &app.config) {
         parts.headers.remove(header::COOKIE);
@@ -113,15 +116,6 @@ async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response 
     }
     // The SDK refuses some requests in plain words.
     refuse(status, -32600, &String::from_utf8_lossy(&body))
-}
-
-async fn read(app: &App, parts: &Parts, body: Body) -> Result<Bytes> {
-    let mut request = Request::new(body);
-    *request.extensions_mut() = parts.extensions.clone();
-    Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
-        _ => Error::Invalid("The body did not arrive whole; send it again.".into()),
-    })
 }
 
 /// What a body is.

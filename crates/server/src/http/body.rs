@@ -2,23 +2,31 @@
 //! media types that are accepted.
 
 use axum::{
-    body::Bytes,
+    body::{Bytes, HttpBody},
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
     http::{HeaderMap, header, request::Parts},
 };
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use tidemark_api::excerpt;
 
-use super::error::{Error, Result};
+use super::{
+    error::{Error, Result},
+    origin::ClientAddress,
+};
+use crate::{App, limits::Permit};
+
+/// Bytes of a body that need no permit.
+const FREE_BYTES: usize = 64 << 10;
 
 /// A JSON body.
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Error;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
+    async fn from_request(request: Request, app: &App) -> Result<Self> {
         // A missing content type counts as JSON, as existing clients expect.
         if let Some(kind) = request.headers().get(header::CONTENT_TYPE) {
             let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -26,15 +34,35 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 return Err(Error::MediaType);
             }
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            if rejection.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
-                Error::TooLarge
-            } else {
-                Error::Invalid("The body did not arrive whole; send it again.".into())
-            }
-        })?;
+        let (bytes, _permits) = collect(app, request).await?;
         parse(&bytes).map(Self)
     }
+}
+
+/// Collects a body, with the permits for its bytes, which last as long as the caller keeps them.
+pub(crate) async fn collect(app: &App, request: Request) -> Result<(Bytes, Vec<Permit>)> {
+    let address = request.extensions().get::<ClientAddress>().and_then(|address| address.0);
+    let most = app.config.server.request_body_max_bytes;
+    let mut body = request.into_body();
+    if body.size_hint().lower() > most as u64 {
+        return Err(Error::TooLarge);
+    }
+    let (mut bytes, mut permits, mut permitted) = (Vec::new(), Vec::new(), FREE_BYTES);
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|_| Error::Invalid("The body did not arrive whole; send it again.".into()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        let size = bytes.len() + data.len();
+        if size > most {
+            return Err(Error::TooLarge);
+        }
+        if size > permitted {
+            permits.push(app.bodies.acquire_bytes(address, size - permitted).await?);
+            permitted = size;
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok((bytes.into(), permits))
 }
 
 /// Reads one JSON object and nothing after it.

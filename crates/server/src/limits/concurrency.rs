@@ -17,7 +17,11 @@ use crate::http::error::{Error, Result};
 
 /// Maximum number of analyses (verdicts, backtests, comparisons) at a time. Each takes a core, and the memory for many values.
 const ANALYSES: usize = 2;
-/// How long an analysis or a picture waits for a permit.
+/// Bytes of a request body per permit.
+const BODY_UNIT: usize = 64 << 10;
+/// Bytes of request bodies in memory, in total and per address; at least a few bodies of the largest size.
+const BODIES: (usize, usize) = (256 << 20, 64 << 20);
+/// How long an analysis, a picture or a request body waits for a permit.
 const QUEUE_TIME: Duration = Duration::from_secs(20);
 /// How long a long response waits for a permit. Most take a fraction of this; if none has ended by then, their readers are
 /// slow, and it may be long before one ends.
@@ -76,6 +80,14 @@ impl ConcurrencyLimit {
         Self::new(total, total.div_ceil(2), STREAM_QUEUE_TIME, "too many long responses are being written")
     }
 
+    /// Limits the bytes of request bodies in memory, where one body has at most so many.
+    pub(crate) fn for_bodies(largest: usize) -> Self {
+        let (total, per_address) =
+            (BODIES.0.max(largest.saturating_mul(4)), BODIES.1.max(largest.saturating_mul(2)));
+        let busy = "too many bytes of request bodies are in memory";
+        Self::new(total / BODY_UNIT, per_address / BODY_UNIT, QUEUE_TIME, busy)
+    }
+
     /// Limits uploads to the registry.
     pub(crate) fn for_uploads(total: usize, per_address: usize) -> Self {
         Self::new(total, per_address, Duration::ZERO, "too many uploads are in progress")
@@ -83,11 +95,20 @@ impl ConcurrencyLimit {
 
     /// Waits for a permit, for a limited time.
     pub(crate) async fn acquire(&self, address: Option<IpAddr>) -> Result<Permit> {
+        self.acquire_many(address, 1).await
+    }
+
+    /// Waits for the permits of so many bytes of a body.
+    pub(crate) async fn acquire_bytes(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit> {
+        self.acquire_many(address, u32::try_from(bytes.div_ceil(BODY_UNIT)).unwrap_or(u32::MAX)).await
+    }
+
+    async fn acquire_many(&self, address: Option<IpAddr>, count: u32) -> Result<Permit> {
         let own = self.own(address);
         let total = Arc::clone(&self.total);
         let both = async move {
-            let own = own.acquire_owned().await.ok()?;
-            Some(Arc::new((own, total.acquire_owned().await.ok()?)))
+            let own = own.acquire_many_owned(count).await.ok()?;
+            Some(Arc::new((own, total.acquire_many_owned(count).await.ok()?)))
         };
         match timeout(self.queue_time, both).await {
             Ok(Some(permit)) => Ok(permit),
