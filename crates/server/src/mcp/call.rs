@@ -168,23 +168,28 @@ impl Line {
 
     /// Collects the body of a reply, within the limits.
     async fn collect(&self, mut body: Body) -> Result<Bytes, Failed> {
-        let mut bytes = Vec::new();
+        let (mut pieces, mut size) = (Vec::new(), 0);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Failed::incomplete())?;
             let Ok(data) = frame.into_data() else { continue };
-            if bytes.len() + data.len() > REPLY_BYTES {
+            size += data.len();
+            if size > REPLY_BYTES {
                 return Err(Failed::too_long("one answer", REPLY_BYTES));
             }
             let spend = |left: usize| left.checked_sub(data.len());
             if self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
                 return Err(Failed::too_long("the answers of one call", CALL_BYTES));
             }
-            bytes.extend_from_slice(&data);
-            if bytes.len() > FREE_BYTES {
+            pieces.push(data);
+            if size > FREE_BYTES {
                 self.reserve().await?;
             }
         }
-        Ok(bytes.into())
+        // Most replies are one piece, which needs no copy.
+        match <[Bytes; 1]>::try_from(pieces) {
+            Ok([whole]) => Ok(whole),
+            Err(pieces) => Ok(pieces.concat().into()),
+        }
     }
 }
 

@@ -72,6 +72,9 @@ impl Handler {
                 let compared = compare::answer(line, arguments).await;
                 return line.compute(move || answer::tell(compared, None)).await;
             }
+            if tool.is_large {
+                line.reserve().await?;
+            }
             let project = arguments.get("project").cloned().unwrap_or_default();
             let reply = line.call(tool, arguments).await?;
             if tool.answer == Answer::Explanation {

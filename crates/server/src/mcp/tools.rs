@@ -14,6 +14,8 @@ pub struct Tool {
     pub(super) fixed: &'static [(&'static str, &'static str)],
     /// What it makes of the answer.
     pub(super) answer: Answer,
+    /// Whether answers often have megabytes, so that a call needs a permit before the operation runs.
+    pub(super) is_large: bool,
 }
 
 /// What a tool makes of what its operation answers.
@@ -54,7 +56,7 @@ pub const TOOLS: &[Tool] = &[
         "proj_report_post",
         "Record benchmark results in a project that exists. `results` holds what the benchmark tool printed, a text for each iteration.",
     ),
-    tool("view_report", "proj_report_get", "Show one report with its results and alerts."),
+    tool("view_report", "proj_report_get", "Show one report with its results and alerts.").large(),
     tool(
         "list_branches",
         "proj_branches_get",
@@ -175,7 +177,8 @@ pub const TOOLS: &[Tool] = &[
         "proj_perf_get",
         "Show every value of the chosen series over time, by comma-separated UUIDs. For long histories it answers statistics instead.",
     )
-    .answering(Answer::Series),
+    .answering(Answer::Series)
+    .large(),
     tool(
         "perf_image",
         "proj_perf_img_get",
@@ -199,7 +202,8 @@ pub const TOOLS: &[Tool] = &[
         "proj_alert_get",
         "Explain an alert, as the first thing to do about one: its history cut into levels, how noisy it is and what change can be seen at all, the likely first bad version with its commit, and links.",
     )
-    .answering(Answer::Explanation),
+    .answering(Answer::Explanation)
+    .large(),
     tool(
         "dismiss_alert",
         "proj_alert_patch",
@@ -211,7 +215,8 @@ pub const TOOLS: &[Tool] = &[
         "proj_perf_get",
         "Show the statistics of the chosen series instead of every value: count, first and last, range, median, noise, trend, last change of level and alerts. Takes the same arguments as `query_perf`.",
     )
-    .answering(Answer::Summary),
+    .answering(Answer::Summary)
+    .large(),
     tool(
         "compare",
         "proj_reports_get",
@@ -231,7 +236,7 @@ pub(super) fn named(name: &'static str) -> &'static Tool {
 }
 
 const fn tool(name: &'static str, operation: &'static str, description: &'static str) -> Tool {
-    Tool { name, operation, description, fixed: &[], answer: Answer::Plain }
+    Tool { name, operation, description, fixed: &[], answer: Answer::Plain, is_large: false }
 }
 
 impl Tool {
@@ -242,6 +247,11 @@ impl Tool {
 
     const fn answering(mut self, answer: Answer) -> Self {
         self.answer = answer;
+        self
+    }
+
+    const fn large(mut self) -> Self {
+        self.is_large = true;
         self
     }
 
