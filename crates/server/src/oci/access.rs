@@ -180,6 +180,15 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place
 /// Opens a repository to add something. A project that is not there is made, and one that nobody owns becomes that of
 /// the user who pushes to it, as with runs.
 pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> {
+    open_to_push(app, parts, name, true).await
+}
+
+/// Opens a repository of an existing project to write to it.
+pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Place> {
+    open_to_push(app, parts, name, false).await
+}
+
+async fn open_to_push(app: &App, parts: &Parts, name: Name, creates: bool) -> Result<Place> {
     let desk = Desk::new(app, parts, &name, Action::Push)?;
     let read = desk.clone();
     let (visitor, outcome) = app
@@ -196,7 +205,8 @@ pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> 
     }
     let origin = Origin::of(parts, visitor.caller.actor());
     let found = match outcome? {
-        Some(found) if !may_claim(&visitor.caller, &found) => found,
+        Some(found) if !creates || !may_claim(&visitor.caller, &found) => found,
+        None if !creates => return Err(Error::UploadUnknown),
         found => {
             if found.is_none() {
                 run::limit(app, &visitor.caller, origin.address, None).await?;

@@ -35,7 +35,11 @@ pub(super) fn parse_content_range(value: &str) -> Option<(u64, u64)> {
     // Both the form of the specification and that of HTTP.
     let value = value.trim().trim_start_matches("bytes").trim();
     let (first, last) = value.split('/').next()?.split_once('-')?;
-    let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    let number = |text: &str| -> Option<u64> {
+        let text = text.trim();
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    };
+    let (first, last) = (number(first)?, number(last)?);
     Some((first, last.checked_sub(first)?.checked_add(1)?))
 }
 
@@ -68,7 +72,7 @@ mod tests {
         for text in ["5-9", "bytes 5-9/10", "bytes 5-9/*", " 5 - 9 "] {
             assert_eq!(parse_content_range(text), Some((5, 5)), "{text}");
         }
-        for text in ["", "5-", "-", "x", "9-5", "5-99999999999999999999", "0-18446744073709551615"] {
+        for text in ["", "5-", "-", "x", "9-5", "+5-+9", "5-99999999999999999999", "0-18446744073709551615"] {
             assert_eq!(parse_content_range(text), None, "{text}");
         }
     }

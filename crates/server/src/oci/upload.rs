@@ -199,7 +199,7 @@ struct Session {
 
 /// Finds an upload of a repository that the caller may push to.
 async fn open(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<(Place, Session)> {
-    let place = access::push(app, parts, name).await?;
+    let place = access::push_to_existing(app, parts, name).await?;
     let upload = upload.ok_or(Error::UploadUnknown)?;
     let (project, path) = (place.project, place.name.path().to_owned());
     let read = move |tx: &mut Tx<'_>| {
