@@ -38,6 +38,9 @@ pub(crate) async fn receive(app: &App, mut body: Body, announced: Option<u64>) -
         }
         writer.write(bytes).await?;
     }
+    if size == 0 {
+        return Err(Error::Invalid("The output of the job is empty; send a JSON document.".into()));
+    }
     writer.finish().await?;
     // What is no output is known at once, and not when the report is made.
     match read(app, name).await {
