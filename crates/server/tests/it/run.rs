@@ -94,11 +94,11 @@ both! {
         let made = send(&server, "", context(&"\u{57fa}\u{51c6}".repeat(30))).await.expect(201);
         assert_eq!(made.text("/project/slug"), "ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-0123456-cws1tbnfkj8h3");
         // What a project would be called matters only if it is to be made.
-        send(&server, "", named("chosen", "a\tb")).await.expect(201);
+        send(&server, "", named("chosen", "a\nb")).await.expect(201);
 
         let mut lines = Vec::new();
         for body in [
-            json!({ "project": "new", "context": { "tidemark.dev/v0/repo/name": "a\tb" } }),
+            json!({ "project": "new", "context": { "tidemark.dev/v0/repo/name": "a\nb" } }),
             json!({}),
             json!({ "context": {} }),
             json!({ "context": { "tidemark.dev/v0/repo/name": "  ", "other": "x" } }),
