@@ -49,11 +49,6 @@ pub(super) fn register(
     if !invited {
         personal(tx, fresh, origin, &found)?;
     }
-    if !found.user.admin {
-        let notice = Message::NewUser { name: found.user.name.clone(), email: email.clone(), invited };
-        let admins = user::admins(tx)?;
-        mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
-    }
     Ok(found)
 }
 
@@ -88,6 +83,13 @@ pub(super) fn enter(
         origin.audit(tx, fresh, "user.email", slug, None, &[("from", &from), ("to", &to)])?;
     }
     user::confirm(tx, found.id, fresh.now)?;
+    if found.confirmed.is_none() && !found.user.admin {
+        // Not before: anybody can sign up with any name and address.
+        let (name, invited) = (found.user.name.clone(), wishes.invitation.is_some());
+        let notice = Message::NewUser { name, email: email.clone(), invited };
+        let admins = user::admins(tx)?;
+        mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
+    }
     if let Some(invited) = wishes.invitation {
         // Somebody who was invited twice, or whose invitation was revoked meanwhile, still signs in.
         match join(tx, fresh, origin, &found, invited) {
