@@ -3,7 +3,7 @@
 use axum::body::{Body, Bytes};
 use futures_util::TryStreamExt;
 use http_body_util::BodyExt;
-use tidemark_api::{JobOutput, channel::OUTPUT_MAX};
+use tidemark_api::{JobOutput, channel::OUTPUT_MAX, job::JOB_ITERATIONS_MAX};
 use uuid::Uuid;
 
 use crate::{
@@ -68,7 +68,13 @@ pub(crate) async fn read(app: &App, name: Uuid) -> Result<Option<JobOutput>> {
     while let Some(piece) = stream.try_next().await? {
         bytes.extend_from_slice(&piece);
     }
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| Error::Invalid(format!("The output of the job is not what it must be: {error}.")))
+    let output: JobOutput = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::Invalid(format!("The output of the job is not what it must be: {error}.")))?;
+    if output.results.len() > JOB_ITERATIONS_MAX as usize {
+        return Err(Error::Invalid(format!(
+            "The output of the job has {} results; the maximum is {JOB_ITERATIONS_MAX}.",
+            output.results.len()
+        )));
+    }
+    Ok(Some(output))
 }

@@ -21,6 +21,13 @@ const SYNTHETIC: char = '\0';
 const ATTEMPTS: u32 = 10;
 const FIRST_WAIT: i64 = 10;
 
+/// The number of bytes that a job printed.
+fn size(output: &JobOutput) -> usize {
+    let printed = output.results.iter().flat_map(|run| [&run.stdout, &run.stderr]).flatten();
+    let files = output.results.iter().flat_map(|run| &run.output).flat_map(|files| files.values());
+    printed.chain(files).map(String::len).sum()
+}
+
 /// Reads the results of a completed job into its report. Whoever comes second finds nothing to do.
 pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     let found = app.db.read(move |tx| job::find(tx, uuid)).await?;
@@ -30,7 +37,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
             let adapter = app.db.read(move |tx| report::adapter(tx, id)).await?;
             let read = spawn_blocking(move || {
                 let noise = JobNoise::worst(output.results.iter().filter_map(|run| run.noise));
-                let bytes = serde_json::to_vec(&output).map_or(0, |text| text.len());
+                let bytes = size(&output);
                 Ok((results(&config, adapter, &output)?, bytes, noise))
             });
             read.await.map_err(|error| Error::Internal(error.into()))?

@@ -1,5 +1,6 @@
 //! The upload of the output of a job that is too large: each client reads the 413.
 
+use axum::http::Method;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_api::channel::OUTPUT_MAX;
@@ -57,5 +58,21 @@ both! {
         assert_eq!(runner.say(failed).await.get("refused"), None);
         let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "failed").await;
         assert_eq!(job.text("/output/error"), "Too much output.");
+    }
+
+    async fn an_empty_output_and_too_many_results_are_refused(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let uuid = ask(&server, &ada, json!({})).await;
+        runner.begin().await;
+        let path = format!("/v0/runners/box/jobs/{uuid}/output");
+        let empty = server.call(Method::PUT, &path, &key, None).await;
+        let many = server.put(&path, &key, json!({ "results": vec![json!({ "exit_code": 0 }); 1_001] })).await;
+        assert_snapshot!(format!("{}\n{}", empty.line(), many.line()), @"
+        400 The output of the job is empty; send a JSON document.
+        400 The output of the job has 1001 results; the maximum is 1000.
+        ");
+        server.put(&path, &key, json!({ "results": [{ "exit_code": 0 }] })).await.expect(204);
     }
 }
