@@ -45,6 +45,16 @@ impl TestServer {
         self.app.background.stop().await;
     }
 
+    /// Waits until no work of the outbox is under way: if time passed meanwhile, its claim would expire.
+    pub(crate) async fn wait_for_claimed_work(&self) {
+        let sql = "select count(*) from outbox where claimed";
+        until("the worker does not finish the work that it has claimed", async || {
+            let claimed = self.app.db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[])).await.unwrap();
+            (claimed == 0).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until the worker has finished everything that is due now. The clock stands still.
     pub(crate) async fn wait_for_due_work(&self) {
         let now = self.app.clock.now();
