@@ -177,6 +177,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn bodies_are_counted_in_bytes() {
+        let limit = ConcurrencyLimit::for_bodies(4 << 20);
+        let (greedy, other) = (address("192.0.2.1"), address("192.0.2.2"));
+        let held = limit.acquire_bytes(greedy, 64 << 20).await.unwrap();
+        assert!(limit.acquire_bytes(greedy, 1).await.is_err());
+        assert!(limit.acquire_bytes(other, 64 << 20).await.is_ok());
+        drop(held);
+        assert!(limit.acquire_bytes(greedy, 1).await.is_ok());
+        // A server that accepts larger bodies has room for two of them.
+        assert!(ConcurrencyLimit::for_bodies(1 << 30).acquire_bytes(greedy, 2 << 30).await.is_ok());
+        assert!(ConcurrencyLimit::for_bodies(usize::MAX).acquire_bytes(greedy, 1 << 30).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_permit_is_free_when_its_last_holder_drops_it() {
         let limit = ConcurrencyLimit::for_pictures(1);
         let permit = limit.acquire(None).await.unwrap();

@@ -144,6 +144,18 @@ both! {
         client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await.expect(404);
     }
 
+    async fn an_unknown_upload_creates_no_project(server: TestServer) {
+        let admin = server.person("Ada").await;
+        let client = Client::anonymous(&server);
+        let token = client.get_token("scope=repository:ghost/app:*").await.expect(200).text("/token");
+        for method in ["GET", "PATCH", "DELETE"] {
+            let call = format!("{method} /v2/ghost/app/blobs/uploads/01900000-0000-7000-8000-000000000000");
+            let answer = client.call_with(&token, &call, &[], b"bytes").await;
+            assert_eq!(answer.status, 404, "{call}: {}", whole(&answer));
+        }
+        server.get("/v0/projects/ghost", &admin.token).await.expect(404);
+    }
+
     async fn a_hidden_project_answers_like_one_that_does_not_exist(server: TestServer) {
         let ada = server.person("Ada").await;
         let hidden = server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
