@@ -142,7 +142,7 @@ fn complete(operation: &mut Operation) {
     let right = operation.extensions.as_ref().and_then(|extensions| extensions.get("x-right"));
     let bearer = SecurityRequirement::new("bearer", Vec::<String>::new());
     operation.security = match right.and_then(|right| right.as_str()) {
-        Some("public" | "provider") => None,
+        Some("public" | "provider" | "session") => None,
         // Without a credential one sees what is public.
         Some("project:view") => Some(vec![SecurityRequirement::default(), bearer]),
         _ => Some(vec![bearer]),
