@@ -60,7 +60,7 @@ impl Host {
             is_asked.then_some(())
         })
         .await;
-        server.wait_for_claimed_work().await;
+        server.wait_for_due_work().await;
         let requests = std::mem::take(&mut self.state.lock().unwrap().requests);
         assert_eq!(requests.len(), count, "{requests:#?}");
         requests

@@ -91,7 +91,7 @@ async fn sign_up(server: &TestServer, email: &str) {
 
 /// Waits until the outbox is as wanted: nothing left, or the next work due at a moment that fits.
 async fn wait(server: &TestServer, wanted: impl Fn(Option<Timestamp>) -> bool) {
-    until("the outbox did not get there", async || wanted(server.next_due("").await).then_some(())).await;
+    until("the outbox did not get there", async || wanted(server.next_due().await).then_some(())).await;
 }
 
 /// Waits until the first attempt has failed: the next one is ten seconds away, or a little more.

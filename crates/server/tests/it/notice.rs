@@ -71,14 +71,14 @@ impl Receiver {
     /// Waits until it was told so many things as time stands, and answers them.
     pub(crate) async fn told(&self, lab: &Lab, count: usize) -> Vec<Told> {
         let told = self.wait(count, async || lab.server.app.background.poke()).await;
-        lab.server.wait_for_claimed_work().await;
+        lab.server.wait_for_due_work().await;
         told
     }
 
     /// The same, and time passes from one attempt to the next.
     pub(crate) async fn told_in_time(&self, lab: &Lab, count: usize) -> Vec<Told> {
         let told = self.wait(count, async || lab.server.pass_to_work().await).await;
-        lab.server.wait_for_claimed_work().await;
+        lab.server.wait_for_due_work().await;
         told
     }
 

@@ -24,18 +24,27 @@ pub(crate) async fn until<T>(missing: &str, mut look: impl AsyncFnMut() -> Optio
 
 impl TestServer {
     /// Lets time pass until the next work of the outbox is due, and no longer: a worker that is slow to come must not
-    /// find that all its time is over. Work that is under way does not count: its claim must not expire.
+    /// find that all its time is over. No time passes while work is due or claimed: the claim would expire, and the work would
+    /// be done twice.
     pub(crate) async fn pass_to_work(&self) {
-        if let Some(due) = self.next_due("where not claimed").await {
+        if self.due_work().await == 0
+            && let Some(due) = self.next_due().await
+        {
             self.pass_to(due);
         }
         self.app.background.poke();
     }
 
+    /// How much work of the outbox is due now or under way.
+    async fn due_work(&self) -> i64 {
+        let now = self.app.clock.now();
+        let sql = "select count(*) from outbox where claimed or due <= $1";
+        self.app.db.read(move |tx: &mut Tx<'_>| tx.value(sql, &[&now])).await.unwrap()
+    }
+
     /// When the next work of the outbox is due; work that is under way is due when its claim expires.
-    pub(crate) async fn next_due(&self, condition: &str) -> Option<Timestamp> {
-        let sql = format!("select min(due) from outbox {condition}");
-        self.app.db.read(move |tx: &mut Tx<'_>| tx.value(&sql, &[])).await.unwrap()
+    pub(crate) async fn next_due(&self) -> Option<Timestamp> {
+        self.app.db.read(|tx: &mut Tx<'_>| tx.value("select min(due) from outbox", &[])).await.unwrap()
     }
 
     /// Stops the background workers, whose statements would be counted with those of a test.
@@ -45,24 +54,11 @@ impl TestServer {
         self.app.background.stop().await;
     }
 
-    /// Waits until no work of the outbox is under way: if time passed meanwhile, its claim would expire.
-    pub(crate) async fn wait_for_claimed_work(&self) {
-        let sql = "select count(*) from outbox where claimed";
-        until("the worker does not finish the work that it has claimed", async || {
-            let claimed = self.app.db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[])).await.unwrap();
-            (claimed == 0).then_some(())
-        })
-        .await;
-    }
-
     /// Waits until the worker has finished everything that is due now. The clock stands still.
     pub(crate) async fn wait_for_due_work(&self) {
-        let now = self.app.clock.now();
-        let sql = "select count(*) from outbox where claimed or due <= $1";
         until("the worker does not finish the work that is due", async || {
             self.app.background.poke();
-            let open = self.app.db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[&now])).await.unwrap();
-            (open == 0).then_some(())
+            (self.due_work().await == 0).then_some(())
         })
         .await;
     }
