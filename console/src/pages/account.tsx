@@ -2,6 +2,7 @@
 
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
+import { programName } from "../agent";
 import { call, list, type JsonToken, type JsonUserKey, type JsonUserSession } from "../api";
 import { bindings } from "../keys";
 import { load } from "../load";
@@ -186,7 +187,7 @@ function Sessions(props: { user: string }): JSX.Element {
         noun="session"
         load={({ page, per_page }, signal) => list("/v0/users/{user}/sessions", { path: { user: props.user }, query: { page, per_page }, signal })}
         columns={[
-          { title: "Program", cell: (session) => <span class="break">{session.agent ?? "unknown"} <Show when={session.current}><Badge tone="good">this session</Badge></Show></span> },
+          { title: "Program", cell: (session) => <span class="break" title={session.agent ?? undefined}>{session.agent ? programName(session.agent) : "unknown"} <Show when={session.current}><Badge tone="good">this session</Badge></Show></span> },
           { title: "Address", wide: true, cell: (session) => session.address ?? "unknown" },
           { title: "Signed in", end: true, cell: (session) => <span class="muted"><Time at={session.creation} /></span> },
         ]}

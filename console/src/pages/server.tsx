@@ -3,7 +3,7 @@
 import { A, useNavigate, useParams } from "@solidjs/router";
 import { createSignal, For, Show, type JSX } from "solid-js";
 import { call, list, type JsonBackup, type JsonCohort, type JsonServerStats, type JsonUser } from "../api";
-import { count, moment } from "../format";
+import { count, moment, value } from "../format";
 import { load } from "../load";
 import { user as me } from "../session";
 import { Audit as Entries } from "../ui/Audit";
@@ -57,9 +57,9 @@ export function Stats(): JSX.Element {
               {(access) => (
                 <section class="stack tight" aria-labelledby="access">
                   <h2 id="access">Access</h2>
-                  <p class="muted">Who may use this server, and how much unclaimed organizations may store. 0 is no limit.</p>
+                  <p class="muted">Who may use this server, and how much unclaimed organizations may store. <A class="underlined" href="/console/server/config">Configuration</A> has the names of the settings.</p>
                   <Record>
-                    <For each={flat(access())}>{([key, value]) => <Fact label={key}><span class="mono">{String(value)}</span></Fact>}</For>
+                    <For each={flat(access())}>{([key, setting]) => <Fact label={settingLabel(key)}>{settingText(key, setting)}</Fact>}</For>
                   </Record>
                 </section>
               )}
@@ -76,6 +76,19 @@ export function Stats(): JSX.Element {
       </Show>
     </Page>
   );
+}
+
+/** The label of an access setting: `unclaimed.total_image_bytes` is "Unclaimed: total images". */
+function settingLabel(key: string): string {
+  const words = key.replace(".", ": ").replace(/image_bytes$/, "images").replace(/report_bytes$/, "reports").replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function settingText(key: string, setting: unknown): string {
+  if (typeof setting === "boolean") return setting ? "yes" : "no";
+  if (typeof setting !== "number") return String(setting);
+  if (setting === 0) return "no limit";
+  return key.endsWith("_bytes") ? value(setting, "bytes") : count(setting);
 }
 
 export function Users(): JSX.Element {
