@@ -36,7 +36,10 @@ export function Picker<T extends Choice>(props: {
   const choices = () => found()?.rows ?? [];
   let field: HTMLInputElement | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** The option that the pointer went down on. */
+  let pressed: T | undefined;
   const close = () => {
+    pressed = undefined;
     clearTimeout(timer);
     setOpen(false);
     setWords("");
@@ -46,6 +49,13 @@ export function Picker<T extends Choice>(props: {
   const pick = (choice: T | undefined) => {
     close();
     props.onPick(choice);
+  };
+  const press = (event: PointerEvent & { currentTarget: HTMLElement }, choice: T) => {
+    // The field keeps the focus; the list would close otherwise.
+    event.preventDefault();
+    pressed = choice;
+    // Search results may replace the option before the pointer is released; the click then goes to the list.
+    event.currentTarget.parentElement?.setPointerCapture(event.pointerId);
   };
   const type = (text: string) => {
     setOpen(true);
@@ -97,11 +107,10 @@ export function Picker<T extends Choice>(props: {
           <button type="button" class="icon-button picker-clear" aria-label={`Any: ${props.label}`} onClick={() => { pick(undefined); field?.focus(); close(); }}><Icon name="close" size={16} /></button>
         </Show>
         <Show when={open()}>
-          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label}>
+          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label} onClick={() => pressed && pick(pressed)} onPointerCancel={() => (pressed = undefined)}>
             <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}</div>}>
               {(choice, number) => (
-                // Before the field loses the focus, which closes the list.
-                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => event.preventDefault()} onClick={() => pick(choice)}>
+                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => press(event, choice)} onClick={(event) => { event.stopPropagation(); pick(choice); }}>
                   {choice.name}
                 </div>
               )}
