@@ -157,13 +157,21 @@ pub struct ReportIdempotencyKey(pub Uuid);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportThresholds)]
 pub struct ReportThresholds {
-    /// The model of each measure, by its UUID, slug or name; a name that is not known makes a new measure.
+    /// The model of each measure, by its UUID, slug or name; a name that is not known makes a new measure. At most 1,000
+    /// models.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::map")]
     #[schema(value_type = Option<BTreeMap<String, NewModel>>)]
     pub models: Option<BTreeMap<NameId, NewModel>>,
     /// Whether all other thresholds of the branch and testbed lose their models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<bool>,
+}
+
+impl ReportThresholds {
+    /// The number of models.
+    pub fn count(&self) -> usize {
+        self.models.as_ref().map_or(0, BTreeMap::len)
+    }
 }
 
 /// How the results of a report are read.

@@ -32,6 +32,8 @@ use crate::{
 /// The most results that a report keeps apart. Each is judged by the ones before it, so that their number must have an
 /// end.
 const MAX_ITERATIONS: usize = 1_000;
+/// Maximum number of threshold models in a report.
+const MAX_MODELS: usize = 1_000;
 
 /// Bytes that a report counts besides its results, so that empty reports have an end, too.
 const REPORT_BYTES: usize = 1024;
@@ -91,6 +93,12 @@ impl Submission {
                 "`results` has {} texts, and a report keeps at most {MAX_ITERATIONS} apart; send several reports, or \
                  set `settings.fold` to make one of them.",
                 new.results.len()
+            )));
+        }
+        let models = new.thresholds.as_ref().map_or(0, ReportThresholds::count);
+        if models > MAX_MODELS {
+            return Err(Error::Invalid(format!(
+                "`thresholds.models` has {models} models; the maximum is {MAX_MODELS}."
             )));
         }
         let read = |(index, text): (usize, &String)| {
@@ -216,7 +224,9 @@ pub fn record(
     };
     let (report, uuid) = report::insert(tx, fresh, &new_report)?;
     if !claimed {
-        quota.store_unclaimed(tx, organization, stored(items.len(), new.bytes), fresh.now)?;
+        // A model makes a threshold, and maybe a measure, which take as much room as a metric.
+        let models = new.thresholds.as_ref().map_or(0, ReportThresholds::count);
+        quota.store_unclaimed(tx, organization, stored(items.len() + models, new.bytes), fresh.now)?;
     }
     quota.meter(tx, organization, items.len(), uuid, fresh.now)?;
     let mut is_told = false;

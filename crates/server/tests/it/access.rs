@@ -99,6 +99,18 @@ both! {
         // What is claimed has no such limit, and makes room.
         send(&server, &ada.token, "one", 3).await.expect(201);
         send(&server, "", "three", 1).await.expect(201);
+        // A threshold counts like a metric.
+        let models = |count: usize| -> Value {
+            let model = json!({ "test": "t_test", "upper_boundary": 0.9 });
+            (0..count).map(|number| (format!("measure {number}"), model.clone())).collect::<serde_json::Map<_, _>>().into()
+        };
+        let run = |count| {
+            let thresholds = json!({ "models": models(count) });
+            report_body(json!([bench(1.0)]), json!({ "project": "four", "context": {}, "thresholds": thresholds }))
+        };
+        server.post("/v0/run", "", run(3)).await.expect(403);
+        let refused = server.post("/v0/run", &ada.token, run(1_001)).await.expect(400);
+        assert_eq!(refused.text("/message"), "`thresholds.models` has 1001 models; the maximum is 1000.");
     }
 
     async fn an_unclaimed_project_holds_so_many_bytes(server: TestServer = "[access.unclaimed]\nreport_bytes = 1200\nimage_bytes = 400\ntotal_image_bytes = 600") {
