@@ -67,10 +67,7 @@ fn sign_up(
     invited: Option<InvitationUuid>,
 ) -> Result<()> {
     // Before it is known whether the address has an account: the answer must not tell.
-    entry::may_sign_up(tx, access, invited)?;
-    if let Some(invited) = invited {
-        pending(tx, invited, fresh.now)?;
-    }
+    entry::may_sign_up(tx, access, invited, fresh.now)?;
     if let Some(claim) = new.claim {
         let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
         if found.organization.claimed.is_some() {

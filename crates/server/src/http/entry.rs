@@ -195,14 +195,18 @@ pub(super) fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) 
     }
 }
 
-/// Refuses to make an account where the operator wants an invitation and there is none. The first account of a server is
-/// always possible.
+/// Refuses to make an account with an invitation that is not pending, or without one where the operator wants one. The
+/// first account of a server is always possible.
 pub(super) fn may_sign_up(
     tx: &mut Tx<'_>,
     access: &Access,
     invitation: Option<InvitationUuid>,
+    now: Timestamp,
 ) -> Result<()> {
-    if access.sign_up == SignUp::Open || invitation.is_some() || user::accounts(tx)? == Accounts::None {
+    if let Some(invitation) = invitation {
+        return pending(tx, invitation, now).map(drop);
+    }
+    if access.sign_up == SignUp::Open || user::accounts(tx)? == Accounts::None {
         return Ok(());
     }
     Err(Error::Forbidden(

@@ -304,7 +304,7 @@ fn register(
     if let Some(found) = user::by_email(tx, &person.email)? {
         return Ok(found.id);
     }
-    entry::may_sign_up(tx, access, wishes.invitation)?;
+    entry::may_sign_up(tx, access, wishes.invitation, fresh.now)?;
     let invited = wishes.invitation.is_some();
     Ok(entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
 }

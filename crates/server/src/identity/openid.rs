@@ -107,6 +107,11 @@ pub(super) fn end(
     if info.sub != claims.sub {
         return Err(Refused::Code("its user info is about another subject than its ID token".into()));
     }
+    // OpenID Connect Core, section 2: at most 255 ASCII characters.
+    if !(1..=255).contains(&claims.sub.len()) || !claims.sub.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    {
+        return Err(Refused::Code("its subject is not 1 to 255 ASCII characters".into()));
+    }
     let verified = info.email.as_deref().filter(|_| info.email_verified);
     let email = verified.and_then(|email| email.parse().ok()).ok_or(Refused::Unverified)?;
     let name = call(

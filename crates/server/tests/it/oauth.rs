@@ -308,6 +308,14 @@ async fn invitations_claims_and_plans_come_along(server: TestServer, host: Host)
     let invite = server.mailed_token("carol@example.org").await;
     host.admit("two", 8, "mallory@example.org", true);
     browser.sign_in(&server, &format!("?invite={invite}"), "two").await.expect(401);
+    // Neither does one that was revoked.
+    let path = "/v0/organizations/ada/invitations";
+    let pending = server.get(path, &ada.token).await.expect(200);
+    let revoked = format!("{path}/{}", pending.text("/0/uuid"));
+    server.delete(&revoked, &ada.token).await.expect(204);
+    host.admit("three", 9, "carol@example.org", true);
+    browser.sign_in(&server, &format!("?invite={invite}"), "three").await.expect(401);
+    server.get("/v0/users/carol", &ada.token).await.expect(404);
     let nonsense = browser.call(&server, Method::GET, &format!("{PATH}?invite=aa.bb.cc"), Value::Null).await;
     nonsense.expect(401);
     browser.call(&server, Method::GET, &format!("{PATH}?plan=gold"), Value::Null).await.expect(400);
