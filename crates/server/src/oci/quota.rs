@@ -6,7 +6,7 @@ use axum::{
     http::request::Parts,
 };
 use tidemark_api::Timestamp;
-use tidemark_store::{OrganizationId, Tx, repository, unclaimed};
+use tidemark_store::{Lock, OrganizationId, Tx, repository, unclaimed};
 
 use super::{
     access::Place,
@@ -108,6 +108,11 @@ pub(super) fn storage(app: &App, place: &Place) -> Storage {
 
 /// Refuses when an organization keeps more than it may, inside the transaction that adds to it.
 pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storage: Storage) -> Result<()> {
+    if storage.organization.is_none() && storage.unclaimed.is_none() {
+        return Ok(());
+    }
+    // Of two pushes at once, the second counts what the first has stored.
+    tx.lock(Lock::Organization(organization.get()))?;
     if let Some(most) = storage.organization
         && repository::stored(tx, organization)? > most
     {
