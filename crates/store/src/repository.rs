@@ -26,14 +26,16 @@ pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -
     )
 }
 
-/// How many bytes an organization has stored: each blob once, however many of its repositories have it.
+/// How many bytes an organization has stored: each blob once, however many of its repositories have it, manifests, and
+/// unfinished uploads.
 pub fn stored(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<u64> {
     tx.value(
         "with mine as (select repository.id from repository
                        join project on project.id = repository.project_id where project.organization_id = $1)
          select cast(coalesce((select sum(size) from blob where id in
                     (select blob_id from repository_blob where repository_id in (select id from mine))), 0)
-                + coalesce((select sum(size) from manifest where repository_id in (select id from mine)), 0) as bigint)",
+                + coalesce((select sum(size) from manifest where repository_id in (select id from mine)), 0)
+                + coalesce((select sum(size) from upload where repository_id in (select id from mine)), 0) as bigint)",
         &[&organization],
     )
 }

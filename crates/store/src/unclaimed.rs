@@ -74,7 +74,8 @@ pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
                          where organization.claimed is null and organization.deleted is null)
          select cast(coalesce((select sum(size) from blob where id in
                     (select blob_id from repository_blob where repository_id in (select id from theirs))), 0)
-                + coalesce((select sum(size) from manifest where repository_id in (select id from theirs)), 0) as bigint)",
+                + coalesce((select sum(size) from manifest where repository_id in (select id from theirs)), 0)
+                + coalesce((select sum(size) from upload where repository_id in (select id from theirs)), 0) as bigint)",
         &[],
     )
 }

@@ -133,7 +133,7 @@ pub(super) async fn append(
     quota::admit(app, &place).await?;
     let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
     quota::count(app, &place, received.size).await?;
-    session.add(app, received).await?;
+    session.add(app, &place, received).await?;
     Ok(session.progress.answer(StatusCode::ACCEPTED))
 }
 
@@ -160,7 +160,7 @@ pub(super) async fn finish(
     if announced.is_some() || !body.is_end_stream() {
         let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
         quota::count(app, &place, received.size).await?;
-        session.add(app, received).await?;
+        session.add(app, &place, received).await?;
     }
     let id = session.found.id;
     let parts = app.db.read(move |tx| upload::parts(tx, id)).await.map_err(Error::from)?;
@@ -245,7 +245,7 @@ impl Session {
     }
 
     /// Makes what came a part of the upload, unless another request has gone on with it meanwhile.
-    async fn add(&mut self, app: &App, received: Received) -> Result<()> {
+    async fn add(&mut self, app: &App, place: &Place, received: Received) -> Result<()> {
         let Received { object, size, digest } = received;
         if size == 0 {
             app.blobs.discard(object).await;
@@ -253,8 +253,19 @@ impl Session {
         }
         let (found, now) = (self.found, app.clock.now());
         let part = upload::Part { object, size, digest: digest.to_string() };
-        if !app.db.write(move |tx| upload::append(tx, &found, &part, now)).await.map_err(Error::from)? {
+        let (organization, storage) = (place.organization, quota::storage(app, place));
+        let append = move |tx: &mut Tx<'_>| {
+            let appended = upload::append(tx, &found, &part, now)?;
+            if appended {
+                quota::check_stored(tx, organization, storage)?;
+            }
+            Ok::<_, Error>(appended)
+        };
+        let appended = app.db.write(append).await;
+        if !matches!(appended, Ok(true)) {
             app.blobs.discard(object).await;
+        }
+        if !appended? {
             return Err(Error::OutOfOrder(self.progress.clone()));
         }
         self.found.size += size;

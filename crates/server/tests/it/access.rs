@@ -130,6 +130,14 @@ both! {
         };
         let lines = [push("one", b'b').await, push("two", b'c').await];
         assert_snapshot!("access_image_bytes_refused", lines.join("\n"));
+        // Unfinished uploads count, too, until they are given up.
+        let begun = anybody.call("POST /v2/one/blobs/uploads/", &[], b"").await.expect(202);
+        let place = begun.headers["location"].to_str().unwrap().to_owned();
+        anybody.call(&format!("PATCH {place}"), &[], &[b'd'; 100]).await.expect(202);
+        let full = anybody.call(&format!("PATCH {place}"), &[], b"e").await;
+        assert_eq!(line(&full), lines[0]);
+        anybody.call(&format!("DELETE {place}"), &[], b"").await.expect(204);
+        anybody.push_blob("one", &[b'f'; 100]).await;
     }
 
     async fn an_idle_unclaimed_project_is_deleted(server: TestServer) {
