@@ -259,8 +259,8 @@ pub enum Lock {
     User(i64),
     /// The order of the plots, the heads and thresholds, and the names and slugs of one project.
     Project(i64),
-    /// The making of projects by their first runs.
-    Projects,
+    /// The creation of projects by their first runs: those with one slug, or those of one user.
+    Founding(i64),
     /// The manifests of one repository, and which blobs they need.
     Repository(i64),
     /// Which spec serves the jobs that name none.
@@ -281,7 +281,7 @@ impl Lock {
             Self::Organization(key) => (2, fold(key)),
             Self::User(key) => (3, fold(key)),
             Self::Project(key) => (4, fold(key)),
-            Self::Projects => (5, 0),
+            Self::Founding(key) => (5, fold(key)),
             Self::Repository(key) => (6, fold(key)),
             Self::Specs => (7, 0),
             Self::Queue => (8, 0),

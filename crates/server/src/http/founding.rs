@@ -57,7 +57,11 @@ pub(crate) fn find_or_make(
 ) -> Result<Founded> {
     let mut found = access::project_for_run(tx, sender.caller, id)?;
     if found.is_none() {
-        tx.lock(Lock::Projects)?;
+        // A first run may take long: it must not delay those of other projects.
+        tx.lock(Lock::Founding(lock_key(&id.to_string())))?;
+        if let Caller::User(by) = sender.caller {
+            tx.lock(Lock::Founding(lock_key(&by.found.user.uuid.to_string())))?;
+        }
         found = access::project_for_run(tx, sender.caller, id)?;
     }
     let founded = match found {
@@ -65,6 +69,13 @@ pub(crate) fn find_or_make(
         None => make(tx, fresh, sender, id, name)?,
     };
     Ok(Founded { project: claim(tx, fresh, sender, founded.project)?, ..founded })
+}
+
+/// The same for the same text on every server.
+fn lock_key(text: &str) -> i64 {
+    let mut key = [0; 8];
+    key.copy_from_slice(&hash(text)[..8]);
+    i64::from_le_bytes(key)
 }
 
 /// The slug of a project that is not there yet, if the caller may make it.
