@@ -203,14 +203,17 @@ fn time_is_linear_in_the_length() {
         "a 1 1 1 ns\n",
     ] {
         const PARTS: usize = 16;
+        const ATTEMPTS: usize = 10;
         let part = fragment.repeat(12_500 / fragment.len());
         let text = part.repeat(PARTS);
         for adapter in ADAPTERS.iter().map(|tool| tool.adapter) {
-            let (parts, whole) = (cost(adapter, &part, PARTS), cost(adapter, &text, 1));
-            let (Some(parts), Some(whole)) = (parts, whole) else { continue };
-            // The system counts in steps of some milliseconds.
-            let most = 4 * parts + Duration::from_millis(100);
-            assert!(whole < most, "{adapter} {fragment:?}: {whole:?}, and {parts:?} in parts");
+            // The CPU time of a busy machine is far too long now and then; that of a quadratic adapter is so each time.
+            let is_linear = || {
+                let (parts, whole) = (cost(adapter, &part, PARTS), cost(adapter, &text, 1));
+                // The system counts in steps of some milliseconds.
+                parts.zip(whole).is_none_or(|(parts, whole)| whole <= 4 * parts + Duration::from_millis(100))
+            };
+            assert!((0..ATTEMPTS).any(|_| is_linear()), "{adapter} {fragment:?}");
         }
     }
 }
