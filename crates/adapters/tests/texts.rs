@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{collections::HashSet, fs, path::Path, time::Duration};
+use std::{collections::HashSet, fs, path::Path};
 
 use proptest::prelude::*;
 use tidemark_adapters::{ADAPTERS, fold, parse};
@@ -146,25 +146,10 @@ fn real_outputs_have_answers() {
     }
 }
 
-/// The CPU time of this thread, where the system tells it: other processes do not count.
-fn cpu_time() -> Option<Duration> {
-    let numbers = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    numbers.split(' ').next()?.parse().ok().map(Duration::from_nanos)
-}
-
-/// How much CPU time it takes to read a text so many times.
-fn cost(adapter: Adapter, text: &str, times: usize) -> Option<Duration> {
-    let before = cpu_time()?;
-    for _ in 0..times {
-        // What is read does not matter here.
-        let _ = parse(adapter, text, None);
-    }
-    Some(cpu_time()?.saturating_sub(before))
-}
-
-/// A linear adapter needs as long for a text as for its parts, a quadratic one as many times as long as there are parts.
+/// A linear adapter reads a mebibyte within a second. A quadratic one takes 5 × 10¹¹ steps for it, longer than the time after
+/// which a test counts as hung, so no time is measured here.
 #[test]
-fn time_is_linear_in_the_length() {
+fn no_text_takes_quadratic_time() {
     for fragment in [
         " ",
         "\t1",
@@ -202,18 +187,10 @@ fn time_is_linear_in_the_length() {
         "a \n",
         "a 1 1 1 ns\n",
     ] {
-        const PARTS: usize = 16;
-        const ATTEMPTS: usize = 10;
-        let part = fragment.repeat(12_500 / fragment.len());
-        let text = part.repeat(PARTS);
+        let text = fragment.repeat((1 << 20) / fragment.len());
         for adapter in ADAPTERS.iter().map(|tool| tool.adapter) {
-            // The CPU time of a busy machine is far too long now and then; that of a quadratic adapter is so each time.
-            let is_linear = || {
-                let (parts, whole) = (cost(adapter, &part, PARTS), cost(adapter, &text, 1));
-                // The system counts in steps of some milliseconds.
-                parts.zip(whole).is_none_or(|(parts, whole)| whole <= 4 * parts + Duration::from_millis(100))
-            };
-            assert!((0..ATTEMPTS).any(|_| is_linear()), "{adapter} {fragment:?}");
+            // What is read does not matter here.
+            let _ = parse(adapter, &text, None);
         }
     }
 }
