@@ -10,7 +10,7 @@ use std::{
 };
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
 };
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
@@ -21,10 +21,11 @@ use rustls::{
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
-    task::spawn_blocking,
+    task::{JoinHandle, spawn_blocking},
+    time::timeout,
 };
 use tokio_postgres::{
-    AsyncMessage, Config, IsolationLevel, Statement,
+    AsyncMessage, CancelToken, Config, IsolationLevel, Statement,
     config::SslMode,
     types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
 };
@@ -43,6 +44,10 @@ use crate::{
 
 /// How long a call waits for a connection before it is told that the database is busy.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Time between two attempts to cancel an abandoned transaction.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long one attempt may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many notices of other servers wait to be heard.
 const NOTICES: usize = 256;
 
@@ -101,30 +106,22 @@ impl Postgres {
             other => Error::Busy(other.into()),
         })?;
         let handle = Handle::current();
-        // The receiver goes with this future: whoever gave up has been told that it failed, and may try again, so it must
-        // not happen after all.
+        // The receiver is dropped with this future. Whoever abandoned the request may repeat it, so it must not be committed.
         let (caller, _waits) = oneshot::channel::<()>();
-        let still_wanted = move || {
-            if caller.is_closed() { Err(Error::Busy("the caller has given up".into())) } else { Ok(()) }
+        let mut running = Running {
+            token: client.cancel_token(),
+            tls: self.tls.clone(),
+            handle: handle.clone(),
+            task: None,
         };
-        spawn_blocking(move || {
-            still_wanted()?;
-            let builder = client.build_transaction();
-            let builder = match mode {
-                // One snapshot for all statements of a read.
-                Mode::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
-                Mode::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
-            };
-            // Dropped early, by an error or a panic, the transaction rolls itself back.
-            let transaction = handle.block_on(builder.start()).map_err(Error::from)?;
-            let connection = Connection { transaction: &transaction, handle: &handle };
-            let answer = work(&mut Tx::postgres(connection, &statements))?;
-            still_wanted()?;
-            handle.block_on(transaction.commit()).map_err(Error::from)?;
-            Ok(answer)
-        })
-        .await
-        .map_err(|error| Error::Engine(error.into()))?
+        let task = running.task.insert(spawn_blocking(move || {
+            let outcome = transact(&mut client, &handle, &statements, mode, &caller, work);
+            (client, outcome)
+        }));
+        let joined = task.await;
+        running.task = None;
+        let (_client, outcome) = joined.map_err(|error| Error::Engine(error.into()))?;
+        outcome
     }
 
     /// Hands what servers tell each other under a topic, a plain word, to `heard`, on a connection of its own. It ends
@@ -159,6 +156,63 @@ impl Postgres {
             busy: status.size.saturating_sub(status.available),
             waiting: status.waiting,
         }
+    }
+}
+
+/// Runs `work` in one transaction and commits it, unless the caller is gone.
+fn transact<T, E: From<Error>>(
+    client: &mut Object,
+    handle: &Handle,
+    statements: &AtomicU64,
+    mode: Mode,
+    caller: &oneshot::Sender<()>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let check_caller =
+        || if caller.is_closed() { Err(Error::Busy("the caller is gone".into())) } else { Ok(()) };
+    check_caller()?;
+    let builder = client.build_transaction();
+    let builder = match mode {
+        // One snapshot for all statements of a read.
+        Mode::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
+        Mode::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
+    };
+    // Dropped early, by an error or a panic, the transaction rolls itself back.
+    let transaction = handle.block_on(builder.start()).map_err(Error::from)?;
+    let connection = Connection { transaction: &transaction, handle };
+    let answer = work(&mut Tx::postgres(connection, statements))?;
+    check_caller()?;
+    handle.block_on(transaction.commit()).map_err(Error::from)?;
+    Ok(answer)
+}
+
+/// A transaction on its thread. If it is dropped before it ends, its statements are canceled: it would keep its connection
+/// and its locks, or wait for those of others, until the last statement ends.
+struct Running<R: Send + 'static> {
+    token: CancelToken,
+    tls: MakeRustlsConnect,
+    handle: Handle,
+    task: Option<JoinHandle<(Object, R)>>,
+}
+
+impl<R: Send + 'static> Drop for Running<R> {
+    fn drop(&mut self) {
+        let Some(mut task) = self.task.take() else { return };
+        let (token, tls) = (self.token.clone(), self.tls.clone());
+        self.handle.spawn(async move {
+            // A cancel request between two statements has no effect, and the server may be out of reach: send it again.
+            let ended = loop {
+                // Without an answer, the next request is the retry.
+                drop(timeout(CANCEL_TIMEOUT, token.cancel_query(tls.clone())).await);
+                if let Ok(ended) = timeout(CANCEL_INTERVAL, &mut task).await {
+                    break ended;
+                }
+            };
+            if let Ok((client, _)) = ended {
+                // The last cancel request may still be on its way, so nobody else may use the connection.
+                drop(Object::take(client));
+            }
+        });
     }
 }
 

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::mpsc};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidemark_store::{Error, Lock, Tx, threshold};
+use tidemark_store::{Db, Error, Lock, Tx, threshold};
 use tokio::{sync::oneshot, time::timeout};
 use uuid::Uuid;
 
-use crate::{Engine, Lab, PATIENCE, both};
+use crate::{Engine, Lab, PATIENCE, both, until};
 
 const CLIENTS: usize = 8;
 const REPORTS: usize = 12;
@@ -18,6 +18,12 @@ fn add_row(tx: &mut Tx<'_>) -> Result<(), Error> {
     let server = Uuid::from_u128(1);
     tx.execute("insert into server_report (server, received, document) values ($1, 0, '')", &[&server])?;
     Ok(())
+}
+
+/// The number of transactions in this PostgreSQL database that wait for a lock.
+async fn waiters(db: &Db) -> i64 {
+    let sql = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    db.read(move |tx: &mut Tx<'_>| tx.value(sql, &[])).await.unwrap()
 }
 
 impl Lab {
@@ -89,13 +95,21 @@ both! {
             let db = db.clone();
             tokio::spawn(async move { db.write(add_row).await })
         };
-        while db.load().waiting + db.load().busy < 2 {
-            tokio::task::yield_now().await;
+        let is_postgres = server.engine == Engine::Postgres;
+        until("the second does not wait", async || {
+            let is_waiting = if is_postgres { waiters(&db).await == 1 } else { db.load().waiting + db.load().busy >= 2 };
+            is_waiting.then_some(())
+        })
+        .await;
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        if is_postgres {
+            // It waits no longer for a lock that the first still holds, and its connection is free.
+            until("its statement is not canceled", async || (waiters(&db).await == 0).then_some(())).await;
+            until("its connection is not free", async || (db.load().busy == 1).then_some(())).await;
         }
-        for given_up in [running, waiting] {
-            given_up.abort();
-            assert!(given_up.await.unwrap_err().is_cancelled());
-        }
+        running.abort();
+        assert!(running.await.unwrap_err().is_cancelled());
         end.send(()).unwrap();
         // The row can be there once only: whoever comes next finds nothing of them, and the writer in good order.
         db.write(add_row).await.unwrap();
@@ -130,8 +144,7 @@ both! {
         let delete = lab.delete(&path);
         let finish = async {
             if lab.server.engine == Engine::Postgres {
-                let sql = "select count(*) from pg_locks where not granted";
-                while db.read(move |tx: &mut Tx<'_>| tx.value::<i64>(sql, &[])).await.unwrap() == 0 {}
+                while waiters(&db).await == 0 {}
             } else {
                 while db.load().waiting < 2 {
                     tokio::task::yield_now().await;
