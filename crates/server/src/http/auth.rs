@@ -166,8 +166,10 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let jti = claims.jti.ok_or_else(stale)?;
     let expires = fresh.now.plus_seconds(SESSION_SECONDS);
     let now = fresh.now;
+    let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
         let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
+        entry::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
         let wishes = entry::Wishes { invitation: link.invitation, claim: link.claim };
         let session = entry::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))

@@ -214,6 +214,21 @@ pub(super) fn may_sign_up(
     ))
 }
 
+/// Refuses the first sign-in to an account that could not be made now: an invitation may have been revoked since.
+pub(super) fn may_sign_in(
+    tx: &mut Tx<'_>,
+    access: &Access,
+    user: UserId,
+    invitation: Option<InvitationUuid>,
+    now: Timestamp,
+) -> Result<()> {
+    let found = user::by_id(tx, user)?;
+    if access.sign_up == SignUp::Open || found.confirmed.is_some() || found.user.admin {
+        return Ok(());
+    }
+    may_sign_up(tx, access, invitation, now)
+}
+
 /// The refusal of a claim at sign-up where claims need a token.
 pub(super) fn claim_needs_token() -> Error {
     Error::Forbidden(

@@ -244,6 +244,7 @@ async fn open_session(
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
         let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
+        entry::may_sign_in(tx, &access, user, wishes.invitation, fresh.now)?;
         let session = entry::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
     };

@@ -38,8 +38,28 @@ both! {
         let mut invited = signup("bob");
         invited["invite"] = json!(invite);
         server.post("/v0/auth/signup", "", invited).await.expect(202);
-        server.confirm("bob@example.org").await;
+        let bob = server.confirm("bob@example.org").await;
         assert_eq!(server.get("/v0/server/setup", "").await.text("/sign_up"), "invitation");
+
+        // Revoked before the address is confirmed, an invitation opens no account, by this link or by one to sign in.
+        let invite = server.invite("ada", &ada, "cleo@example.org", "member").await;
+        let mut invited = signup("cleo");
+        invited["invite"] = json!(invite);
+        server.post("/v0/auth/signup", "", invited).await.expect(202);
+        let token = server.mailed_token("cleo@example.org").await;
+        let listed = server.get("/v0/organizations/ada/invitations", &ada.token).await.expect(200);
+        let path = format!("/v0/organizations/ada/invitations/{}", listed.text("/0/uuid"));
+        server.delete(&path, &ada.token).await.expect(204);
+        let confirm = async |token| server.post("/v0/auth/confirm", "", json!({ "token": token })).await;
+        assert_snapshot!("access_sign_up_revoked", server.show(&confirm(token).await));
+        server.pass(60);
+        server.post("/v0/auth/login", "", json!({ "email": "cleo@example.org" })).await.expect(202);
+        let token = server.mailed_token("cleo@example.org").await;
+        assert_eq!(confirm(token).await.line(), refused.line());
+        // Whoever is in stays in.
+        server.pass(60);
+        server.post("/v0/auth/login", "", json!({ "email": bob.email })).await.expect(202);
+        server.confirm(&bob.email).await;
     }
 
     async fn anonymous_runs_are_off(server: TestServer = "[access]\nanonymous_runs = false") {
