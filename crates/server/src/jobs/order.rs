@@ -250,6 +250,25 @@ fn check(new: &NewJob) -> Result<()> {
     too_many("cmd", new.cmd.as_ref().map(Vec::len), JOB_WORDS_MAX)?;
     too_many("file_paths", new.file_paths.as_ref().map(Vec::len), JOB_ENTRIES_MAX)?;
     too_many("env", new.env.as_ref().map(BTreeMap::len), JOB_ENTRIES_MAX)?;
+    // A process gets its arguments and variables as strings that end at a NUL, and a variable's name ends at a `=`.
+    for (name, words) in [("entrypoint", &new.entrypoint), ("cmd", &new.cmd), ("file_paths", &new.file_paths)]
+    {
+        if words.iter().flatten().any(|word| word.contains('\0')) {
+            return Err(Error::Invalid(format!("`job.{name}` contains a NUL character.")));
+        }
+    }
+    for (name, value) in new.env.iter().flatten() {
+        if name.is_empty() || name.contains(|character: char| character == '=' || character.is_control()) {
+            return Err(Error::Invalid(format!(
+                "{name:?} in `job.env` is not the name of a variable: names are not empty and have no `=` or control character."
+            )));
+        }
+        if value.0.contains('\0') {
+            return Err(Error::Invalid(format!(
+                "The value of `{name}` in `job.env` contains a NUL character."
+            )));
+        }
+    }
     if new.timeout.is_some_and(|timeout| !(1..=TIMEOUT_MAX).contains(&timeout)) {
         return Err(Error::Invalid(format!("`job.timeout` is from 1 to {TIMEOUT_MAX} seconds.")));
     }

@@ -129,6 +129,12 @@ both! {
             json!({ "iter": 1001 }),
             json!({ "timeout": 0 }),
             json!({ "cmd": vec!["x"; 65] }),
+            json!({ "cmd": ["a\0b"] }),
+            json!({ "file_paths": ["a\0b"] }),
+            json!({ "env": { "": "x" } }),
+            json!({ "env": { "A=B": "x" } }),
+            json!({ "env": { "A\nB": "x" } }),
+            json!({ "env": { "A": "x\0" } }),
             json!({ "spec": "missing" }),
         ] {
             let body = run_body(job, json!({ "branch": "fresh" }));
