@@ -11,7 +11,7 @@ use axum::{
     Json,
     body::Body,
     extract::{ConnectInfo, MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -52,11 +52,13 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     let request = drained(request);
     let span = tracing::info_span!("request", %id);
     let answered = AssertUnwindSafe(async {
-        if is_readable(request.uri().path()) {
-            next.run(request).await
-        } else {
+        if !is_readable(request.uri().path()) {
             Error::Invalid("The path must be percent-encoded UTF-8 without the segments `.` and `..`.".into())
                 .into_response()
+        } else if peer.is_some() && !has_host(&request) {
+            Error::Invalid("An HTTP/1.1 request has exactly one `Host` header.".into()).into_response()
+        } else {
+            next.run(request).await
         }
     })
     .catch_unwind();
@@ -83,6 +85,15 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
         "request answered"
     );
     response
+}
+
+/// Whether a request names its host as RFC 9112, section 3.2 demands. A proxy in front may pick another of two `Host` headers
+/// than we do.
+fn has_host(request: &Request) -> bool {
+    match request.headers().get_all(header::HOST).iter().count() {
+        0 => request.version() != Version::HTTP_11,
+        count => count == 1,
+    }
 }
 
 /// The template of the route that was taken.

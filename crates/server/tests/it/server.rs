@@ -14,7 +14,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::ConnectInfo,
-    http::{HeaderMap, Method, Request, Response, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header},
 };
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -192,10 +192,9 @@ impl TestServer {
     }
 
     /// Any request. The answer is held against the description of the API.
-    pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
-        request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let (method, path) = (request.method().to_string(), request.uri().to_string());
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.open(request).await;
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         let kind = headers.get(header::CONTENT_TYPE).map_or("", |kind| kind.to_str().unwrap());
@@ -215,6 +214,7 @@ impl TestServer {
     /// Any request, with an answer whose body has not been fetched.
     pub(crate) async fn open(&self, mut request: Request<Body>) -> Response<Body> {
         request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
+        request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
         self.router.clone().oneshot(request).await.unwrap()
     }
 

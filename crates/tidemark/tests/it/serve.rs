@@ -92,6 +92,24 @@ fn it_serves_with_no_configuration_and_stops_when_asked() {
 }
 
 #[test]
+fn a_request_names_its_host_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    for (version, hosts, status) in [
+        ("1.1", "", 400),
+        ("1.1", "host: a\r\n", 200),
+        ("1.1", "host: a\r\nhost: b\r\n", 400),
+        ("1.0", "", 200),
+    ] {
+        let mut stream = server.connect();
+        write!(stream, "GET /v0/server/version HTTP/{version}\r\n{hosts}connection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/{version} {status} ")), "{hosts:?}: {answer}");
+    }
+}
+
+#[test]
 fn a_request_in_flight_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
