@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     App,
-    auth::key::{Kind, generate, hash},
+    auth::{
+        caller::Via,
+        key::{Kind, generate, hash},
+    },
     jobs::Signal,
 };
 
@@ -57,14 +60,27 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| runner::list(tx, &filter, &page, alive)).await?))
 }
 
+/// Refuses to give a key to a key: whoever found one would keep access after it is revoked.
+fn check_session(admin: &Admin) -> Result<()> {
+    if let Via::Key(_) = admin.by.via {
+        return Err(Error::Forbidden(
+            "A user's key cannot create the key of a runner; sign in to the console and create it there, or send a session \
+             token."
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
 /// Create a runner; this answer is the only one that shows its key.
 #[utoipa::path(post, path = "/v0/runners", operation_id = "runners_post", tag = "runners", request_body = NewRunner,
-    responses((status = 201, body = RunnerKey)), extensions(("x-right" = json!("admin"))))]
+    responses((status = 201, body = RunnerKey)), extensions(("x-right" = json!("admin:by_session"))))]
 pub(super) async fn create(
     State(app): State<App>,
     admin: Admin,
     Body(new): Body<NewRunner>,
 ) -> Result<Created<RunnerKey>> {
+    check_session(&admin)?;
     let fresh = app.fresh();
     let key = generate(&fresh, &app.config.security.key_prefix, Kind::Runner);
     let hashed = hash(key.as_str());
@@ -123,12 +139,13 @@ pub(super) async fn update(
 /// Give a runner another key; this answer is the only one that shows it, and the one before no longer works.
 #[utoipa::path(post, path = "/v0/runners/{runner}/key", operation_id = "runner_key_post", tag = "runners",
     params(RunnerPath), responses((status = 201, body = RunnerKey)),
-    extensions(("x-right" = json!("admin"))))]
+    extensions(("x-right" = json!("admin:by_session"))))]
 pub(super) async fn renew_key(
     State(app): State<App>,
     admin: Admin,
     Path(path): Path<RunnerPath>,
 ) -> Result<Created<RunnerKey>> {
+    check_session(&admin)?;
     let (fresh, alive) = (app.fresh(), alive(&app));
     let key = generate(&fresh, &app.config.security.key_prefix, Kind::Runner);
     let hashed = hash(key.as_str());

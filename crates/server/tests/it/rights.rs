@@ -129,8 +129,8 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
         ("never", _) | (_, Locked) => Verdict::Forbidden,
         ("credential", _) => Verdict::Done,
         ("user", ProjectKey | OtherKey) | ("self:by_session", LeaderKey) => Verdict::Forbidden,
-        ("user", _) | ("admin", Admin) => Verdict::Done,
-        ("admin", _) => Verdict::Forbidden,
+        ("user", _) | ("admin" | "admin:by_session", Admin) => Verdict::Done,
+        ("admin" | "admin:by_session", _) => Verdict::Forbidden,
         ("self" | "self:by_session", Leader | LeaderKey | Admin) => Verdict::Done,
         ("self" | "self:by_session", _) => Verdict::Hidden,
         _ => {

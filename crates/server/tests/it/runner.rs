@@ -36,6 +36,18 @@ both! {
         server.get("/v0/runners", &renewed.text("/key")).await.expect(401);
     }
 
+    async fn a_users_key_creates_no_runner_key(server: TestServer) {
+        let ada = server.person("Ada").await;
+        server.post("/v0/runners", &ada.token, json!({ "name": "Box" })).await.expect(201);
+        let made = server.post("/v0/users/ada/keys", &ada.token, json!({ "name": "CI" })).await.expect(201);
+        let key = made.text("/key");
+        let refused = server.post("/v0/runners", &key, json!({ "name": "Other" })).await;
+        assert_snapshot!("runner_by_key", server.show(&refused));
+        let renewed = server.post("/v0/runners/box/key", &key, json!(null)).await;
+        assert_eq!(renewed.line(), refused.line());
+        assert_eq!(server.get("/v0/runners", &key).await.each("slug"), ["box"]);
+    }
+
     async fn a_runner_does_jobs_for_specs(server: TestServer) {
         let ada = server.person("Ada").await;
         let (one, two) = (spec(&server, &ada, "One", json!({})).await, spec(&server, &ada, "Two", json!({})).await);
