@@ -254,8 +254,15 @@ impl Document {
             (None, None) => IMAGE,
         };
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+/".contains(&byte);
-        if media_type.len() > MEDIA_TYPE_MAX || !media_type.contains('/') || !media_type.bytes().all(plain) {
-            return Err(invalid("The media type of the manifest is none; send one like that of OCI images."));
+        // It is sent back with the manifest, and a browser would render `text/html` from here.
+        let is_json = media_type
+            .strip_prefix("application/")
+            .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"));
+        if media_type.len() > MEDIA_TYPE_MAX || !is_json || !media_type.bytes().all(plain) {
+            return Err(invalid(
+                "The media type of a manifest is `application/json` or `application/` and a subtype that ends with `+json`; \
+                 send it as the content type.",
+            ));
         }
         // Read as one kind by some and as the other by others, it would be two images with one digest.
         match media_type {

@@ -71,10 +71,7 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
         return Ok(created(&place, &digest));
     }
     if let Some(digest) = whole {
-        quota::admit(app, &place).await?;
-        let received = receive(app, parts, body, digest.algorithm(), 0, None).await?;
-        quota::count(app, &place, received.size).await?;
-        return store(app, place, received, &digest, None).await;
+        return store_whole(app, parts, place, body, &digest).await;
     }
     let (fresh, home) = (app.fresh(), place.clone());
     let upload = app
@@ -89,6 +86,34 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
     let mut response = progress.answer(StatusCode::ACCEPTED);
     response.headers_mut().insert(OCI_CHUNK_MIN_LENGTH, HeaderValue::from_static(CHUNK_MIN));
     Ok(response)
+}
+
+/// Takes a whole blob without an upload, as clients of the reference send it.
+pub(super) async fn put(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
+    let digest = wanted_digest(parts)?;
+    let place = access::push(app, parts, name).await?;
+    store_whole(app, parts, place, body, &digest).await
+}
+
+async fn store_whole(
+    app: &App,
+    parts: &Parts,
+    place: Place,
+    body: Body,
+    digest: &Digest,
+) -> Result<Response> {
+    quota::admit(app, &place).await?;
+    let received = receive(app, parts, body, digest.algorithm(), 0, None).await?;
+    quota::count(app, &place, received.size).await?;
+    store(app, place, received, digest, None).await
+}
+
+/// The digest in the query.
+fn wanted_digest(parts: &Parts) -> Result<Digest> {
+    let digest = query(parts, "digest").ok_or_else(|| {
+        Error::DigestInvalid("The request must tell the digest of the blob: add ?digest=sha256:….".into())
+    })?;
+    parse_digest(&digest)
 }
 
 /// Gives the repository a blob of another one, if it is there and may be read.
@@ -145,10 +170,7 @@ pub(super) async fn finish(
     upload: Option<Uuid>,
     body: Body,
 ) -> Result<Response> {
-    let digest = query(parts, "digest").ok_or_else(|| {
-        Error::DigestInvalid("The request must tell the digest of the blob: add ?digest=sha256:….".into())
-    })?;
-    let digest = parse_digest(&digest)?;
+    let digest = wanted_digest(parts)?;
     let (place, mut session) = open(app, parts, name, upload).await?;
     let announced = session.announced(&parts.headers)?;
     quota::admit(app, &place).await?;

@@ -98,6 +98,11 @@ both! {
         ada.call(&format!("PATCH {place}"), &[], b"three").await.expect(202);
         let three = digest(b"three");
         ada.call(&format!("PUT {place}?digest={three}"), &[], b"").await.expect(201);
+        // Without a session, as clients of the reference do it.
+        let four = digest(b"four");
+        let put = ada.call(&format!("PUT /v2/lab/blobs/uploads?digest={four}"), &[], b"four").await.expect(201);
+        assert_eq!(location(&put), format!("/v2/lab/blobs/{four}"));
+        ada.call("PUT /v2/lab/blobs/uploads", &[], b"four").await.expect(400);
         // Nothing at all.
         let nothing = ada.push_blob("lab", b"").await;
         let place = location(&ada.call("POST /v2/lab/blobs/uploads/", &[], b"").await);
@@ -110,10 +115,10 @@ both! {
         let place = location(&ada.call("POST /v2/lab/abc/blobs/uploads/", &[], b"").await);
         ada.call(&format!("PATCH {place}"), &[], b"ab").await.expect(202);
         ada.call(&format!("PUT {place}?digest={abc}"), &[], b"c").await.expect(201);
-        for blob in [&two, &three, &nothing, abc] {
+        for blob in [&two, &three, &four, &nothing, abc] {
             assert_eq!(ada.status(&format!("HEAD /v2/lab/blobs/{blob}")).await, 200, "{blob}");
         }
-        assert_eq!(server.objects(), 5, "each is stored once");
+        assert_eq!(server.objects(), 6, "each is stored once");
     }
 
     async fn a_wrong_upload_leaves_nothing(server: TestServer = "[plus.registry]\nmax_body_size = 10") {
@@ -201,6 +206,8 @@ both! {
             (INDEX, with(json!({ "mediaType": INDEX, "config": null, "layers": null }))),
             (INDEX, json!({ "schemaVersion": 2, "manifests": child }).to_string()),
             ("nonsense", with(json!({ "mediaType": null }))),
+            ("text/html", with(json!({ "mediaType": null }))),
+            ("application/xhtml+xml", with(json!({ "mediaType": null }))),
         ] {
             lines.push(line(&ada.call("PUT /v2/lab/manifests/x", &[("content-type", kind)], body.as_bytes()).await));
         }
