@@ -287,7 +287,7 @@ mod tests {
         let document = serde_json::to_value(crate::http::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v2"));
         let operations: Vec<_> = paths.flat_map(|(_, item)| item.as_object().unwrap().values()).collect();
-        assert_eq!(operations.len(), 15);
+        assert_eq!(operations.len(), 16);
         assert!(
             operations.iter().all(|operation| operation["x-right"].as_str().unwrap().starts_with("registry"))
         );
