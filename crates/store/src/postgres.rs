@@ -106,7 +106,7 @@ impl Postgres {
             other => Error::Busy(other.into()),
         })?;
         let handle = Handle::current();
-        // The receiver is dropped with this future. Whoever abandoned the request may repeat it, so it must not be committed.
+        // The receiver is dropped with this future. The client of an abandoned request may repeat it, so nothing is committed.
         let (caller, _waits) = oneshot::channel::<()>();
         let mut running = Running {
             token: client.cancel_token(),
@@ -209,7 +209,7 @@ impl<R: Send + 'static> Drop for Running<R> {
                 }
             };
             if let Ok((client, _)) = ended {
-                // The last cancel request may still be on its way, so nobody else may use the connection.
+                // The last cancel request may still be in flight and would hit the next transaction on this connection.
                 drop(Object::take(client));
             }
         });

@@ -87,13 +87,10 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// Whether a request names its host as RFC 9112, section 3.2 demands. A proxy in front may pick another of two `Host` headers
-/// than we do.
+/// Whether a request has the `Host` header of RFC 9112, section 3.2. Of two, a proxy might use the other one.
 fn has_host(request: &Request) -> bool {
-    match request.headers().get_all(header::HOST).iter().count() {
-        0 => request.version() != Version::HTTP_11,
-        count => count == 1,
-    }
+    let count = request.headers().get_all(header::HOST).iter().count();
+    count == 1 || (count == 0 && request.version() != Version::HTTP_11)
 }
 
 /// The template of the route that was taken.

@@ -60,7 +60,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| runner::list(tx, &filter, &page, alive)).await?))
 }
 
-/// Refuses to give a key to a key: whoever found one would keep access after it is revoked.
+/// Rejects user keys: the runner key would outlive the revocation of a leaked one.
 fn check_session(admin: &Admin) -> Result<()> {
     if let Via::Key(_) = admin.by.via {
         return Err(Error::Forbidden(

@@ -56,7 +56,7 @@ both! {
         server.post("/v0/auth/login", "", json!({ "email": "cleo@example.org" })).await.expect(202);
         let token = server.mailed_token("cleo@example.org").await;
         assert_eq!(confirm(token).await.line(), refused.line());
-        // Whoever is in stays in.
+        // Confirmed accounts are not affected.
         server.pass(60);
         server.post("/v0/auth/login", "", json!({ "email": bob.email })).await.expect(202);
         server.confirm(&bob.email).await;
