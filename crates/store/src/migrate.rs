@@ -98,8 +98,12 @@ fn words(text: &str, postgres: bool) -> String {
             ("{blob}", "bytea"),
             ("{strict}", ""),
             ("{clustered}", ""),
-            ("{config_env}", "cast(cast(config as jsonb) -> 'env' as text)"),
-            ("{config_without_env}", "cast(cast(config as jsonb) - 'env' as text)"),
+            // A NUL, which earlier releases took, is in no `jsonb`.
+            ("{config_env}", r"cast(cast(replace(config, '\u0000', '\ufffd') as jsonb) -> 'env' as text)"),
+            (
+                "{config_without_env}",
+                r"cast(cast(replace(config, '\u0000', '\ufffd') as jsonb) - 'env' as text)",
+            ),
         ]
     } else {
         [

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// An anonymous run with so many benchmarks, which creates its project if there is none.
-async fn send(server: &TestServer, token: &str, project: &str, benchmarks: usize) -> Answer {
+pub(crate) async fn send(server: &TestServer, token: &str, project: &str, benchmarks: usize) -> Answer {
     let results: serde_json::Map<String, Value> = (0..benchmarks)
         .map(|number| (format!("bench {number}"), json!({ "latency": { "value": 1.0 } })))
         .collect();

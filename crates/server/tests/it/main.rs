@@ -42,6 +42,7 @@ mod mcp;
 mod measure;
 mod member;
 mod message;
+mod migration;
 mod notice;
 mod oauth;
 mod openid;

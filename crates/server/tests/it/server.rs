@@ -109,15 +109,26 @@ impl TestServer {
 
     /// Another server on the same database; `None` where the engine is not shared.
     pub(crate) async fn second(&self) -> Option<App> {
-        let database = self.database.as_ref()?.url.clone();
+        self.database.as_ref()?;
+        Some(self.open_again().await)
+    }
+
+    /// Closes the server and starts it again.
+    pub(crate) async fn restart(self) -> Self {
+        self.app.close().await;
+        let app = self.open_again().await;
+        Self { router: http::router(app.clone()), app, ..self }
+    }
+
+    async fn open_again(&self) -> App {
         let flags = Flags {
             data_dir: Some(self.folder.path().to_owned()),
-            database: Some(database),
+            database: self.database.as_ref().map(|database| database.url.clone()),
             ..Flags::default()
         };
         let config = Config::load(Some(&self.folder.path().join("tidemark.toml")), [], &flags).unwrap();
         let clock = Clock::Manual(Arc::clone(&self.clock));
-        Some(App::open_with(config, clock, Arc::new(SeededEntropy::new(2))).await.unwrap())
+        App::open_with(config, clock, Arc::new(SeededEntropy::new(2))).await.unwrap()
     }
 
     /// Where the server keeps its files.

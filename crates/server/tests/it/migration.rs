@@ -1,0 +1,80 @@
+//! Databases of an earlier release: what the newest migration makes of the rows that are there.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use tidemark_store::{Result, Tx, job};
+
+use crate::{
+    access::send,
+    both,
+    job::{ask, set_up},
+};
+
+/// What takes the tables back to migration 11.
+const BACK: [&str; 10] = [
+    "drop index organization_unclaimed",
+    "alter table organization drop column claim_hash",
+    "alter table organization drop column report_bytes",
+    "alter table organization drop column metrics",
+    "alter table organization drop column active",
+    "alter table oauth drop column has_challenge",
+    "alter table job drop column env",
+    "alter table session drop column agent",
+    "alter table session drop column address",
+    "delete from migration where number = 12",
+];
+
+/// Makes the database one of the release before: a job has its environment in its configuration, also after its end.
+fn go_back(tx: &mut Tx<'_>, configs: &[(String, Value)]) -> Result<()> {
+    for statement in BACK {
+        tx.execute(statement, &[])?;
+    }
+    for (uuid, more) in configs {
+        let sql = "select config from job where cast(uuid as text) = $1";
+        let mut config: Value = serde_json::from_str(&tx.value::<String>(sql, &[uuid])?).unwrap();
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let sql = "update job set config = $2 where cast(uuid as text) = $1";
+        assert_eq!(tx.execute(sql, &[uuid, &config.to_string()])?, 1);
+    }
+    Ok(())
+}
+
+both! {
+    async fn rows_of_the_release_before_are_kept(server: TestServer = "[access.unclaimed]\nmetrics = 3") {
+        let ada = set_up(&server).await;
+        let waiting = ask(&server, &ada, json!({})).await;
+        let plain = ask(&server, &ada, json!({})).await;
+        let ended = ask(&server, &ada, json!({})).await;
+        server.delete(&format!("/v0/projects/lab/jobs/{ended}"), &ada.token).await.expect(204);
+        send(&server, "", "loose", 2).await.expect(201);
+        server.idle().await;
+        let env = json!({ "TOKEN": "s3cret" });
+        let configs = vec![
+            (waiting.clone(), json!({ "env": env, "cmd": ["a", "\u{e9}\"\\"] })),
+            // Earlier releases took a NUL, which the JSON of PostgreSQL cannot hold.
+            (ended.clone(), json!({ "env": env, "cmd": ["a\0b"] })),
+        ];
+        server.app.db.write(move |tx| go_back(tx, &configs)).await.unwrap();
+
+        let server = server.restart().await;
+        let mut shown = String::new();
+        for (name, uuid) in [("waiting", &waiting), ("plain", &plain), ("ended", &ended)] {
+            let id = uuid.parse().unwrap();
+            let mut found = server.app.db.read(move |tx| job::find(tx, id)).await.unwrap();
+            let view = server.get(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(200);
+            let env = found.config.env.take().map(|env| serde_json::to_value(env).unwrap());
+            let status = view.text("/status");
+            let cmd = found.config.cmd.filter(|_| status == "pending");
+            shown.push_str(&format!("{name}: {status}, cmd {cmd:?}, env {env:?}\n"));
+        }
+        // The session is that of before, and shows no address.
+        let sessions = server.get("/v0/users/ada/sessions", &ada.token).await.expect(200);
+        shown.push_str(&server.show(&sessions));
+        // What an unclaimed project held counts.
+        shown.push_str(&format!("\n{}\n", send(&server, "", "loose", 2).await.line()));
+        assert_snapshot!("migrated_rows", shown);
+        send(&server, "", "loose", 1).await.expect(201);
+        let left = "select count(*) from job where config like '%s3cret%'";
+        assert_eq!(server.app.db.read(|tx| tx.value::<i64>(left, &[])).await.unwrap(), 0);
+    }
+}
