@@ -177,18 +177,27 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place
     outcome
 }
 
+/// A permitted push, perhaps to a project that has to be made first.
+pub(super) struct Push {
+    desk: Desk,
+    visitor: Visitor,
+    found: Option<project::Found>,
+}
+
 /// Opens a repository to add something. A project that is not there is made, and one that nobody owns becomes that of
 /// the user who pushes to it, as with runs.
 pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> {
-    open_to_push(app, parts, name, true).await
+    permit_push(app, parts, name).await?.open(app, parts).await
 }
 
 /// Opens a repository of an existing project to write to it.
 pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Place> {
-    open_to_push(app, parts, name, false).await
+    let Push { desk, visitor, found } = permit_push(app, parts, name).await?;
+    Ok(Place::new(desk.name, &found.ok_or(Error::UploadUnknown)?, visitor))
 }
 
-async fn open_to_push(app: &App, parts: &Parts, name: Name, creates: bool) -> Result<Place> {
+/// Checks that the caller may push to a repository, and makes nothing yet.
+pub(super) async fn permit_push(app: &App, parts: &Parts, name: Name) -> Result<Push> {
     let desk = Desk::new(app, parts, &name, Action::Push)?;
     let read = desk.clone();
     let (visitor, outcome) = app
@@ -203,27 +212,43 @@ async fn open_to_push(app: &App, parts: &Parts, name: Name, creates: bool) -> Re
     if is_closed(app, &visitor.caller) {
         return Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Scope))));
     }
-    let origin = Origin::of(parts, visitor.caller.actor());
-    let found = match outcome? {
-        Some(found) if !creates || !may_claim(&visitor.caller, &found) => found,
-        None if !creates => return Err(Error::UploadUnknown),
-        found => {
-            if found.is_none() {
-                run::limit(app, &visitor.caller, origin.address, None).await?;
+    Ok(Push { desk, visitor, found: outcome? })
+}
+
+impl Push {
+    /// The repository as it will be opened, if its project exists.
+    pub(super) fn existing(&self) -> Option<Place> {
+        let found = self.found.as_ref()?;
+        let mut place = Place::new(self.desk.name.clone(), found, self.visitor.clone());
+        place.claimed |= may_claim(&self.visitor.caller, found);
+        Some(place)
+    }
+
+    /// Opens the repository, and makes or claims its project.
+    pub(super) async fn open(self, app: &App, parts: &Parts) -> Result<Place> {
+        let Self { desk, visitor, found } = self;
+        let name = desk.name.clone();
+        let found = match found {
+            Some(found) if !may_claim(&visitor.caller, &found) => found,
+            found => {
+                let origin = Origin::of(parts, visitor.caller.actor());
+                if found.is_none() {
+                    run::limit(app, &visitor.caller, origin.address, None).await?;
+                }
+                let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
+                let claims = app.config.access.claims;
+                app.db
+                    .write(move |tx| {
+                        let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
+                        founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
+                            .map(|founded| founded.project)
+                            .map_err(|error| desk.refuse(&by, error))
+                    })
+                    .await?
             }
-            let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
-            let claims = app.config.access.claims;
-            app.db
-                .write(move |tx| {
-                    let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
-                    founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
-                        .map(|founded| founded.project)
-                        .map_err(|error| desk.refuse(&by, error))
-                })
-                .await?
-        }
-    };
-    Ok(Place::new(name, &found, visitor))
+        };
+        Ok(Place::new(name, &found, visitor))
+    }
 }
 
 /// Whether the operator accepts no pushes of this caller, who has not signed in.

@@ -79,8 +79,11 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response> {
     let reference = Reference::parse(reference)?;
-    let place = access::push(app, parts, name).await?;
-    quota::admit(app, &place).await?;
+    let push = access::permit_push(app, parts, name).await?;
+    let existing = push.existing();
+    if let Some(place) = &existing {
+        quota::admit(app, place).await?;
+    }
     let bytes = receive(app, parts, body).await?;
     let algorithm = match &reference {
         Reference::Digest(digest) => digest.algorithm(),
@@ -91,6 +94,13 @@ pub(super) async fn put(
         return Err(Error::DigestInvalid(format!("The digest of this manifest is {digest}; put it there.")));
     }
     let document = Document::read(parts, &bytes)?;
+    // A manifest that is refused makes no project, and one that does not exist has no blobs.
+    if existing.is_none()
+        && let Some(digest) = document.blobs().into_iter().chain(document.children()).next()
+    {
+        return Err(missing(digest));
+    }
+    let place = push.open(app, parts).await?;
     quota::count(app, &place, bytes.len() as u64).await?;
 
     let mut response = StatusCode::CREATED.into_response();
@@ -181,19 +191,22 @@ fn is_too_long(error: &axum::Error) -> bool {
 fn needed(tx: &mut Tx<'_>, repository: RepositoryId, document: &Document) -> Result<Vec<BlobId>> {
     let blobs = document.blobs();
     let found = manifest::need_blobs(tx, repository, &blobs)?;
-    let children: Vec<&str> =
-        document.manifests.iter().flatten().map(|child| child.digest.as_str()).collect();
+    let children: Vec<&str> = document.children().collect();
     let manifests = manifest::known(tx, repository, &children)?;
     let has_blob = |digest: &&&str| found.iter().any(|(_, known)| known == **digest);
     let has_manifest = |digest: &&&str| manifests.iter().any(|known| known == **digest);
-    let missing = blobs.iter().find(|digest| !has_blob(digest));
-    let missing = missing.or_else(|| children.iter().find(|digest| !has_manifest(digest)));
-    match missing {
+    let unknown = blobs.iter().find(|digest| !has_blob(digest));
+    let unknown = unknown.or_else(|| children.iter().find(|digest| !has_manifest(digest)));
+    match unknown {
         None => Ok(found.into_iter().map(|(id, _)| id).collect()),
-        Some(digest) => Err(Error::ManifestBlobUnknown(format!(
-            "The manifest needs {digest}, which the repository does not have; push that first."
-        ))),
+        Some(digest) => Err(missing(digest)),
     }
+}
+
+fn missing(digest: &str) -> Error {
+    Error::ManifestBlobUnknown(format!(
+        "The manifest needs {digest}, which the repository does not have; push that first."
+    ))
 }
 
 /// What a manifest says, as far as the registry needs to know.
@@ -294,6 +307,11 @@ impl Document {
         digests.sort_unstable();
         digests.dedup();
         digests
+    }
+
+    /// The digests of the manifests that it lists.
+    fn children(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().flatten().map(|child| child.digest.as_str())
     }
 
     /// What it is about: what it says, or else what its config is.

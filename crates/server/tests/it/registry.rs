@@ -235,6 +235,32 @@ both! {
         assert_eq!(kept.headers["content-type"], "application/vnd.example+json");
     }
 
+    async fn a_refused_manifest_makes_no_project(server: TestServer) {
+        let ada = owner(&server).await;
+        let good = image(b"{}", b"layer").to_string();
+        let index = json!({ "schemaVersion": 2, "manifests": [descriptor(IMAGE, b"missing")] }).to_string();
+        let empty = json!({ "schemaVersion": 2, "manifests": [] }).to_string();
+        let other = digest(b"other");
+        let mut lines = Vec::new();
+        for (slug, who) in [("loose", &Client::anonymous(&server)), ("mine", &ada)] {
+            for (reference, kind, body) in [
+                ("x", IMAGE, "{"),
+                ("x", "text/html", &good),
+                ("x", IMAGE, &good),
+                ("x", INDEX, &index),
+                (&other, INDEX, &empty),
+                (".x", INDEX, &empty),
+            ] {
+                let call = format!("PUT /v2/{slug}/manifests/{reference}");
+                lines.push(line(&who.call(&call, &[("content-type", kind)], body.as_bytes()).await));
+            }
+            assert_eq!(server.get(&format!("/v0/projects/{slug}"), "").await.status, 404);
+            who.call(&format!("PUT /v2/{slug}/manifests/x"), &[("content-type", INDEX)], empty.as_bytes()).await.expect(201);
+            server.get(&format!("/v0/projects/{slug}"), "").await.expect(200);
+        }
+        assert_snapshot!("manifest_without_project", lines.join("\n"));
+    }
+
     async fn tags_come_in_pages(server: TestServer) {
         let ada = owner(&server).await;
         let manifest = ada.make_image("lab", b"layer").await;
