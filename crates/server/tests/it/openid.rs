@@ -14,6 +14,7 @@ use axum::{
     routing::{get, post},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use insta::assert_snapshot;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, get_current_timestamp, jwk::Jwk};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -31,7 +32,7 @@ struct Answers {
     issuer: String,
     id_token: Option<String>,
     keys: Value,
-    subject: &'static str,
+    subject: Value,
     in_body_only: bool,
     /// The header and the form of the last exchange.
     exchanged: (String, HashMap<String, String>),
@@ -45,7 +46,7 @@ impl Provider {
             issuer,
             id_token: None,
             keys: json!({ "keys": [] }),
-            subject: "ada",
+            subject: json!("ada"),
             in_body_only: false,
             exchanged: Default::default(),
         })));
@@ -96,7 +97,7 @@ async fn exchange(State(provider): State<Provider>, request: Request<Body>) -> J
 
 async fn user_info(State(provider): State<Provider>, request: Request<Body>) -> Json<Value> {
     assert_eq!(request.headers()[header::AUTHORIZATION], format!("Bearer {ACCESS_TOKEN}"));
-    let subject = provider.with(|answers| answers.subject);
+    let subject = provider.with(|answers| answers.subject.clone());
     Json(
         json!({ "sub": subject, "email": "ada@example.org", "email_verified": true, "name": "Ada Lovelace" }),
     )
@@ -200,6 +201,40 @@ both! {
         let good = |nonce: &str| Some(sign(&signer, Algorithm::ES256, &claims(&issuer, nonce)));
         let answer = sign_in(&server, &provider, good).await.expect(202);
         assert_eq!(answer.body["user"]["user"]["slug"], "ada-lovelace");
+    }
+
+    async fn an_odd_subject_opens_no_account(server: TestServer) {
+        let (server, provider) = open(&server).await;
+        let (signer, keys) = key("one");
+        provider.with(|answers| answers.keys = keys);
+        let issuer = provider.with(|answers| answers.issuer.clone());
+        let sign_in_as = async |subject: Value| {
+            provider.with(|answers| answers.subject = subject.clone());
+            sign_in(&server, &provider, |nonce| {
+                let mut claims = claims(&issuer, nonce);
+                claims["sub"] = subject;
+                Some(sign(&signer, Algorithm::ES256, &claims))
+            })
+            .await
+        };
+        let mut lines = Vec::new();
+        for (what, subject) in [
+            ("empty", json!("")),
+            ("256 characters", json!("s".repeat(256))),
+            ("a megabyte", json!("s".repeat(1_000_000))),
+            ("a line break", json!("ada\nben")),
+            ("a NUL", json!("ada\0")),
+            ("an escape", json!("\u{1b}[31mada")),
+            ("beyond ASCII", json!("\u{e4}da")),
+            ("a number", json!(5)),
+            ("a list", json!(["ada"])),
+            ("null", Value::Null),
+        ] {
+            lines.push(format!("{what}: {}", sign_in_as(subject).await.line()));
+        }
+        assert_snapshot!("openid_odd_subjects", lines.join("\n"));
+        assert_eq!(server.get("/v0/server/setup", "").await.body["accounts"], "none");
+        sign_in_as(json!("s".repeat(255))).await.expect(202);
     }
 
     async fn the_client_authenticates_as_the_provider_asks(server: TestServer) {
