@@ -44,6 +44,7 @@ pub(super) async fn signup(
             "Signing up needs your agreement to the terms: set `i_agree` to true.".into(),
         ));
     }
+    entry::check_new_address(&new.email)?;
     let fresh = app.fresh();
     count_attempt(&app, &origin, &new.email, fresh.now).await?;
     captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, &origin).await?;

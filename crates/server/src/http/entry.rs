@@ -33,6 +33,17 @@ pub(super) struct Wishes {
     pub(super) claim: Option<OrganizationUuid>,
 }
 
+/// Refuses a new address whose local part is quoted: mail programs and providers disagree on what it means. An account
+/// that has one keeps it and signs in with it.
+pub(super) fn check_new_address(email: &Email) -> Result<()> {
+    if !email.as_str().contains('"') {
+        return Ok(());
+    }
+    Err(Error::Invalid(
+        "The body is wrong at `email`: an e-mail address looks like name@example.org, without quotation marks.".into(),
+    ))
+}
+
 /// Makes an account, and the organization that its owner starts with unless an invitation leads into another. The address
 /// is not proven by that.
 pub(super) fn register(

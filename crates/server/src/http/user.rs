@@ -11,6 +11,7 @@ use super::{
     answer::Paged,
     auth::LINK_SECONDS,
     body::{Body, Query},
+    entry::check_new_address,
     error::{Error, Result},
 };
 use crate::{
@@ -65,6 +66,9 @@ pub(super) async fn update(
     let email = patch.email.filter(|email| *email != account.found.user.email);
     if email.is_some() && account.by.via != Via::Session {
         return Err(Error::Forbidden("Changing the address needs a session; sign in and try again.".into()));
+    }
+    if let Some(email) = &email {
+        check_new_address(email)?;
     }
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {

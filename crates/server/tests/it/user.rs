@@ -117,6 +117,7 @@ both! {
             json!({ "slug": "67e5504410b1426f9247bb680e5fe0c8" }),
             json!({ "name": "x".repeat(65) }),
             json!({ "email": "nobody" }),
+            json!({ "email": "\"a b\"@example.org" }),
             json!({ "admin": "yes" }),
             json!([]),
         ] {
