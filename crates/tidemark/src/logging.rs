@@ -9,6 +9,9 @@ use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util
 /// What draws pictures complains of every letter that its font lacks, and anyone may ask for a picture with any text.
 const NOISY: [&str; 3] = ["usvg", "resvg", "fontdb"];
 
+/// The MCP library calls it an error when a client leaves before its answer, and warns of every failed tool call.
+const MCP: &str = "rmcp::service";
+
 /// Starts logging as configured.
 pub(crate) fn start(logging: &Logging) {
     let human = match logging.format {
@@ -38,6 +41,7 @@ fn filter(level: LevelFilter) -> Targets {
         .with_default(level.min(LevelFilter::WARN))
         .with_target("tidemark", level)
         .with_targets(NOISY.map(|target| (target, LevelFilter::ERROR)))
+        .with_target(MCP, if level >= LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::OFF })
 }
 
 fn level(level: LogLevel) -> LevelFilter {
@@ -58,7 +62,7 @@ mod tests {
 
     #[test]
     fn others_speak_only_of_trouble_and_pictures_not_of_letters() {
-        let filter = filter(LevelFilter::DEBUG);
+        let debug = filter(LevelFilter::DEBUG);
         for (target, level, heard) in [
             ("tidemark_server::http", Level::DEBUG, true),
             ("tidemark_server::http", Level::TRACE, false),
@@ -66,8 +70,13 @@ mod tests {
             ("hyper", Level::INFO, false),
             ("usvg::text", Level::WARN, false),
             ("usvg::text", Level::ERROR, true),
+            ("rmcp::service", Level::WARN, true),
         ] {
-            assert_eq!(filter.would_enable(target, &level), heard, "{target} {level}");
+            assert_eq!(debug.would_enable(target, &level), heard, "{target} {level}");
+        }
+        let info = filter(LevelFilter::INFO);
+        for (target, heard) in [("rmcp::service", false), ("rmcp::transport", true), ("hyper", true)] {
+            assert_eq!(info.would_enable(target, &Level::ERROR), heard, "{target}");
         }
     }
 }
