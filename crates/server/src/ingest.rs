@@ -245,6 +245,9 @@ pub fn record(
         Scope::Thresholds(project),
     ];
     quota.check_made(tx, &made, claimed, fresh.now)?;
+    if !claimed {
+        quota.check_total(tx)?;
+    }
     Ok(Recorded { report, is_told })
 }
 
@@ -291,7 +294,8 @@ pub(crate) fn fill(
     let place = Place { project, branch, head, testbed, spec, report, before, start_time };
     judge::write(tx, fresh, &place, items)?;
     let made = [Scope::Benchmarks(project), Scope::Measures(project)];
-    quota.check_made(tx, &made, home.claimed, fresh.now)
+    quota.check_made(tx, &made, home.claimed, fresh.now)?;
+    if home.claimed { Ok(()) } else { quota.check_total(tx) }
 }
 
 /// What a report adds to what its organization stores.

@@ -3,7 +3,7 @@
 
 use tidemark_api::{ReportUuid, Timestamp};
 use tidemark_store::{
-    OrganizationId, Tx, plan,
+    Lock, OrganizationId, Tx, plan,
     quota::{Scope, limit_reached, overrun},
     unclaimed::{self, Stored},
     usage,
@@ -100,8 +100,8 @@ impl Quota {
         self.refuse_until(free_again, limit, "metric", now)
     }
 
-    /// Counts what a report adds to an unclaimed organization, and refuses when the organization, or all unclaimed ones
-    /// together, then hold more than they may. The transaction must not be kept in that case.
+    /// Counts what a report adds to an unclaimed organization, and refuses when the organization then holds more than it
+    /// may. The transaction must not be kept in that case.
     pub(crate) fn store_unclaimed(
         &self,
         tx: &mut Tx<'_>,
@@ -113,17 +113,23 @@ impl Quota {
             return Ok(());
         }
         let own = unclaimed::add(tx, organization, added, now)?;
-        let all = unclaimed::total(tx)?;
-        let Unclaimed { metrics, report_bytes, total_metrics, total_report_bytes, .. } = self.stored;
+        let Unclaimed { metrics, report_bytes, .. } = self.stored;
         within(own.metrics, metrics, "this unclaimed project", "metrics")?;
-        within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")?;
-        within(all.metrics, total_metrics, "all unclaimed projects of this server", "metrics")?;
-        within(
-            all.report_bytes,
-            total_report_bytes,
-            "all unclaimed projects of this server",
-            "bytes of reports",
-        )
+        within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")
+    }
+
+    /// Refuses when all unclaimed organizations together hold more than they may, with what this transaction has added.
+    /// It is the last check of the transaction: of several that end at once, each counts what those before it have added.
+    pub(crate) fn check_total(&self, tx: &mut Tx<'_>) -> Result<()> {
+        const ALL: &str = "all unclaimed projects of this server";
+        let Unclaimed { total_metrics, total_report_bytes, .. } = self.stored;
+        if total_metrics == 0 && total_report_bytes == 0 {
+            return Ok(());
+        }
+        tx.lock(Lock::Unclaimed)?;
+        let all = unclaimed::total(tx)?;
+        within(all.metrics, total_metrics, ALL, "metrics")?;
+        within(all.report_bytes, total_report_bytes, ALL, "bytes of reports")
     }
 
     /// Promises to tell the payment provider of the metrics of a report, if somebody pays for them.

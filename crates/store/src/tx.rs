@@ -267,6 +267,8 @@ pub enum Lock {
     Specs,
     /// Which job a runner gets.
     Queue,
+    /// What all unclaimed organizations store together. It is taken last, since it delays all of their writers.
+    Unclaimed,
 }
 
 impl Lock {
@@ -285,6 +287,7 @@ impl Lock {
             Self::Repository(key) => (6, fold(key)),
             Self::Specs => (7, 0),
             Self::Queue => (8, 0),
+            Self::Unclaimed => (9, 0),
         }
     }
 }

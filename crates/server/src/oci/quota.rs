@@ -127,11 +127,16 @@ pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storag
             "Quota exceeded: the images of an unclaimed project may take {most} bytes; sign in and claim the project."
         )));
     }
-    if total > 0 && unclaimed::image_bytes(tx)? > total {
+    unclaimed::touch(tx, organization, storage.now)?;
+    if total == 0 {
+        return Ok(());
+    }
+    tx.lock(Lock::Unclaimed)?;
+    if unclaimed::image_bytes(tx)? > total {
         return Err(Error::Denied(format!(
             "Quota exceeded: the images of all unclaimed projects of this server may take {total} bytes; sign in and \
              claim the project."
         )));
     }
-    Ok(unclaimed::touch(tx, organization, storage.now)?)
+    Ok(())
 }

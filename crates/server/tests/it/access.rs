@@ -1,5 +1,6 @@
 //! The switches of the operator (`[access]`), and the quotas of unclaimed organizations.
 
+use futures_util::future::join_all;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -131,6 +132,16 @@ both! {
         server.post("/v0/run", "", run(3)).await.expect(403);
         let refused = server.post("/v0/run", &ada.token, run(1_001)).await.expect(400);
         assert_eq!(refused.text("/message"), "`thresholds.models` has 1001 models; the maximum is 1000.");
+    }
+
+    async fn runs_at_once_stay_within_the_total(server: TestServer = "[access.unclaimed]\ntotal_metrics = 5") {
+        let projects: Vec<_> = (0..12).map(|number| format!("loose-{number}")).collect();
+        let runs = join_all(projects.iter().map(|project| send(&server, "", project, 1))).await;
+        let mut statuses: Vec<_> = runs.iter().map(|run| run.status.as_u16()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [[201; 5].as_slice(), &[403; 7]].concat());
+        let ada = server.person("Ada").await;
+        assert_eq!(server.get("/v0/projects", &ada.token).await.total(), 5);
     }
 
     async fn an_unclaimed_project_holds_so_many_bytes(server: TestServer = "[access.unclaimed]\nreport_bytes = 1200\nimage_bytes = 400\ntotal_image_bytes = 600") {

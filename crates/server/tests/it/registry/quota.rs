@@ -1,10 +1,31 @@
 //! How much may go through the registry, and stay in it.
 
+use std::iter;
+
+use futures_util::future::join_all;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{Client, digest, line, owner};
-use crate::both;
+use super::{Client, digest, line, location, owner};
+use crate::{Answer, both};
+
+/// How many answers have each status, in the order of the statuses.
+fn statuses(answers: &[Answer]) -> Vec<(u16, usize)> {
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    statuses.chunk_by(|one, other| one == other).map(|alike| (alike[0], alike.len())).collect()
+}
+
+/// Pushes a blob of 100 bytes to each repository at once. All of the blobs differ; the bytes of the first are `first`.
+async fn push_at_once(client: &Client<'_>, repositories: &[String], first: u8) -> Vec<Answer> {
+    let pushes = (first..).zip(repositories).map(async |(number, repository)| {
+        let token = client.token(repository).await;
+        let blob = [number; 100];
+        let line = format!("POST /v2/{repository}/blobs/uploads/?digest={}", digest(&blob));
+        client.call_with(&token, &line, &[], &blob).await
+    });
+    join_all(pushes).await
+}
 
 both! {
     async fn traffic_is_limited_by_the_day(server: TestServer = "
@@ -38,5 +59,41 @@ both! {
         let session = server.login("ada@example.org").await;
         let usage = server.get("/v0/organizations/ada/usage", &session).await.expect(200);
         assert_eq!(usage.body["stored_bytes"], json!(300));
+    }
+
+    async fn pushes_at_once_stay_within_the_quota(server: TestServer = "[plus.registry]\nmax_organization_size = 450") {
+        let ada = owner(&server).await;
+        let repositories: Vec<_> = (0..16).map(|number| format!("lab/{}", number % 4)).collect();
+        assert_eq!(statuses(&push_at_once(&ada, &repositories, 0).await), [(201, 4), (403, 12)]);
+        let session = server.login("ada@example.org").await;
+        let usage = async || {
+            server.get("/v0/organizations/ada/usage", &session).await.expect(200).body["stored_bytes"].clone()
+        };
+        assert_eq!((usage().await, server.objects()), (json!(400), 4));
+
+        // Chunks of unfinished uploads count, too.
+        let token = ada.token("lab/0").await;
+        let mut uploads = Vec::new();
+        for _ in 0..8 {
+            let begun = ada.call_with(&token, "POST /v2/lab/0/blobs/uploads/", &[], b"").await.expect(202);
+            uploads.push(location(&begun));
+        }
+        let lines: Vec<_> = uploads.iter().map(|upload| format!("PATCH {upload}")).collect();
+        let chunks = lines.iter().map(|line| ada.call_with(&token, line, &[], &[b'x'; 20]));
+        assert_eq!(statuses(&join_all(chunks).await), [(202, 2), (403, 6)]);
+        assert_eq!(server.objects(), 6);
+    }
+
+    async fn pushes_to_unclaimed_projects_at_once_stay_within_their_quotas(server: TestServer = "
+        [access.unclaimed]
+        image_bytes = 250
+        total_image_bytes = 650
+    ") {
+        let anybody = Client::anonymous(&server);
+        let one: Vec<_> = iter::repeat_n("one".to_owned(), 8).collect();
+        assert_eq!(statuses(&push_at_once(&anybody, &one, 0).await), [(201, 2), (403, 6)]);
+        let many: Vec<_> = (0..12).map(|number| format!("loose-{number}")).collect();
+        assert_eq!(statuses(&push_at_once(&anybody, &many, 100).await), [(201, 4), (403, 8)]);
+        assert_eq!(server.objects(), 6);
     }
 }
