@@ -1,5 +1,8 @@
 //! `/v0/run`: which project a run is for, who may send it, and what its context says.
 
+use std::iter;
+
+use futures_util::future::join_all;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -278,7 +281,7 @@ both! {
     async fn a_run_is_known_by_its_key(server: TestServer) {
         let mut body = named("lab", "Lab");
         body["idempotency_key"] = json!(KEY);
-        let runs = futures_util::future::join_all((0..8).map(|_| send(&server, "", body.clone()))).await;
+        let runs = join_all((0..8).map(|_| send(&server, "", body.clone()))).await;
         for answer in &runs {
             assert_eq!((answer.status.as_u16(), &answer.body), (201, &runs[0].body));
         }
@@ -290,6 +293,27 @@ both! {
         send(&server, &ada.token, json!({ "project": "lab" })).await.expect(201);
         let other = server.post("/v0/projects/lab/reports", &ada.token, report).await.expect(201);
         assert_eq!(other.text("/uuid"), runs[0].text("/uuid"));
+    }
+
+    async fn first_runs_at_once_make_one_project(server: TestServer) {
+        let runs = join_all((0..8).map(|_| send(&server, "", named("loose", "Loose")))).await;
+        let mut versions: Vec<_> = runs.iter().map(|run| run.body["branch"]["head"]["version"]["number"].clone()).collect();
+        versions.sort_unstable_by_key(Value::as_u64);
+        assert_eq!(json!(versions), json!([0, 1, 2, 3, 4, 5, 6, 7]));
+        for run in &runs {
+            assert_eq!(run.body["project"], runs[0].body["project"]);
+        }
+        let tokens = runs.iter().filter(|run| run.headers.contains_key("x-claim-token"));
+        assert_eq!(tokens.count(), 1, "one run created the project");
+        // Those of one user get names of their own.
+        let ada = server.person("Ada").await;
+        let slugs: Vec<_> = (0..8).map(|number| format!("mine-{number}")).collect();
+        let runs = join_all(slugs.iter().map(|slug| send(&server, &ada.token, named(slug, "Mine")))).await;
+        let mut names: Vec<_> = runs.iter().map(|run| place(run).1).collect();
+        names.sort_unstable();
+        let numbered = (1..8).map(|number| format!("Mine ({number})"));
+        assert_eq!(names, iter::once("Mine".to_owned()).chain(numbered).collect::<Vec<_>>());
+        assert_eq!(server.get("/v0/projects", &ada.token).await.total(), 9);
     }
 
     async fn of_two_claims_one_counts(server: TestServer) {
