@@ -196,13 +196,6 @@ both! {
                 text.push_str(&format!("{who}: {scope}\n"));
             }
         }
-        assert_snapshot!(text, @"
-        anonymous: scope repository:NAME/app:pull,push
-        anonymous: scope repository:NAME/app:
-        user: scope repository:NAME/app:pull,push
-        user: scope repository:NAME/app:
-        key of another project: scope repository:NAME/app:
-        key of another project: scope repository:NAME/app:
-        ");
+        assert_snapshot!("registry_hidden_scopes", text);
     }
 }
