@@ -1,5 +1,5 @@
 import { history, lab } from "./seed";
-import { accessible, expect, fits, make, test } from "./support";
+import { accessible, expect, fits, make, pressReplaced, test } from "./support";
 
 test("a branch is made from another, gets a new head, and shows both", async ({ page }, { project }) => {
   const { project: slug } = await lab(page, `Branches-${project.name}`);
@@ -69,4 +69,18 @@ test("a testbed that is in use says why it stays", async ({ page }, { project })
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByRole("dialog").getByRole("alert")).toBeVisible();
+});
+
+test("a pressed option counts although results replace it", async ({ page }, { project }) => {
+  const { project: slug } = await lab(page, `Pressed-branch-${project.name}`);
+  await history(page.context().request, slug, { days: 1 });
+  await page.goto(`/console/projects/${slug}/branches`);
+  await page.getByRole("link", { name: "Add a branch" }).click();
+  const field = page.getByRole("combobox", { name: "Start from" });
+  await field.click();
+  const option = page.getByRole("option", { name: "main" });
+  await expect(option).toBeVisible();
+  await pressReplaced(page, field, "mai", option);
+  await expect(option).toBeHidden();
+  await expect(field).toHaveValue("main");
 });

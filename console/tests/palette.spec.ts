@@ -1,5 +1,5 @@
 import { lab, reports } from "./seed";
-import { accessible, expect, fits, test } from "./support";
+import { accessible, expect, fits, pressReplaced, test } from "./support";
 
 test("the palette finds pages, projects and what is in one", async ({ page }, info) => {
   const { project } = await lab(page, `Palette-${info.project.name}`);
@@ -22,6 +22,23 @@ test("the palette finds pages, projects and what is in one", async ({ page }, in
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/compare`));
   await expect(field).toBeHidden();
+});
+
+test("a press counts although results replace the entry", async ({ page }, info) => {
+  const name = `Pressed-${info.project.name}`;
+  const { project } = await lab(page, name);
+  await page.goto(`/console/projects/${project}/settings`);
+  if (info.project.name === "phone") await page.getByRole("button", { name: "Find a page or a project" }).click();
+  else {
+    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+    await page.keyboard.press("Control+k");
+  }
+  const field = page.getByRole("combobox", { name: "Find a page or a project" });
+  await field.fill("pressed");
+  const entry = page.getByRole("option").filter({ has: page.getByText(name, { exact: true }) }).filter({ has: page.getByText("Project", { exact: true }) });
+  await expect(entry).toBeVisible();
+  await pressReplaced(page, field, "pressed-", entry);
+  await expect(page).toHaveURL(new RegExp(`/console/projects/${project}/plots`));
 });
 
 test("an address without a page says so", async ({ page }) => {

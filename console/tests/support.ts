@@ -1,7 +1,7 @@
 // What every browser test shares: a page that may say nothing on the console, mail that is read from files, and the
 // rules of accessibility. No helper depends on the speed of the machine.
 
-import { expect, test as base, type APIRequestContext, type BrowserContext, type Page, type Request } from "@playwright/test";
+import { expect, test as base, type APIRequestContext, type BrowserContext, type Locator, type Page, type Request } from "@playwright/test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -233,4 +233,24 @@ export async function fits(page: Page): Promise<void> {
   await idle(page);
   const wide = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   await expect.poll(wide, { intervals: INTERVALS }).toBeLessThanOrEqual(0);
+}
+
+/** Presses an option, lets the results of a search for `words` replace it, and releases the pointer. */
+export async function pressReplaced(page: Page, field: Locator, words: string, option: Locator): Promise<void> {
+  const search = new RegExp(`[?&]search=${words}(&|$)`);
+  let release = () => {};
+  const pressed = new Promise<void>((resolve) => (release = resolve));
+  await page.route(search, async (route) => {
+    await pressed;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(search);
+  await field.fill(words);
+  await asked;
+  await option.evaluate((element) => element.setAttribute("data-old", ""));
+  await option.hover();
+  await page.mouse.down();
+  release();
+  await expect(page.locator("[data-old]")).toHaveCount(0);
+  await page.mouse.up();
 }

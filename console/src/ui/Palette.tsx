@@ -80,6 +80,20 @@ export default function Palette(props: { project: JsonProject | undefined; group
     return [...pages().filter(fits).slice(0, wanted ? MOST : 8), ...(found() ?? []).filter(({ label }) => label.toLowerCase().includes(wanted))];
   });
   createEffect(() => { words(); setPlace(0); });
+  /** The entry that the pointer went down on. */
+  let pressed: Entry | undefined;
+  const press = (event: PointerEvent & { currentTarget: HTMLElement }, entry: Entry) => {
+    // The field keeps the focus.
+    event.preventDefault();
+    pressed = event.button ? undefined : entry;
+    // Search results may replace the entry before the pointer is released, and then there is no click.
+    event.currentTarget.parentElement?.setPointerCapture(event.pointerId);
+  };
+  const release = (event: PointerEvent & { currentTarget: HTMLElement }) => {
+    const entry = pressed;
+    pressed = undefined;
+    if (event.currentTarget.contains(document.elementFromPoint(event.clientX, event.clientY))) go(entry);
+  };
   const go = (entry: Entry | undefined) => {
     if (!entry) return;
     props.onClose();
@@ -101,10 +115,10 @@ export default function Palette(props: { project: JsonProject | undefined; group
         <Icon name="search" />
         <input ref={field} type="text" role="combobox" aria-label="Find a page or a project" aria-expanded="true" aria-controls={id} aria-autocomplete="list" aria-activedescendant={entries().length ? `${id}-${place()}` : undefined} placeholder={props.project ? `Pages, projects, and what is in ${props.project.name}` : "Pages and projects"} autocomplete="off" value={words()} onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={onKey} />
       </div>
-      <ul class="palette-list" id={id} role="listbox" aria-label="Found">
+      <ul class="palette-list" id={id} role="listbox" aria-label="Found" onPointerUp={release} onPointerCancel={() => (pressed = undefined)}>
         <For each={entries()}>
           {(entry, at) => (
-            <li id={`${id}-${at()}`} role="option" aria-selected={at() === place()} onPointerMove={() => setPlace(at())} onClick={() => go(entry)}>
+            <li id={`${id}-${at()}`} role="option" aria-selected={at() === place()} onPointerMove={() => setPlace(at())} onPointerDown={(event) => press(event, entry)} onClick={() => go(entry)}>
               <Icon name={entry.icon} /><span class="grow break">{entry.label}</span><span class="small muted ellipsis">{entry.about}</span>
             </li>
           )}

@@ -53,9 +53,14 @@ export function Picker<T extends Choice>(props: {
   const press = (event: PointerEvent & { currentTarget: HTMLElement }, choice: T) => {
     // The field keeps the focus; the list would close otherwise.
     event.preventDefault();
-    pressed = choice;
-    // Search results may replace the option before the pointer is released; the click then goes to the list.
+    pressed = event.button ? undefined : choice;
+    // Search results may replace the option before the pointer is released, and then there is no click.
     event.currentTarget.parentElement?.setPointerCapture(event.pointerId);
+  };
+  const release = (event: PointerEvent & { currentTarget: HTMLElement }) => {
+    const choice = pressed;
+    pressed = undefined;
+    if (choice && event.currentTarget.contains(document.elementFromPoint(event.clientX, event.clientY))) pick(choice);
   };
   const type = (text: string) => {
     setOpen(true);
@@ -107,10 +112,10 @@ export function Picker<T extends Choice>(props: {
           <button type="button" class="icon-button picker-clear" aria-label={`Any: ${props.label}`} onClick={() => { pick(undefined); field?.focus(); close(); }}><Icon name="close" size={16} /></button>
         </Show>
         <Show when={open()}>
-          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label} onClick={() => pressed && pick(pressed)} onPointerCancel={() => (pressed = undefined)}>
+          <div class="menu-list" id={`${id}-list`} role="listbox" aria-label={props.label} onPointerUp={release} onPointerCancel={() => (pressed = undefined)}>
             <For each={choices()} fallback={<div class="muted small" role="option" aria-selected="false" aria-disabled="true">{found.error() ? sentence(found.error()) : found() ? "Nothing is called that." : "…"}</div>}>
               {(choice, number) => (
-                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => press(event, choice)} onClick={(event) => { event.stopPropagation(); pick(choice); }}>
+                <div id={`${id}-${number()}`} role="option" class="break" classList={{ current: number() === place() }} aria-selected={choice.uuid === props.value?.uuid} onPointerDown={(event) => press(event, choice)} onClick={() => pick(choice)}>
                   {choice.name}
                 </div>
               )}
