@@ -96,6 +96,16 @@ pub(super) struct Storage {
     now: Timestamp,
 }
 
+impl Storage {
+    /// The same without the total of all unclaimed organizations.
+    pub(super) fn without_total(mut self) -> Self {
+        if let Some((_, total)) = &mut self.unclaimed {
+            *total = 0;
+        }
+        self
+    }
+}
+
 /// The limits on storage that a place is under.
 pub(super) fn storage(app: &App, place: &Place) -> Storage {
     let quotas = app.config.access.unclaimed;

@@ -31,6 +31,9 @@ const OCI_CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-
 
 /// The size of chunks that clients are asked for: each becomes an object. Smaller ones are taken, too.
 const CHUNK_MIN: &str = "1048576";
+/// The total of all unclaimed organizations is a sum over all of their images: an upload is held against it each time it has
+/// grown by so many bytes, not with every chunk, and when it ends.
+const TOTAL_STEP: u64 = 1 << 20;
 /// The most requests that one upload may take.
 const PARTS_MAX: u32 = 10_000;
 
@@ -275,7 +278,10 @@ impl Session {
         }
         let (found, now) = (self.found, app.clock.now());
         let part = upload::Part { object, size, digest: digest.to_string() };
-        let (organization, storage) = (place.organization, quota::storage(app, place));
+        let (organization, mut storage) = (place.organization, quota::storage(app, place));
+        if found.size / TOTAL_STEP == (found.size + size) / TOTAL_STEP {
+            storage = storage.without_total();
+        }
         let append = move |tx: &mut Tx<'_>| {
             let appended = upload::append(tx, &found, &part, now)?;
             if appended {

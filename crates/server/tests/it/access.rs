@@ -171,6 +171,29 @@ both! {
         anybody.push_blob("one", &[b'f'; 100]).await;
     }
 
+    async fn an_upload_is_held_against_the_total_by_the_mebibyte(server: TestServer = "[access.unclaimed]\nimage_bytes = 0\ntotal_image_bytes = 400") {
+        let anybody = Client::anonymous(&server);
+        anybody.push_blob("one", &[b'a'; 300]).await;
+        let begin = async || {
+            let begun = anybody.call("POST /v2/two/blobs/uploads/", &[], b"").await.expect(202);
+            begun.headers["location"].to_str().unwrap().to_owned()
+        };
+        let large = begin().await;
+        let refused = anybody.call(&format!("PATCH {large}"), &[], &vec![b'b'; 1 << 20]).await;
+        assert_snapshot!("access_total_images_refused", line(&refused));
+        let small = begin().await;
+        anybody.call(&format!("PATCH {small}"), &[], &[b'c'; 101]).await.expect(202);
+        let whole = digest(&[b'c'; 101]);
+        let ended = anybody.call(&format!("PUT {small}?digest={whole}"), &[], b"").await;
+        assert_eq!(line(&ended), line(&refused));
+        // An unfinished upload counts for others.
+        let other = digest(b"x");
+        let pushed = async || anybody.call(&format!("POST /v2/one/blobs/uploads/?digest={other}"), &[], b"x").await;
+        assert_eq!(line(&pushed().await), line(&refused));
+        anybody.call(&format!("DELETE {small}"), &[], b"").await.expect(204);
+        pushed().await.expect(201);
+    }
+
     async fn an_idle_unclaimed_project_is_deleted(server: TestServer) {
         let ada = server.person("Ada").await;
         let day = 86_400;
