@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use tidemark_server::config::{Config, Flags};
 
 /// The file, not the routes it is generated from: every test is a process of its own, and reading is faster than
 /// generating. `the_document_on_disk_is_current` proves that they are the same.
@@ -129,6 +130,46 @@ fn problems(schema: &Value, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).collect()
 }
 
+/// The places of a value that a schema does not declare: schemas allow more properties than they name.
+pub(crate) fn undeclared(name: &str, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(&[resolve(&format!("#/components/schemas/{name}"))], value, name, &mut found);
+    found
+}
+
+fn walk(schemas: &[&Value], value: &Value, place: &str, found: &mut Vec<String>) {
+    let mut all = schemas.to_vec();
+    let mut next = 0;
+    while let Some(schema) = all.get(next).copied() {
+        all.extend(schema["$ref"].as_str().map(resolve));
+        all.extend(["oneOf", "anyOf", "allOf"].iter().filter_map(|word| schema[word].as_array()).flatten());
+        next += 1;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let place = format!("{place}.{key}");
+                let declared: Vec<_> = all
+                    .iter()
+                    .filter_map(|schema| {
+                        schema["properties"].get(key).or_else(|| schema.get("additionalProperties"))
+                    })
+                    .collect();
+                if declared.is_empty() {
+                    found.push(place);
+                } else {
+                    walk(&declared, field, &place, found);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let declared: Vec<_> = all.iter().filter_map(|schema| schema.get("items")).collect();
+            items.iter().for_each(|item| walk(&declared, item, place, found));
+        }
+        _ => {}
+    }
+}
+
 /// Panics when an answer is not what the description promises. Paths outside of it are not looked at.
 pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, body: Option<&Value>) {
     let path = path.split('?').next().unwrap_or_default();
@@ -201,4 +242,52 @@ fn every_operation_is_described_in_full() {
 fn the_document_on_disk_is_current() {
     let generated = serde_json::to_value(tidemark_server::http::openapi()).unwrap();
     assert!(generated == *DOCUMENT, "openapi.json is stale: run `cargo xtask openapi`");
+}
+
+/// Every optional section, so that `masked` shows its settings.
+const OPTIONAL_SECTIONS: &str = r#"
+[server.tls]
+cert_file = "cert.pem"
+key_file = "key.pem"
+[smtp]
+hostname = "mail.example.org"
+from_email = "sender@example.org"
+[plus.rate_limiting]
+window = 60
+[plus.github]
+client_id = "id"
+client_secret = "secret"
+[plus.google]
+client_id = "id"
+client_secret = "secret"
+[plus.oidc.example]
+name = "Example"
+issuer = "https://id.example.org"
+client_id = "id"
+client_secret = "secret"
+[plus.captcha]
+url = "https://captcha.example.org/check"
+script = "https://captcha.example.org/script"
+site_key = "site"
+secret = "secret"
+[plus.billing]
+secret_key = "secret"
+webhook_secret = "secret"
+levels.team.prices = ["price"]
+"#;
+
+#[test]
+fn every_setting_is_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tidemark.toml");
+    fs::write(&file, [OPTIONAL_SECTIONS, crate::license::TRUSTED].concat()).unwrap();
+    let config = Config::load(Some(&file), [], &Flags::default()).unwrap().masked();
+    let sections =
+        ["server/tls", "smtp", "plus/rate_limiting", "plus/github", "plus/google", "plus/oidc/example"];
+    for section in sections.iter().chain(&["plus/captcha", "plus/billing", "plus/license"]) {
+        assert!(config.pointer(&format!("/{section}")).is_some_and(Value::is_object), "{section} is not set");
+    }
+    assert_eq!(undeclared("JsonConfig", &config), [""; 0], "describe it in openapi/contract.json");
+    let errors = problems(&json!({ "$ref": "#/components/schemas/JsonConfig" }), &config);
+    assert!(errors.is_empty(), "{errors:?}");
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::both;
 
-const TRUSTED: &str = r#"[plus.license]
+pub(crate) const TRUSTED: &str = r#"[plus.license]
 issuer = "https://licenses.example.org"
 audience = "tidemark"
 public_key = """

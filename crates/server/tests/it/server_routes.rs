@@ -19,7 +19,7 @@ use tidemark_store::{Db, Error, Location, Tx, restore, server as statistics};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::{Engine, TestServer, both, database::Database, until};
+use crate::{Engine, TestServer, both, contract, database::Database, until};
 
 const SECRETS: &str = "[security]\nsecret_key = \"signing-secret-in-the-file\"\n\
      [smtp]\nhostname = \"mail.example.org\"\nusername = \"mailer\"\nsecret = \"mail-password\"\n\
@@ -72,6 +72,7 @@ both! {
             shown = shown.replace(&format!("{url:?}"), "null");
         }
         assert_snapshot!("server_config", shown);
+        assert_eq!(contract::undeclared("JsonConfig", &answer.body), [""; 0]);
     }
 
     async fn configured_secrets_are_masked(server: TestServer) {
