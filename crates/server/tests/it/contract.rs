@@ -191,8 +191,11 @@ pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, bod
     };
     let schema = match response["content"].as_object() {
         None => None,
-        // Bytes of any kind, or none.
-        Some(content) if content.contains_key("*/*") => return,
+        // Bytes of any kind: of a JSON document the test server has the values, not the text.
+        Some(content) if content.contains_key("*/*") => {
+            assert!(!media_type.is_empty() || body.is_none(), "{method} {path} {status}: no media type");
+            return;
+        }
         Some(content) if body.is_none() => content.values().next().map(|content| &content["schema"]),
         Some(content) => content.get(media_type).map(|content| &content["schema"]),
     };
@@ -203,12 +206,22 @@ pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, bod
         );
         return;
     };
+    // The test server parses only `application/json`.
+    let document = match body {
+        Value::String(text) if media_type.ends_with("+json") => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let body = document.as_ref().unwrap_or(body);
     let errors = problems(schema, body);
     assert!(errors.is_empty(), "{method} {path} {status} is not as described: {errors:?}\n{body:#}");
 }
 
 fn matches(template: &str, path: &str) -> bool {
-    let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+    let (template, mut path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
+    // The name of a repository is the only parameter that contains `/`.
+    if template.get(2) == Some(&"{name}") && path.get(1) == Some(&"v2") && path.len() > template.len() {
+        path.drain(3..3 + path.len() - template.len());
+    }
     template.len() == path.len()
         && template
             .iter()
