@@ -77,11 +77,20 @@ impl fmt::Display for Access {
             Claims::Token => "token",
         };
         let limit = |limit: u64| if limit == 0 { "unlimited".to_owned() } else { limit.to_string() };
-        let Unclaimed { metrics, report_bytes, image_bytes, idle_days, .. } = self.unclaimed;
+        let Unclaimed {
+            metrics,
+            report_bytes,
+            image_bytes,
+            total_metrics,
+            total_report_bytes,
+            total_image_bytes,
+            idle_days,
+        } = self.unclaimed;
         write!(
             formatter,
             "sign-up {}, anonymous runs {}, anonymous pushes {}, claims {claims}, project keys by user keys {}, \
-             unbound OAuth {}; per unclaimed organization: metrics {}, report bytes {}, image bytes {}, idle days {}",
+             unbound OAuth {}; per unclaimed organization: metrics {}, report bytes {}, image bytes {}, idle days {}; \
+             all unclaimed organizations: metrics {}, report bytes {}, image bytes {}",
             self.sign_up,
             word(self.anonymous_runs),
             word(self.anonymous_pushes),
@@ -91,6 +100,9 @@ impl fmt::Display for Access {
             limit(report_bytes),
             limit(image_bytes),
             limit(idle_days.into()),
+            limit(total_metrics),
+            limit(total_report_bytes),
+            limit(total_image_bytes),
         )
     }
 }

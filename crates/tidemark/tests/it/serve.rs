@@ -58,7 +58,8 @@ fn the_log_shows_the_access_settings() {
     command.arg(folder.path().join("data")).env("TIDEMARK_ACCESS__SIGN_UP", "invitation");
     let mut server = Server::spawn(&mut command);
     let line = server.find("\"message\":\"access settings\"");
-    assert!(line.contains("sign-up invitation, anonymous runs on, anonymous pushes on"), "{line}");
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    insta::assert_snapshot!(line["access"].as_str().unwrap());
 }
 
 #[test]
