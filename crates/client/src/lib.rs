@@ -9,7 +9,14 @@ pub mod run;
 pub mod series;
 pub mod server;
 
-use std::{cell::Cell, io::Read, marker::PhantomData, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    io::Read,
+    marker::PhantomData,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use error::Attempt;
 pub use error::Error;
@@ -31,6 +38,8 @@ const ANSWER_MAX: u64 = 1 << 30;
 const PER_PAGE: u8 = u8::MAX;
 /// Maximum number of pages of a list: 2.5 million items. A server that never ends a list must not keep the client.
 const MAX_PAGES: u32 = 10_000;
+/// Time limit of all pages of a list together. No page is asked for after it.
+const LIST_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -128,8 +137,19 @@ impl Client {
         &self,
         list: &Request<Vec<T>>,
         direction: Option<Direction>,
+        on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.pages_within(LIST_TIMEOUT, list, direction, on_page)
+    }
+
+    fn pages_within<T: DeserializeOwned>(
+        &self,
+        limit: Duration,
+        list: &Request<Vec<T>>,
+        direction: Option<Direction>,
         mut on_page: impl FnMut(&Answer<Vec<T>>, Vec<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let started = Instant::now();
         for page in 1..=MAX_PAGES {
             let answer = self.fetch(&list.clone().query(&Page { page, per_page: PER_PAGE, direction }))?;
             let items = answer.read()?;
@@ -137,6 +157,13 @@ impl Client {
             on_page(&answer, items)?;
             if is_last {
                 return Ok(());
+            }
+            if started.elapsed() >= limit {
+                let reason = format!(
+                    "the list was not complete after {page} page(s) and {} s; narrow it with a filter",
+                    limit.as_secs()
+                );
+                return Err(Error::Strange { reason });
             }
         }
         let reason = format!("the list has more than {MAX_PAGES} pages; narrow it with a filter");
@@ -291,4 +318,44 @@ fn tls(insecure: bool) -> TlsConfig {
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
         .disable_verification(insecure)
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a list that never ends, and answers how many pages were read and why that stopped.
+    fn read_endless_list(limit: Duration) -> (u32, String) {
+        let full_page = format!("[{}]", vec!["0"; usize::from(PER_PAGE)].join(","));
+        let server: Inside = Rc::new(move |_| Response::new(full_page.clone().into_bytes()));
+        let patience = Patience {
+            timeout: Duration::from_secs(600),
+            attempts: 1,
+            first_wait: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+        };
+        let host = "http://localhost".parse().unwrap();
+        let settings = Settings { host, credential: None, patience, insecure: false };
+        let client = Client::inside(server, settings, |_| ());
+        let mut pages = 0;
+        let list = Request::<Vec<u8>>::get(&[&"numbers"]);
+        let error = client.pages_within(limit, &list, None, |_, _| {
+            pages += 1;
+            Ok(())
+        });
+        let Err(Error::Strange { reason }) = error else { panic!("{error:?}") };
+        (pages, reason)
+    }
+
+    #[test]
+    fn an_endless_list_is_read_to_the_maximum_number_of_pages() {
+        let reason = "the list has more than 10000 pages; narrow it with a filter";
+        assert_eq!(read_endless_list(LIST_TIMEOUT), (MAX_PAGES, reason.to_owned()));
+    }
+
+    #[test]
+    fn an_endless_list_is_read_to_the_time_limit() {
+        let reason = "the list was not complete after 1 page(s) and 0 s; narrow it with a filter";
+        assert_eq!(read_endless_list(Duration::ZERO), (1, reason.to_owned()));
+    }
 }

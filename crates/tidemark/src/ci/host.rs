@@ -1,7 +1,7 @@
 //! Requests to the API of a code host: JSON, a token, and patience with one that is busy. What is asked of it stands in
 //! the file of its name.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tidemark_api::telling::{
@@ -15,6 +15,8 @@ use ureq::{
     http::{HeaderMap, Request, header},
 };
 
+/// Time limit of all requests for one comment together. No request is sent after it.
+const COMMENT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: u64 = 64 << 20;
 
@@ -25,6 +27,12 @@ pub(crate) struct Host {
     headers: Vec<(&'static str, String)>,
     agent: Agent,
     patience: Patience,
+}
+
+/// A code host until a moment.
+struct Limited<'a> {
+    host: &'a Host,
+    deadline: Instant,
 }
 
 /// Why a code host did not do what it was asked for.
@@ -74,9 +82,10 @@ impl Host {
     ) -> Result<(), Refusal> {
         let marker = marker(&comment.report.project.slug, id);
         let text = comment.within(Dialect::Folding, thread.limit() - marker.len() - 1);
+        let limited = Limited { host: self, deadline: Instant::now() + COMMENT_TIMEOUT };
         let mut attempt = 1;
         loop {
-            match thread.write(self, &marker, &text, may_create) {
+            match thread.write(&limited, &marker, &text, may_create) {
                 Err(refusal) if refusal.is_doubtful && attempt < self.patience.attempts.min(3) => {
                     std::thread::sleep(self.patience.first_wait);
                     attempt += 1;
@@ -136,6 +145,18 @@ impl CodeHost for Host {
     }
 }
 
+impl CodeHost for Limited<'_> {
+    type Refusal = Refusal;
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+        if Instant::now() >= self.deadline {
+            let reason = format!("it took longer than {} s in all", COMMENT_TIMEOUT.as_secs());
+            return Err(Refusal { status: None, reason, wait: None, passes: false, is_doubtful: false });
+        }
+        self.host.send(method, path, body)
+    }
+}
+
 impl Refusal {
     fn silent(error: &ureq::Error) -> Self {
         let refused =
@@ -171,5 +192,26 @@ impl Failed for Refusal {
 
     fn reason(&self) -> String {
         self.reason.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_after_the_deadline_are_not_sent() {
+        let patience = Patience {
+            timeout: Duration::from_secs(600),
+            attempts: 1,
+            first_wait: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+        };
+        // Nothing listens there: a request would fail with another reason.
+        let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), patience);
+        let sent =
+            |deadline| Limited { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason;
+        assert_eq!(sent(Instant::now()), "it took longer than 900 s in all");
+        assert_eq!(sent(Instant::now() + COMMENT_TIMEOUT), "nothing listens there");
     }
 }
