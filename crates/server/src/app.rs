@@ -52,9 +52,9 @@ pub struct Parts {
     /// Where levels changed.
     pub changes: Changes,
     /// Limits how many analyses of long histories run at a time.
-    pub(crate) analyses: Arc<ConcurrencyLimit>,
+    pub analyses: Arc<ConcurrencyLimit>,
     /// Limits how many pictures are drawn at a time.
-    pub(crate) pictures: ConcurrencyLimit,
+    pub pictures: ConcurrencyLimit,
     /// What images are made of.
     pub blobs: Blobs,
     /// Work done after the answer.

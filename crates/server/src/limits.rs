@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 use tidemark_api::Timestamp;
 use tidemark_store::{self as store, Db, rate_window};
 
-pub(crate) use self::concurrency::{ConcurrencyLimit, Exceeded, Permit};
+pub use self::concurrency::{AllPermits, ConcurrencyLimit};
+pub(crate) use self::concurrency::{Exceeded, Permit};
 use self::window::State;
 pub use self::window::{Rate, Refusal, WindowName};
 use crate::config::RateLimiting;

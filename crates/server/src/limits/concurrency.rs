@@ -28,13 +28,29 @@ const QUEUE_TIME: Duration = Duration::from_secs(20);
 const STREAM_QUEUE_TIME: Duration = Duration::from_secs(2);
 
 /// Limits how many operations of one kind run at a time.
-pub(crate) struct ConcurrencyLimit {
+pub struct ConcurrencyLimit {
     total: Arc<Semaphore>,
+    /// How many permits there are.
+    permits: usize,
     per_address: usize,
     by_address: Mutex<HashMap<Option<String>, Arc<Semaphore>>>,
     queue_time: Duration,
     /// The reason in the log when no permit was free.
     busy: &'static str,
+}
+
+/// All permits of a limit, until it is dropped.
+pub struct AllPermits<'a> {
+    limit: &'a ConcurrencyLimit,
+    _permits: OwnedSemaphorePermit,
+}
+
+impl AllPermits<'_> {
+    /// Whether an operation waits for a permit.
+    pub fn are_awaited(&self) -> bool {
+        let by_address = self.limit.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        by_address.values().any(|permits| Arc::strong_count(permits) > 1)
+    }
 }
 
 /// The limit that leaves no permit.
@@ -57,6 +73,7 @@ impl ConcurrencyLimit {
             (total.min(Semaphore::MAX_PERMITS), per_address.min(Semaphore::MAX_PERMITS));
         Self {
             total: Arc::new(Semaphore::new(total)),
+            permits: total,
             per_address,
             by_address: Mutex::default(),
             queue_time,
@@ -91,6 +108,13 @@ impl ConcurrencyLimit {
     /// Limits uploads to the registry.
     pub(crate) fn for_uploads(total: usize, per_address: usize) -> Self {
         Self::new(total, per_address, Duration::ZERO, "too many uploads are in progress")
+    }
+
+    /// Takes all permits unless an operation has one, so that a test can see which operations need one.
+    pub fn take_all(&self) -> Option<AllPermits<'_>> {
+        let count = u32::try_from(self.permits).ok()?;
+        let permits = Arc::clone(&self.total).try_acquire_many_owned(count).ok()?;
+        Some(AllPermits { limit: self, _permits: permits })
     }
 
     /// Waits for a permit, for a limited time.

@@ -51,6 +51,7 @@ mod outbox;
 mod output;
 mod patience;
 mod perf;
+mod permit;
 mod plan;
 mod plot;
 mod project;

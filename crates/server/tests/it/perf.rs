@@ -11,7 +11,7 @@ impl Lab {
     }
 
     /// The query for one benchmark on `main` and `localhost`, with more at its end.
-    async fn query(&self, route: &str, more: &str) -> String {
+    pub(crate) async fn query(&self, route: &str, more: &str) -> String {
         format!(
             "{route}?branches={}&testbeds={}&benchmarks={}&measures={}{more}",
             self.uuid("branches/main").await,
@@ -22,7 +22,7 @@ impl Lab {
     }
 
     /// Three reports: the last raises an alert.
-    async fn three(&self) -> Vec<Answer> {
+    pub(crate) async fn three(&self) -> Vec<Answer> {
         let threshold = json!({ "models": {
             "latency": { "test": "percentage", "min_sample_size": 2, "upper_boundary": 0.1 } } });
         let mut reports = Vec::new();
