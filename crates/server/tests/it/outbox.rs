@@ -11,15 +11,31 @@ use tidemark_store::{
     OrganizationId, Tx,
     outbox::{self, Claim, Item},
 };
-use tokio::{io::AsyncReadExt, net::TcpListener};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
-use crate::{Lab, both, notice::PRIVATE, until};
+use crate::{
+    Lab, both,
+    notice::PRIVATE,
+    report::{bench, report_body},
+    until,
+};
 
 /// More receivers than the server has workers.
 const RECEIVERS: usize = 64;
 
+/// Webhooks of another organization, whose receiver answers.
+const QUICK: usize = 48;
+
 /// A receiver that takes requests and never answers: its address, and the number of its requests so far.
 async fn open_silent_receiver() -> (String, Arc<AtomicUsize>) {
+    open_receiver(b"").await
+}
+
+/// The same with an answer.
+async fn open_receiver(answer: &'static [u8]) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let requests = Arc::new(AtomicUsize::new(0));
@@ -27,7 +43,11 @@ async fn open_silent_receiver() -> (String, Arc<AtomicUsize>) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             counter.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(async move { stream.read_to_end(&mut Vec::new()).await });
+            tokio::spawn(async move {
+                let _ = stream.readable().await;
+                let _ = stream.write_all(answer).await;
+                stream.read_to_end(&mut Vec::new()).await
+            });
         }
     });
     (address, requests)
@@ -48,6 +68,38 @@ both! {
         lab.server.mail("ben@example.org").await;
         // Each webhook takes 10 s. In one queue, the mail would come after all of them.
         assert!(requests.load(Ordering::Relaxed) < RECEIVERS);
+    }
+
+    async fn slow_webhooks_delay_no_other_organization(server: TestServer = PRIVATE) {
+        let lab = Lab::with_alerts(server).await;
+        let (address, slow) = open_silent_receiver().await;
+        lab.calm().await;
+        for number in 0..RECEIVERS {
+            lab.webhook(&address, json!({ "name": format!("Webhook {number}") })).await;
+        }
+        lab.alarmed().await;
+        until("no webhook is called", async || (slow.load(Ordering::Relaxed) > 0).then_some(())).await;
+
+        let ben = lab.server.person("Ben").await;
+        let project = lab.server.project(&ben, json!({ "name": "Yard" })).await;
+        let alerts = json!({ "notifies": "alerts" });
+        lab.server.patch(&format!("{project}/detection"), &ben.token, alerts).await.expect(200);
+        let (address, quick) = open_receiver(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await;
+        for number in 0..QUICK {
+            let webhook = json!({ "name": format!("Webhook {number}"), "kind": "webhook", "url": address });
+            lab.server.post(&format!("{project}/notices"), &ben.token, webhook).await.expect(201);
+        }
+        let model = json!({ "test": "percentage", "upper_boundary": 0.1 });
+        let thresholds = json!({ "thresholds": { "models": { "latency": model } } });
+        for (value, more) in [(100.0, thresholds), (200.0, json!({}))] {
+            let report = report_body(json!([bench(value)]), more);
+            lab.server.post(&format!("{project}/reports"), &ben.token, report).await.expect(201);
+        }
+        until("a webhook is not called", async || (quick.load(Ordering::Relaxed) >= QUICK).then_some(())).await;
+        // Each slow webhook takes 10 s, and two of an organization are called at a time. A worker that waited for the
+        // slowest of those that it claimed together would call two slow ones for every two quick ones.
+        let called = slow.load(Ordering::Relaxed);
+        assert!(called < QUICK - 2, "{called} slow webhooks were called");
     }
 
     async fn an_owner_has_only_so_much_claimed_at_a_time(server: TestServer) {
