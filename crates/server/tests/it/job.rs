@@ -7,8 +7,9 @@ use tidemark_store::{manifest, project, repository, tag};
 
 use crate::{
     Person, TestServer, both,
+    channel::{Runner, enlist, listen},
     mcp::call_tool,
-    report::{report_body, with},
+    report::{bench, report_body, with},
     spec::spec,
 };
 
@@ -112,6 +113,44 @@ both! {
         let path = format!("/v0/projects/lab/jobs/{uuid}");
         let job = server.until(&path, &ada.token, "canceled").await;
         assert_eq!(job.text("/error"), "No runner has taken it in time.");
+    }
+
+    async fn the_environment_goes_however_a_job_ends(server: TestServer) {
+        let ada = set_up(&server).await;
+        let (key, address) = (enlist(&server, &ada, "box").await, listen(&server.app).await);
+        let mut runner = Runner::connect(address, "box", &key).await.unwrap();
+        let secret = json!({ "env": { "TOKEN": "s3cret" }, "timeout": 3600 });
+        let path = |uuid: &str| format!("/v0/projects/lab/jobs/{uuid}");
+        let kept = async || {
+            let sql = "select count(*) from job where coalesce(env, '') || config like '%s3cret%'";
+            server.app.db.read(|tx| tx.value::<i64>(sql, &[])).await.unwrap()
+        };
+
+        for (status, end) in [
+            ("processed", json!({ "event": "completed", "results": [{ "exit_code": 0, "stdout": bench(1.0) }] })),
+            ("failed", json!({ "event": "failed", "error": "It exploded.", "results": [] })),
+        ] {
+            let uuid = ask(&server, &ada, secret.clone()).await;
+            assert_eq!(runner.begin().await, uuid);
+            assert_eq!(kept().await, 1, "a job that waits again needs its environment");
+            assert_eq!(runner.say(with(end, json!({ "job": uuid }))).await.get("refused"), None);
+            server.until(&path(&uuid), &ada.token, status).await;
+            assert_eq!(kept().await, 0, "{status}");
+        }
+
+        let lost = ask(&server, &ada, secret.clone()).await;
+        assert_eq!(runner.begin().await, lost);
+        drop(runner);
+        server.pass(91);
+        server.until(&path(&lost), &ada.token, "unknown").await;
+        assert_eq!(kept().await, 0, "lost");
+
+        let expired = ask(&server, &ada, secret).await;
+        assert_eq!(kept().await, 1);
+        server.pass(86_401);
+        let token = server.login(&ada.email).await;
+        server.until(&path(&expired), &token, "canceled").await;
+        assert_eq!(kept().await, 0, "expired");
     }
 
     async fn what_cannot_be_done_is_refused(server: TestServer) {
