@@ -18,7 +18,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Answer, Engine, TestServer};
+use crate::{
+    Answer, Engine, TestServer,
+    report::{bench, report_body},
+};
 
 const PATH: &str = "/v0/auth/github";
 
@@ -257,6 +260,21 @@ async fn the_operator_lets_code_and_state_alone_complete_a_sign_in() {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest("verifier"));
         let state = Browser::default().begin(&server, &format!("?code_challenge={challenge}")).await;
         server.post(PATH, "", json!({ "state": state, "code": "one" })).await.expect(401);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sign_in_claims_nothing_where_a_claim_needs_its_token() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let (server, host) = open_with(engine, "[access]\nclaims = \"token\"\n").await;
+        host.admit("one", 7, "ada@example.org", true);
+        let run = report_body(json!([bench(1.0)]), json!({ "project": "loose", "context": {} }));
+        let created = server.post("/v0/run", "", run).await.expect(201);
+        let path = format!("{PATH}?claim={}", created.text("/project/organization"));
+        let refused = server.get(&path, "").await;
+        assert_snapshot!("oauth_claim_refused", server.show(&refused));
+        Browser::default().sign_in(&server, "", "one").await.expect(202);
+        assert_eq!(server.get("/v0/projects/loose", "").await.expect(200).body["claimed"], Value::Null);
     }
 }
 
