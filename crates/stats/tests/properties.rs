@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tidemark_stats::{Limits, Model, Prepared, Range, Side, Test, judge};
+use tidemark_stats::{Limits, MAX_SAMPLE, Model, Prepared, Range, Side, Test, judge};
 
 fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
     Prepared::new(model).limits(sample)
@@ -162,6 +162,21 @@ proptest! {
         let mut prepared = Prepared::new(&model);
         for sample in &samples {
             prop_assert_eq!(prepared.limits(sample), limits(&model, sample));
+        }
+    }
+}
+
+#[test]
+fn a_smallest_sample_above_the_maximum_counts_as_the_maximum() {
+    let sample: Vec<f64> =
+        (0..MAX_SAMPLE).map(|number| 100.0 + f64::from(u8::try_from(number % 7).unwrap())).collect();
+    for test in &Test::ALL[1..] {
+        for size in [4097, 5000, u32::MAX] {
+            let model = Model { min_sample_size: Some(size), ..two_sided(*test, 0.5, 0.5) };
+            assert!(limits(&model, &sample).is_some(), "{test} {size}");
+            assert_eq!(limits(&model, &sample[1..]), None, "{test} {size}");
+            let largest = Model { min_sample_size: Some(4096), ..model };
+            assert_eq!(limits(&model, &sample), limits(&largest, &sample), "{test} {size}");
         }
     }
 }
