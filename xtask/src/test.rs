@@ -31,6 +31,11 @@ const LOCALSTRIPE_VERSION: &str = "1.15.10";
 /// Set on machines where no file system may be mounted, to go without the tests of a full disk.
 const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
+/// Lets the tests fail that run a container where none can be run; without it, they are skipped.
+const CONTAINERS: &str = "TIDEMARK_TEST_CONTAINERS";
+/// Set on machines where no container can be run, to go without the tests that run one.
+const SKIP_CONTAINERS: &str = "TIDEMARK_TEST_SKIP_CONTAINERS";
+
 /// The programs that the Rust tests call, and their Debian packages: a mail server for tests is written in Python,
 /// skopeo is a client of the registry, crun runs jobs and busybox is in their images.
 const PROGRAMS: [(&str, &str); 4] =
@@ -113,6 +118,14 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
         say(&format!(
             "The tests in full_disk.rs are skipped if they cannot be run, since {SKIP_FULL_DISK} is set."
         ));
+    }
+
+    if env::var_os(SKIP_CONTAINERS).is_some() {
+        say(&format!(
+            "The tests that run a container are skipped where none can be run, since {SKIP_CONTAINERS} is set."
+        ));
+    } else {
+        tests.env(CONTAINERS, "required");
     }
 
     let _s3 = match env::var_os(S3) {

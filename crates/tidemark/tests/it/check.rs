@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
 use serde_json::Value;
 
-use crate::process::tidemark;
+use crate::process::{skip_container, tidemark};
 
 /// What is tested by a program inside a sandbox.
 const TESTED: [&str; 6] = ["memory limit", "process limit", "disk", "system calls", "network", "cores"];
@@ -35,7 +35,7 @@ fn ability<'a>(answer: &'a Value, name: &str) -> (&'a str, &'a str) {
 fn every_limit_is_tried() {
     let (output, answer) = check(None);
     if ability(&answer, "runtime").0 == "missing" {
-        eprintln!("SKIPPED: this machine cannot run containers: {answer}");
+        skip_container(&format!("this machine cannot run containers: {answer}"));
         return;
     }
     assert!(output.status.success(), "{answer}");
@@ -56,7 +56,9 @@ fn a_runtime_that_ignores_limits_is_found_out() {
     let (_, answer) = check(None);
     let (runtime, detail) = ability(&answer, "runtime");
     if runtime == "missing" || !detail.starts_with("crun") || ability(&answer, "control groups").0 != "good" {
-        eprintln!("SKIPPED: this machine does not run containers with crun and control groups: {answer}");
+        skip_container(&format!(
+            "this machine does not run containers with crun and control groups: {answer}"
+        ));
         return;
     }
     // A runtime that takes the limits out of what it is given.

@@ -27,6 +27,27 @@ pub(crate) fn wait_until(missing: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
+/// Says what a test goes without on this machine. `cargo xtask test` has installed the runtime, and lets it fail.
+pub(crate) fn skip_container(reason: &str) {
+    assert!(
+        env::var_os("TIDEMARK_TEST_CONTAINERS").is_none(),
+        "{reason}: set TIDEMARK_TEST_SKIP_CONTAINERS=1 to go without the tests that run a container"
+    );
+    eprintln!("SKIPPED: {reason}");
+}
+
+/// Whether jobs can be run on this machine; otherwise says that a test is skipped.
+pub(crate) fn has_containers(folder: &Path) -> bool {
+    let mut check = tidemark(&["runner", "check", "--json", "--data-dir"]);
+    let check = check.arg(folder.join("check")).output().unwrap();
+    let found = String::from_utf8_lossy(&check.stdout);
+    eprintln!("{found}");
+    if !check.status.success() {
+        skip_container(&format!("this machine cannot run containers: {found}"));
+    }
+    check.status.success()
+}
+
 /// A port that the system gives to no other process while this lives. Servers of the test can listen on it, one after
 /// the other.
 pub(crate) struct Port {
