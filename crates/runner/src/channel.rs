@@ -72,7 +72,12 @@ pub struct Settings {
     pub bounds: Bounds,
     /// Whether jobs whose spec has a network get that of this host; otherwise they are refused.
     pub allows_network: bool,
+    /// Called with the version of Tidemark that the server names, if it names one, on every connection.
+    pub on_version: OnVersion,
 }
+
+/// Gets the version of Tidemark that the server runs, if it names one.
+pub type OnVersion = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
 /// Something that happened to the job.
 enum Event {

@@ -1,7 +1,11 @@
 //! Compares the version of the server with the version of this command, and warns once if they do not fit. The version
 //! comes with the first answer of the server, in a header; only a server without the header is asked for its version.
 
-use std::{cmp::Ordering, sync::Once, time::Duration};
+use std::{
+    cmp::Ordering,
+    sync::{Mutex, Once, PoisonError},
+    time::Duration,
+};
 
 use tidemark_api::CONTRACT_VERSION;
 use tidemark_client::{Client, server};
@@ -16,14 +20,30 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Warns on standard error if the server is older than this command or incompatible with it, once for each command.
 pub(crate) fn check(client: &Client, server_version: Option<&str>) {
     static WARNED: Once = Once::new();
-    let warning = match server_version {
-        Some(version) => warning("runs Tidemark", version, OWN),
-        None => server::version(&client.hasty(TIMEOUT))
-            .ok()
-            .and_then(|answer| warning("speaks the contract version", &answer.version, CONTRACT_VERSION)),
-    };
-    if let Some(warning) = warning {
+    if let Some(warning) = compare(client, server_version) {
         WARNED.call_once(|| eprintln!("warning: {warning}"));
+    }
+}
+
+/// The same in the log, once for each version: a runner outlives the upgrades of its server.
+pub(crate) fn log(client: &Client, server_version: Option<&str>) {
+    static WARNED: Mutex<String> = Mutex::new(String::new());
+    if let Some(warning) = compare(client, server_version) {
+        let mut last = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != warning {
+            tracing::warn!("{warning}");
+            *last = warning;
+        }
+    }
+}
+
+fn compare(client: &Client, server_version: Option<&str>) -> Option<String> {
+    match server_version {
+        Some(version) => warning("runs Tidemark", version, OWN),
+        None => {
+            let answer = server::version(&client.hasty(TIMEOUT)).ok()?;
+            warning("speaks the contract version", &answer.version, CONTRACT_VERSION)
+        }
     }
 }
 

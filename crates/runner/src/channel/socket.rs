@@ -3,11 +3,18 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use tidemark_api::channel::{Envelope, FromRunner, ToRunner};
+use tidemark_api::{
+    SERVER_VERSION_HEADER,
+    channel::{Envelope, FromRunner, ToRunner},
+};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
-    tungstenite::{self, Message, client::IntoClientRequest, http::header::AUTHORIZATION},
+    tungstenite::{
+        self, Message,
+        client::IntoClientRequest,
+        http::{Response, StatusCode, header::AUTHORIZATION},
+    },
 };
 
 use super::Settings;
@@ -39,8 +46,14 @@ impl Socket {
         let key = format!("Bearer {}", settings.key).parse().map_err(|error| wrong(&error))?;
         request.headers_mut().insert(AUTHORIZATION, key);
         match timeout(CONNECT, connect_async(request)).await {
-            Ok(Ok((stream, _))) => Ok(Self(stream)),
-            Ok(Err(tungstenite::Error::Http(answer))) => Err(refusal(&answer)),
+            Ok(Ok((stream, answer))) => {
+                tell_version(settings, &answer);
+                Ok(Self(stream))
+            }
+            Ok(Err(tungstenite::Error::Http(answer))) => {
+                tell_version(settings, &answer);
+                Err(refusal(&answer))
+            }
             Ok(Err(error)) => Err(Refusal::ForNow(error.to_string())),
             Err(_) => Err(Refusal::ForNow("it takes too long to connect".to_owned())),
         }
@@ -73,8 +86,16 @@ impl Socket {
     }
 }
 
+fn tell_version(settings: &Settings, answer: &Response<Option<Vec<u8>>>) {
+    let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
+    // What fails without a version may come from a proxy.
+    if version.is_some() || answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        (settings.on_version)(version);
+    }
+}
+
 /// What an answer means that is not a WebSocket.
-fn refusal(answer: &tungstenite::http::Response<Option<Vec<u8>>>) -> Refusal {
+fn refusal(answer: &Response<Option<Vec<u8>>>) -> Refusal {
     let message = answer.body().as_ref().and_then(|body| {
         let body: serde_json::Value = serde_json::from_slice(body).ok()?;
         Some(body["message"].as_str()?.to_owned())

@@ -199,6 +199,7 @@ mod tests {
             folder: std::env::temp_dir(),
             bounds: Bounds::default(),
             allows_network: false,
+            on_version: Box::new(|_| ()),
         }
     }
 

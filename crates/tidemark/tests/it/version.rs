@@ -1,14 +1,14 @@
 //! The version of the server, as commands look at it. The stand-in of a server counts what it is asked.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     process::{Output, Stdio},
     sync::{Arc, Mutex},
     thread,
 };
 
-use crate::{context::in_folder, desk::Desk};
+use crate::{context::in_folder, desk::Desk, process::has_containers};
 
 /// A server with empty lists that names this version of Tidemark in a header, or only the contract's in a body.
 struct Versioned {
@@ -32,10 +32,14 @@ impl Versioned {
     }
 
     fn list(&self, arguments: &[&str]) -> Output {
+        self.command(&[&["branch", "list", "lab"], arguments].concat())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Output {
         let folder = tempfile::tempdir().unwrap();
         let mut command = in_folder(folder.path());
         command.env("HOME", folder.path()).env("TIDEMARK_HOST", &self.address).stdin(Stdio::null());
-        command.args(["branch", "list", "lab"]).args(arguments).output().unwrap()
+        command.args(arguments).output().unwrap()
     }
 
     fn asked(&self) -> Vec<String> {
@@ -50,17 +54,24 @@ fn serve(stream: TcpStream, header: &str, contract: &str, asked: &Mutex<Vec<Stri
         if stream.read_line(&mut first).unwrap_or(0) == 0 {
             return;
         }
-        let mut line = String::new();
+        let (mut line, mut length) = (String::new(), 0);
         while stream.read_line(&mut line).unwrap() > 2 {
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
             line.clear();
         }
+        stream.read_exact(&mut vec![0; length]).unwrap();
         let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap().to_owned();
         let body = match path.as_str() {
             "/v0/server/version" => format!(r#"{{"version": "{contract}"}}"#),
             _ => "[]".to_owned(),
         };
+        // No runner is known here, so that `runner up` ends.
+        let is_channel = path.ends_with("/channel");
         asked.lock().unwrap().push(path);
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n{header}\r\n", body.len());
+        let status = if is_channel { "404 Not Found" } else { "200 OK" };
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{header}\r\n", body.len());
         stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
     }
 }
@@ -86,6 +97,33 @@ fn an_older_server_is_worth_one_warning_and_no_request() {
         );
         assert_eq!(server.asked(), [LIST]);
     }
+}
+
+#[test]
+fn a_run_warns_about_an_older_server() {
+    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    let output =
+        server.command(&["run", "--project", "lab", "--", "echo", r#"{"sort": {"latency": {"value": 1}}}"#]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("warning: The server runs Tidemark 0.0.9, which is older").count(), 1, "{said}");
+    assert!(server.asked().contains(&"/v0/run".to_owned()), "{said}");
+}
+
+#[test]
+fn a_runner_warns_about_an_older_server() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has_containers(folder.path()) {
+        return;
+    }
+    let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
+    let folder = folder.path().join("runner");
+    let key = "svc_runner_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ";
+    let arguments = ["runner", "up", "--no-tuning", "--runner", "bench", "--runner-key", key, "--data-dir"];
+    let output = server.command(&[&arguments[..], &[folder.to_str().unwrap()]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert_eq!(said.matches("The server runs Tidemark 0.0.9, which is older").count(), 1, "{said}");
+    assert_eq!(server.asked(), ["/v0/runners/bench/channel"]);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! `tidemark runner up`: this machine as a runner, until it is told to stop.
 
+use std::thread;
+
 use rustix::process::geteuid;
 use tidemark_api::{PlainKey, ResourceId, channel::PollTimeout};
+use tidemark_client::Client;
 use tidemark_runner::{
     Host,
     channel::{self, Ended, Settings},
@@ -15,7 +18,7 @@ use super::here::{Folder, MostOutput};
 use crate::{
     connection::Connection,
     failure::{Exit, Failure, Result},
-    logging,
+    logging, version,
 };
 
 /// What the help puts the flags under that say how the host is tuned.
@@ -167,6 +170,17 @@ impl Up {
         for gap in &found.gaps {
             tracing::warn!("{gap}");
         }
+        let (base, patience) = (server.clone(), connection.patience());
+        let on_version = move |server_version: Option<&str>| {
+            let (host, version) = (base.clone(), server_version.map(str::to_owned));
+            let log = move || {
+                let settings =
+                    tidemark_client::Settings { host, credential: None, patience, insecure: false };
+                version::log(&Client::new(settings, |_| ()), version.as_deref());
+            };
+            // A server without the header is asked for its version, and the channel must not wait for that.
+            if server_version.is_some() { log() } else { drop(thread::spawn(log)) }
+        };
         let settings = Settings {
             host: server,
             runner: self.runner.clone(),
@@ -176,6 +190,7 @@ impl Up {
             folder,
             bounds: self.most.bounds(),
             allows_network: self.allow_network,
+            on_version: Box::new(on_version),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("The runner cannot start ({error}).")))?;
