@@ -99,6 +99,7 @@ struct ConfigFile {
 #[derive(Debug)]
 pub struct Images {
     folder: PathBuf,
+    quota: Quota,
 }
 
 impl Images {
@@ -111,7 +112,13 @@ impl Images {
                 drop(remove_path(&entry.path()));
             }
         }
-        Ok(Self { folder })
+        Ok(Self { folder, quota: Quota::default() })
+    }
+
+    /// The same with another quota for each image.
+    #[must_use]
+    pub fn with_quota(self, quota: Quota) -> Self {
+        Self { quota, ..self }
     }
 
     /// The image that a digest or a tag names, fetched and unpacked if it is not here yet.
@@ -127,7 +134,7 @@ impl Images {
             let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder);
             // It may hold more than a temporary folder can remove by itself.
             let new = new.explain(|| "The folder of the image cannot be made")?.keep();
-            let kept = keep(source, described, &manifest.layers, &new)
+            let kept = keep(source, described, &manifest.layers, &new, self.quota)
                 .and_then(|()| fs::rename(&new, &folder).explain(|| "The image cannot be put in its place"));
             if kept.is_err() {
                 // What cannot be removed now is removed at the next start.
@@ -288,8 +295,14 @@ impl<W: Write> Write for Checked<'_, W> {
     }
 }
 
-/// Fetches an image into a folder: its configuration, and its layers over each other.
-fn keep(source: &Source, config: &Descriptor, layers: &[Descriptor], folder: &Path) -> Result<()> {
+/// Fetches an image into a folder: its configuration, and its layers over each other, which share a quota.
+fn keep(
+    source: &Source,
+    config: &Descriptor,
+    layers: &[Descriptor],
+    folder: &Path,
+    mut quota: Quota,
+) -> Result<()> {
     let config = document(source, config)?;
     check_machine(&config)?;
     fs::write(folder.join("config.json"), &config).explain(|| "The image's configuration cannot be kept")?;
@@ -303,7 +316,6 @@ fn keep(source: &Source, config: &Descriptor, layers: &[Descriptor], folder: &Pa
     }
     let root = folder.join("root");
     fs::create_dir(&root).explain(|| "The folder of the image cannot be made")?;
-    let mut quota = Quota::default();
     for described in layers {
         let mut file: File =
             tempfile::tempfile_in(folder).explain(|| "The layer of the image cannot be kept")?;

@@ -3,7 +3,11 @@
 use std::fs;
 
 use serde_json::json;
-use tidemark_runner::image::{Images, Source};
+use tar::{Builder, Header};
+use tidemark_runner::image::{
+    Images, Source,
+    limit::{LAYERS_MAX, Quota},
+};
 
 use crate::layout;
 
@@ -62,4 +66,51 @@ fn an_image_for_another_machine_is_refused() {
     let (source, _) = Source::parse(folder.to_str().unwrap(), None).unwrap();
     let error = images.get(&source, &format!("sha256:{hex}")).unwrap_err().to_string();
     assert!(error.contains("not SHA-256"), "{error}");
+}
+
+/// A layer with one file of so many bytes.
+fn layer(name: &str, size: usize) -> Vec<u8> {
+    let mut layer = Builder::new(Vec::new());
+    let mut header = Header::new_gnu();
+    header.set_mode(0o644);
+    header.set_size(size as u64);
+    layer.append_data(&mut header, name, vec![b'x'; size].as_slice()).unwrap();
+    layer.into_inner().unwrap()
+}
+
+/// Why an image of layers is refused; nothing if it is kept. What is refused leaves nothing behind.
+fn refusal(layers: &[Vec<u8>], quota: Quota) -> Option<String> {
+    let work = tempfile::tempdir().unwrap();
+    let layout_folder = work.path().join("layout");
+    layout::write(&layout_folder, &json!({}), layers);
+    let images = Images::open(work.path().join("images")).unwrap().with_quota(quota);
+    let (source, reference) = Source::parse(layout_folder.to_str().unwrap(), None).unwrap();
+    let refusal = images.get(&source, &reference).err().map(|error| error.to_string());
+    let left = fs::read_dir(work.path().join("images")).unwrap().count();
+    assert_eq!(left, usize::from(refusal.is_none()));
+    refusal
+}
+
+#[test]
+fn an_image_has_at_most_so_many_layers() {
+    let layers = vec![layer("a", 1); LAYERS_MAX + 1];
+    let expected = "The image has 513 layers; the maximum is 512.";
+    assert_eq!(refusal(&layers, Quota::default()).as_deref(), Some(expected));
+    assert_eq!(refusal(&layers[1..], Quota::default()), None);
+}
+
+#[test]
+fn the_layers_of_an_image_share_its_quota() {
+    let layers = [layer("a", 3000), layer("b", 3000)];
+    let whole = |layers: &[Vec<u8>]| layers.iter().map(|layer| layer.len() as u64).sum::<u64>();
+    let many = Quota::default();
+    let too_large = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
+    let too_many = "The image has more than 1000000 files, folders and links, the limit of a runner.";
+    assert_eq!(refusal(&layers, Quota { bytes: whole(&layers), ..many }), None);
+    let enough_for_one = Quota { bytes: whole(&layers) * 3 / 4, ..many };
+    assert_eq!(refusal(&layers, enough_for_one).as_deref(), Some(too_large));
+    assert_eq!(refusal(&layers[..1], enough_for_one), None);
+    assert_eq!(refusal(&layers, Quota { entries: 2, ..many }), None);
+    assert_eq!(refusal(&layers, Quota { entries: 1, ..many }).as_deref(), Some(too_many));
+    assert_eq!(refusal(&layers[..1], Quota { entries: 1, ..many }), None);
 }
