@@ -1,5 +1,6 @@
 //! `/v0/projects/{project}/members`: roles in one project.
 
+use axum::http::Method;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -83,6 +84,50 @@ both! {
         server.delete(&format!("{members}/ada"), &bob.token).await.expect(204);
         assert_eq!(may(&server, &project, &ada).await, "vlcedm", "she leads the organization");
         assert_eq!(may(&server, &project, &admin).await, "vlcedm");
+    }
+
+    async fn keys_go_with_the_role_of_their_creator_unless_they_are_kept(server: TestServer) {
+        server.person("Admin").await;
+        let ada = server.person("Ada").await;
+        let project = server.project(&ada, json!({ "name": "Lab" })).await;
+        let branch = async |key: &str, name: &str| {
+            server.post(&format!("{project}/branches"), key, json!({ "name": name })).await.status.as_u16()
+        };
+        let role = json!({ "role": "developer" });
+        let mut shown = Vec::new();
+        for (name, method, query, status) in [
+            ("Bob", Method::DELETE, "", 401),
+            ("Cleo", Method::DELETE, "?keep_keys=false", 401),
+            ("Dora", Method::DELETE, "?keep_keys=true", 201),
+            ("Eve", Method::PATCH, "", 401),
+            ("Fay", Method::PATCH, "?keep_keys=true", 201),
+        ] {
+            let person = server.person(name).await;
+            let new = json!({ "user": person.slug, "role": "maintainer" });
+            server.post(&format!("{project}/members"), &ada.token, new).await.expect(201);
+            let key = server.project_key(&person, &project).await;
+            assert_eq!(branch(&key, &format!("before-{name}")).await, 201);
+            let member = format!("{project}/members/{}", person.slug);
+            let body = (method == Method::PATCH).then(|| role.clone());
+            let wrong = format!("{member}?keep_keys=maybe");
+            server.call(method.clone(), &wrong, &ada.token, body.clone()).await.expect(400);
+            let answer = server.call(method.clone(), &format!("{member}{query}"), &ada.token, body).await;
+            assert!(answer.status.is_success(), "{}", answer.body);
+            assert_eq!(branch(&key, &format!("after-{name}")).await, status, "{method} {query}");
+            let audit = server.get("/v0/organizations/ada/audit?per_page=1", &ada.token).await.expect(200);
+            shown.push(format!("{name} {} {}", audit.body[0]["action"], audit.body[0]["detail"]));
+        }
+
+        // The same when a leader of the organization loses that role.
+        let gil = server.person("Gil").await;
+        server.join("ada", &ada, &gil, "leader").await;
+        let key = server.project_key(&gil, &project).await;
+        let path = "/v0/organizations/ada/members/gil?keep_keys=true";
+        server.patch(path, &ada.token, json!({ "role": "member" })).await.expect(200);
+        assert_eq!(branch(&key, "after-Gil").await, 201);
+        let audit = server.get("/v0/organizations/ada/audit?per_page=1", &ada.token).await.expect(200);
+        shown.push(format!("Gil {} {}", audit.body[0]["action"], audit.body[0]["detail"]));
+        assert_snapshot!("project_member_keys", server.redact(&shown.join("\n")));
     }
 
     async fn members_of_the_organization_see_its_projects(server: TestServer) {
