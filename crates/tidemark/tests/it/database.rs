@@ -34,9 +34,17 @@ const HALVES: &[(&str, &str)] = &[
 
 /// Runs a statement on a database file.
 pub(crate) fn alter(file: &Path, sql: &'static str) {
-    let location = Location::Sqlite { file: file.to_owned(), busy_timeout: PATIENCE, cache_kib: 1024 };
+    alter_at(&Location::Sqlite { file: file.to_owned(), busy_timeout: PATIENCE, cache_kib: 1024 }, sql);
+}
+
+/// The same on PostgreSQL.
+pub(crate) fn alter_postgres(url: &str, sql: &'static str) {
+    alter_at(&Location::Postgres { url: url.to_owned(), connections: 1 }, sql);
+}
+
+fn alter_at(location: &Location, sql: &'static str) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let db = Db::open(&location).await.unwrap();
+        let db = Db::open(location).await.unwrap();
         db.write(move |tx| tx.execute(sql, &[])).await.unwrap();
         db.close().await;
     });

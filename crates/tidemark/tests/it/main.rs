@@ -32,6 +32,7 @@ mod parse;
 mod process;
 mod proxy;
 mod push;
+mod refused_database;
 mod registry;
 mod report;
 mod resource;
