@@ -6,6 +6,7 @@ mod fuzz;
 mod housekeeping;
 mod quota;
 mod rights;
+mod s3;
 mod token;
 mod upload;
 

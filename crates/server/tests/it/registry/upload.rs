@@ -43,20 +43,20 @@ impl Stream for Slow {
 }
 
 /// An upload that the test feeds.
-struct Feed {
+pub(super) struct Feed {
     pieces: mpsc::Sender<Bytes>,
     waits: Arc<Mutex<usize>>,
 }
 
 impl Feed {
-    fn new() -> (Self, Body) {
+    pub(super) fn new() -> (Self, Body) {
         let (sender, pieces) = mpsc::channel(8);
         let waits = Arc::<Mutex<usize>>::default();
         let body = Body::from_stream(Slow { pieces, waits: Arc::clone(&waits) });
         (Self { pieces: sender, waits }, body)
     }
 
-    fn send(&self, bytes: Vec<u8>) {
+    pub(super) fn send(&self, bytes: Vec<u8>) {
         self.pieces.try_send(bytes.into()).unwrap();
     }
 
@@ -69,7 +69,7 @@ impl Feed {
     }
 }
 
-fn post(token: &str, digest: &str, body: Body) -> Request<Body> {
+pub(super) fn post(token: &str, digest: &str, body: Body) -> Request<Body> {
     Request::post(format!("/v2/lab/blobs/uploads/?digest={digest}"))
         .header(header::AUTHORIZATION, format!("Bearer {token}"))
         .body(body)
@@ -77,7 +77,7 @@ fn post(token: &str, digest: &str, body: Body) -> Request<Body> {
 }
 
 /// All files and folders below a folder, and itself.
-fn tree(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn tree(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut next = 0;
     while let Some(path) = found.get(next).cloned() {
