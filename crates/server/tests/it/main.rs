@@ -75,6 +75,7 @@ mod stream;
 mod testbed;
 mod threshold;
 mod token;
+mod unclaimed;
 mod user;
 mod user_notice;
 mod verdict;

@@ -8,7 +8,7 @@ use crate::{TestServer, both, until};
 
 impl TestServer {
     /// Lets hours pass until the registry has been cleared: a clearing that still goes on is not begun again.
-    async fn clear(&self, objects: usize) {
+    pub(crate) async fn clear(&self, objects: usize) {
         let mut looks = 0;
         until(&format!("the registry is not cleared down to {objects} objects"), async || {
             // Another hour now and then only: sessions must not run out on a slow machine.
