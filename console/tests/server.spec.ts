@@ -12,6 +12,12 @@ test("an administrator sees the numbers, the configuration and what happened", a
   await page.goto("/console/server");
   await expect(page.getByRole("heading", { name: "Administrators" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Metrics for Prometheus" })).toHaveAttribute("href", "/metrics");
+  const access = page.getByRole("region", { name: "Access" });
+  await expect(access.getByText("Sign up", { exact: true })).toBeVisible();
+  await expect(access.getByText("Anonymous runs", { exact: true })).toBeVisible();
+  await expect(access.getByText("Unclaimed: total metrics", { exact: true })).toBeVisible();
+  await expect(access.getByText("16,000,000", { exact: true })).toBeVisible();
+  await expect(access.getByText("Unclaimed: idle days", { exact: true })).toBeVisible();
   await page.goto("/console/server/config");
   await expect(page.getByRole("heading", { name: "security" })).toBeVisible();
   await expect(page.getByText("****").first()).toBeVisible();
