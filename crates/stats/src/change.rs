@@ -4,16 +4,16 @@
 //! A change is a step from one level to another that lasts. Spikes, drifts and values that jump between two places are
 //! none. Several detectors work together, each in its file: [`partition`] proposes changes, [`judge`] believes or drops
 //! them, [`calm`] adds slight ones where nothing else happens, [`extent`] says between which places a change began, and
-//! [`watch`] raises the alarm while there are only a few values to go by. `docs/statistics.md` explains them in prose, and
-//! says how well they do.
+//! [`watch`] raises the alarm while there are only a few values to go by. [`dependence`] estimates how much values depend
+//! on those before them, so that autocorrelated noise is not taken for a change. `docs/statistics.md` explains them in
+//! prose, and says how well they do.
 
 mod budget;
 mod calm;
+mod dependence;
 mod extent;
 mod judge;
 mod monitor;
-#[cfg(test)]
-pub(crate) mod noise;
 mod partition;
 mod rank;
 mod sample;

@@ -52,7 +52,7 @@ impl Common {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::noise::normal;
+    use crate::synthetic::normal;
 
     fn steps(by: f64, moved: usize) -> Vec<(f64, f64)> {
         let noise = normal(7, 40);

@@ -24,6 +24,7 @@ mod random;
 mod reference;
 mod r#static;
 mod student;
+pub mod synthetic;
 mod t_test;
 mod wilcoxon;
 mod z_score;

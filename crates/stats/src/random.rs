@@ -5,6 +5,11 @@
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
+    /// The stream of a seed. Seeds that follow each other give streams that have nothing to do with each other.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
     /// A number between zero and one, both excluded.
     pub(crate) fn even(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,9 +25,20 @@ impl Random {
     }
 
     /// Brings values into any order.
-    pub(crate) fn shuffle(&mut self, values: &mut [f64]) {
+    pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
         for end in (1..values.len()).rev() {
             values.swap(end, self.place(end + 1));
         }
+    }
+
+    /// A normal number (G. E. P. Box and M. E. Muller, 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        (-2.0 * self.even().ln()).sqrt() * (std::f64::consts::TAU * self.even()).cos()
+    }
+
+    /// A number of Student's t with three degrees of freedom, which now and then is very far off.
+    pub(crate) fn heavy(&mut self) -> f64 {
+        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+        self.normal() / (squares / 3.0).sqrt()
     }
 }

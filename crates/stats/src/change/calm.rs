@@ -98,7 +98,7 @@ impl Calm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::noise::normal;
+    use crate::synthetic::normal;
 
     /// From the definition: U is the sum of the signs of all differences between both sides.
     #[test]

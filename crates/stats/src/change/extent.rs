@@ -39,7 +39,7 @@ fn farthest(costs: impl Iterator<Item = f64>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::noise::normal;
+    use crate::synthetic::normal;
 
     #[test]
     fn a_clear_step_leaves_no_doubt() {

@@ -13,21 +13,24 @@ use super::{
 use crate::level::NORMAL_MEAN;
 
 /// What must speak for a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
-const THRESHOLD: f64 = 3.6;
+const THRESHOLD: f64 = 3.9;
 /// By how much the threshold falls where e times as many false alarms are fine.
 pub(super) const PER_ALARM: f64 = 0.55;
 /// How many values on both sides are ranked: near ones show a clear step, far ones whether it lasts.
 const WINDOWS: [usize; 3] = [12, 24, 48];
 /// How many values on both sides the distance of the levels is measured with. Few, so that a drift does not add to it.
-const REACH: usize = 16;
+const REACH: usize = 17;
 /// A step of so many times the scatter is clear; more adds nothing.
-const CLEAR: f64 = 4.0;
+const CLEAR: f64 = 3.0;
 /// How much it counts that a step is small for how much the series moves about anyway.
-const SHARE: f64 = 0.7;
+const SHARE: f64 = 0.42;
 /// The smallest share that is told apart from none.
-const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.055;
+/// The power of the inflation by which ranks count less: less than the root, as a window of 12 values is inflated less
+/// than a long mean.
+const DISCOUNT: f64 = 0.42;
 /// A level is at least so many values long; anything shorter is a spike.
-const SHORTEST: usize = 7;
+const SHORTEST: usize = 8;
 /// The newest level is at least so many values long, as nobody knows yet how long it will be.
 const SHORTEST_OPEN: usize = 12;
 /// Below any score there can be.
@@ -46,6 +49,15 @@ pub(super) struct Judged {
     is_current: bool,
 }
 
+/// The noise that all proposals of a series are judged by.
+#[derive(Clone, Copy)]
+struct Noise {
+    /// The range that four of five values keep to, with all their levels.
+    spread: f64,
+    /// How many times greater the variance of a mean is than with independent values.
+    inflation: f64,
+}
+
 /// What the judge reuses from one series to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
@@ -55,12 +67,14 @@ pub(super) struct Judge {
 
 impl Judge {
     /// Goes through the proposals, which are in ascending order and all lie after `start`, where a level begins that is
-    /// not in doubt. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
+    /// not in doubt. `inflation` is how many times greater the variance of a mean is than with independent values, and
+    /// `tolerance` the logarithm of how many times more false alarms than usual are fine.
     pub(super) fn judge(
         &mut self,
         values: &[f64],
         start: usize,
         cuts: &[usize],
+        inflation: f64,
         tolerance: f64,
     ) -> &[Judged] {
         self.proposals.clear();
@@ -73,10 +87,10 @@ impl Judge {
         if cuts.is_empty() {
             return &self.proposals;
         }
-        let spread = spread(values, &mut self.buffer);
+        let noise = Noise { spread: spread(values, &mut self.buffer), inflation };
         let threshold = THRESHOLD - PER_ALARM * tolerance;
         loop {
-            self.update(values, start, spread, threshold);
+            self.update(values, start, noise, threshold);
             let weakest = self
                 .proposals
                 .iter()
@@ -99,7 +113,7 @@ impl Judge {
     }
 
     /// Looks again at those whose neighbors have changed.
-    fn update(&mut self, values: &[f64], start: usize, spread: f64, threshold: f64) {
+    fn update(&mut self, values: &[f64], start: usize, noise: Noise, threshold: f64) {
         for place in 0..self.proposals.len() {
             let at = self.proposals[place].at;
             if self.proposals[place].is_current {
@@ -116,7 +130,7 @@ impl Judge {
                 let step = distance(last(before, REACH), first(after, REACH), &mut self.buffer);
                 (NONE + shortest as f64 + step / (1.0 + step), 0.0)
             } else {
-                score(before, after, spread, &mut self.buffer)
+                score(before, after, noise, &mut self.buffer)
             };
             self.proposals[place] = Judged { at, margin: score - threshold, sigma, is_current: true };
         }
@@ -124,14 +138,15 @@ impl Judge {
 }
 
 /// What speaks for a change between two levels, and how far apart they are in units of the scatter.
-fn score(before: &[f64], after: &[f64], spread: f64, buffer: &mut Vec<f64>) -> (f64, f64) {
+fn score(before: &[f64], after: &[f64], noise: Noise, buffer: &mut Vec<f64>) -> (f64, f64) {
     let separations =
         WINDOWS.iter().map(|window| rank::separation(last(before, *window), first(after, *window)));
-    let ranks = separations.sum::<f64>() / WINDOWS.len() as f64;
+    // Values that depend on each other are worth as many as the inflation leaves of them.
+    let ranks = separations.sum::<f64>() / WINDOWS.len() as f64 / noise.inflation.powf(DISCOUNT);
     let (before, after) = (last(before, REACH), first(after, REACH));
     let distance = distance(before, after, buffer);
     let sigma = distance / scatter(before, after, buffer);
-    let share = (distance / spread).clamp(LEAST_SHARE, 1.0);
+    let share = (distance / noise.spread).clamp(LEAST_SHARE, 1.0);
     // A step of nothing has a logarithm of minus infinity, which is as it should be.
     (ranks + sigma.min(CLEAR).ln() + SHARE * share.ln(), sigma)
 }
@@ -164,10 +179,10 @@ fn spread(values: &[f64], buffer: &mut Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::noise::normal;
+    use crate::synthetic::normal;
 
     fn judged(values: &[f64], cuts: &[usize]) -> Vec<usize> {
-        Judge::default().judge(values, 0, cuts, 0.0).iter().map(|judged| judged.at).collect()
+        Judge::default().judge(values, 0, cuts, 1.0, 0.0).iter().map(|judged| judged.at).collect()
     }
 
     #[test]
@@ -186,11 +201,23 @@ mod tests {
     }
 
     #[test]
+    fn values_that_depend_on_each_other_count_less() {
+        let mut values = normal(5, 120);
+        values[60..].iter_mut().for_each(|value| *value += 2.0);
+        let margin = |inflation: f64| {
+            let judged = Judge::default().judge(&values, 0, &[60], inflation, 0.0).to_vec();
+            judged.first().map(|judged| judged.margin)
+        };
+        assert!(margin(1.0) > margin(4.0), "{:?} {:?}", margin(1.0), margin(4.0));
+        assert_eq!(margin(400.0), None);
+    }
+
+    #[test]
     fn tolerance_lets_more_through() {
         let mut values = normal(7, 120);
         values[60..].iter_mut().for_each(|value| *value += 0.9);
         assert_eq!(judged(&values, &[60]), []);
-        let margin = Judge::default().judge(&values, 0, &[60], 6.0)[0].margin;
+        let margin = Judge::default().judge(&values, 0, &[60], 1.0, 6.0)[0].margin;
         assert!(margin > 0.0, "{margin}");
     }
 }

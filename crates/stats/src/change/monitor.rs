@@ -9,6 +9,7 @@
 use super::{
     Change, Settings,
     calm::{self, Calm},
+    dependence::{Dependence, Inflation},
     extent,
     judge::{self, Judge, distance, scatter},
     partition::Partition,
@@ -40,11 +41,13 @@ pub struct Monitor {
     scaled: Vec<f64>,
     scale: Option<Scale>,
     partition: Partition,
+    inflation: Inflation,
     settled: Vec<Change>,
     /// Where the newest level begins, by the last alarm.
     alarm: usize,
     /// That alarm, as it was raised since the monitor was made.
     raised: Option<Change>,
+    dependence: Dependence,
     judge: Judge,
     calm: Calm,
     cuts: Vec<usize>,
@@ -70,9 +73,11 @@ impl Monitor {
             scaled: Vec::new(),
             scale: None,
             partition: Partition::default(),
+            inflation: Inflation::NONE,
             settled: Vec::new(),
             alarm: 0,
             raised: None,
+            dependence: Dependence::default(),
             judge: Judge::default(),
             calm: Calm::default(),
             cuts: Vec::new(),
@@ -188,13 +193,15 @@ impl Monitor {
         self.measure();
     }
 
-    /// Makes the scale and the partition anew.
+    /// Makes the scale and the partition anew, and estimates how much values depend on each other.
     fn measure(&mut self) {
         let scale = Scale::of(&self.values, &mut self.buffer);
         self.scale = Some(scale);
         self.scaled.clear();
         self.scaled.extend(self.values.iter().map(|value| scale.apply(*value)));
         self.partition.reset(&self.scaled);
+        self.partition.cuts(&mut self.cuts);
+        self.inflation = self.dependence.inflation(&self.scaled, &self.cuts);
     }
 
     /// Adds the changes among the newest values.
@@ -206,7 +213,7 @@ impl Monitor {
         let tolerance = self.settings.sensitivity.tolerance();
         self.partition.cuts(&mut self.cuts);
         self.cuts.retain(|cut| *cut >= guard && *cut > start);
-        let judged = self.judge.judge(&self.scaled, start, &self.cuts, tolerance);
+        let judged = self.judge.judge(&self.scaled, start, &self.cuts, self.inflation.changes, tolerance);
         let first_new = changes.len();
         if judged.is_empty() {
             // A slight change is believed only where it is all that ever seemed to happen.
@@ -235,7 +242,8 @@ impl Monitor {
         let start = self.alarm.saturating_sub(self.offset());
         let before = self.scaled.get(start..at)?;
         let tolerance = self.settings.sensitivity.tolerance();
-        let fresh = watch::look(before, &self.scaled[at..], tolerance, &mut self.buffer)?;
+        let fresh =
+            watch::look(before, &self.scaled[at..], self.inflation.alarms, tolerance, &mut self.buffer)?;
         self.alarm = self.offset() + at;
         Some(self.describe(start, at, self.scaled.len(), fresh.margin, 1.0, fresh.sigma))
     }

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn no_other_partition_is_cheaper() {
         for seed in 0..20 {
-            let mut values = crate::change::noise::normal(seed, 40);
+            let mut values = crate::synthetic::normal(seed, 40);
             values[25..].iter_mut().for_each(|value| *value += 3.0);
             values[10] += 30.0;
             let mut partition = Partition::default();
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn values_may_come_one_by_one() {
-        let mut values = crate::change::noise::normal(3, 200);
+        let mut values = crate::synthetic::normal(3, 200);
         values[90..].iter_mut().for_each(|value| *value += 6.0);
         let (mut partition, mut found) = (Partition::default(), Vec::new());
         partition.reset(&values[..50]);

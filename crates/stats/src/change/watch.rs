@@ -1,27 +1,48 @@
-//! Whether a level has just changed, told by the few values there are since. It is quicker than the judge, and knows less:
+//! Whether a level has just changed, by the few values there are since. It is quicker than the judge, and knows less:
 //! that a change lasts cannot be seen yet.
 //!
 //! A run rule, as control charts have them (Western Electric, "Statistical Quality Control Handbook", 1956): all of the
 //! newest values are on one side and beyond almost all that came before. How unlikely that is follows from ranks alone,
 //! whatever the distribution; how far they are away is added to it, as with two or three values ranks cannot say much.
+//!
+//! Two rules must agree. One asks little of independent values. The other asks more, and counts values that depend on
+//! each other as the few that they are worth.
 
 use super::sample::{last, median};
 use crate::level::NORMAL_MEAN;
 
-/// How many earlier values are looked at.
-const REACH: usize = 40;
-/// How many there must be.
+/// A rule for the newest values.
+struct Rule {
+    /// How many earlier values they are compared with.
+    reach: usize,
+    /// The smallest step, in units of how much the earlier values scatter.
+    smallest: f64,
+    /// What ranks and distance must come to together.
+    threshold: f64,
+    /// The power of the inflation by which each value after the first counts less.
+    discount: f64,
+}
+
+const RULES: [Rule; 2] = [
+    Rule { reach: 39, smallest: 2.25, threshold: 8.5, discount: 0.32 },
+    Rule { reach: 60, smallest: 1.7, threshold: 11.42, discount: 1.1 },
+];
+/// How many earlier values there must be.
 const LEAST: usize = 6;
-/// The smallest step that is seen, in units of how much the earlier values scatter.
-const SMALLEST: f64 = 2.2;
-/// What ranks and distance must come to together.
-const THRESHOLD: f64 = 10.75;
 /// By how much the threshold falls where e times as many false alarms are fine.
 const PER_ALARM: f64 = 2.0;
-/// How much the logarithm of the distance counts.
-const DISTANCE: f64 = 2.0;
+/// How much the logarithm of the distance counts, and the greatest distance that does.
+const DISTANCE: f64 = 1.2;
+const GREATEST_DISTANCE: f64 = 5.3;
+/// With fewer values than this, ranks say too little, and the distance counts for each that is missing, too.
+const ENOUGH: usize = 4;
+const DISTANCE_PER_MISSING: f64 = 0.5;
 /// One in so many of the newest values may be off.
 const STRAY: usize = 5;
+/// How much the ranks of all of the newest values count beside that of the weakest.
+const ALL: f64 = 0.17;
+/// The share of the step that the first value of the new level has made at the least.
+const FIRST: f64 = 0.52;
 
 /// A level that has just changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,58 +53,99 @@ pub(super) struct Fresh {
     pub(super) sigma: f64,
 }
 
-/// Compares the newest values with those since the level last changed; both are in units of noise. `tolerance` is the
-/// logarithm of how many times more false alarms than usual are fine.
-pub(super) fn look(before: &[f64], newest: &[f64], tolerance: f64, buffer: &mut Vec<f64>) -> Option<Fresh> {
-    let before = last(before, REACH);
-    if before.len() < LEAST {
-        return None;
+/// Compares the newest values with those since the level last changed; both are in units of noise. `inflation` is how
+/// many times greater the variance of a mean is than with independent values, and `tolerance` the logarithm of how many
+/// times more false alarms than usual are fine.
+pub(super) fn look(
+    before: &[f64],
+    newest: &[f64],
+    inflation: f64,
+    tolerance: f64,
+    buffer: &mut Vec<f64>,
+) -> Option<Fresh> {
+    let [near, far] = RULES.each_ref().map(|rule| rule.compare(before, newest, inflation, buffer));
+    let (near, far) = (near?, far?);
+    let margin = near.margin.min(far.margin) + tolerance;
+    (margin >= 0.0).then_some(Fresh { margin, ..near })
+}
+
+impl Rule {
+    fn compare(
+        &self,
+        before: &[f64],
+        newest: &[f64],
+        inflation: f64,
+        buffer: &mut Vec<f64>,
+    ) -> Option<Fresh> {
+        let before = last(before, self.reach);
+        if before.len() < LEAST {
+            return None;
+        }
+        let level = median(before, buffer);
+        let step = median(newest, buffer) - level;
+        let beyond = |value: &f64| (value - level) * step.signum();
+        // A level that begins here has its first value there too.
+        if beyond(newest.first()?) <= FIRST * step.abs() {
+            return None;
+        }
+        let scatter = before.iter().map(|value| (value - level).abs()).sum::<f64>() / before.len() as f64;
+        // Few values may scatter little by chance, but not less than the series does at all.
+        let sigma = step.abs() / (NORMAL_MEAN * scatter).max(1.0);
+        if sigma < self.smallest {
+            return None;
+        }
+        buffer.clear();
+        buffer.extend(newest.iter().map(beyond));
+        let strays = (newest.len() - 1) / STRAY;
+        let weakest = *buffer.select_nth_unstable_by(strays, f64::total_cmp).1;
+        // The logarithm of the share of earlier values that are as far away.
+        let rarity = |limit: f64| {
+            let as_far = before.iter().filter(|value| beyond(value) >= limit).count();
+            ((before.len() as f64 + 1.0) / (as_far as f64 + 1.0)).ln()
+        };
+        let all = buffer.iter().map(|value| rarity(*value)).sum::<f64>() / buffer.len() as f64;
+        let ranks = (1.0 - ALL) * rarity(weakest) + ALL * all;
+        let counted = 1.0 + (newest.len() - strays - 1) as f64 / inflation.powf(self.discount);
+        let missing = ENOUGH.saturating_sub(newest.len()) as f64;
+        let distance =
+            DISTANCE * sigma.min(GREATEST_DISTANCE).ln() + DISTANCE_PER_MISSING * missing * sigma.ln();
+        let evidence = ranks * counted + distance;
+        Some(Fresh { margin: (evidence - self.threshold) / PER_ALARM, sigma })
     }
-    let level = median(before, buffer);
-    let step = median(newest, buffer) - level;
-    // A level that begins here has its first value there too.
-    if (newest.first()? - level) * step.signum() <= 0.5 * step.abs() {
-        return None;
-    }
-    let scatter = before.iter().map(|value| (value - level).abs()).sum::<f64>() / before.len() as f64;
-    // Few values may scatter little by chance, but not less than the series does at all.
-    let sigma = step.abs() / (NORMAL_MEAN * scatter).max(1.0);
-    if sigma < SMALLEST {
-        return None;
-    }
-    buffer.clear();
-    buffer.extend(newest.iter().map(|value| (value - level) * step.signum()));
-    let strays = (newest.len() - 1) / STRAY;
-    let weakest = *buffer.select_nth_unstable_by(strays, f64::total_cmp).1;
-    let beyond = before.iter().filter(|value| (*value - level).abs() >= weakest).count();
-    let share = (beyond as f64 + 1.0) / (before.len() as f64 + 1.0);
-    let evidence = -share.ln() * (newest.len() - strays) as f64 + DISTANCE * sigma.ln();
-    let margin = (evidence - THRESHOLD) / PER_ALARM + tolerance;
-    (margin >= 0.0).then_some(Fresh { margin, sigma })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::noise::normal;
+    use crate::synthetic::normal;
 
     #[test]
     fn a_run_far_away_is_seen() {
         let (before, mut buffer) = (normal(2, 40), Vec::new());
-        let look = |newest: &[f64]| look(&before, newest, 0.0, &mut Vec::new()).is_some();
+        let look = |newest: &[f64]| look(&before, newest, 1.0, 0.0, &mut Vec::new()).is_some();
         assert!(look(&[4.0, 5.0, 4.5, 3.9]));
         assert!(look(&[-4.0, -5.0, -4.5, -3.9]));
         assert!(!look(&[4.0, 5.0, 4.5, 0.1]), "one of four is back where it was");
         assert!(!look(&[0.1, 5.0, 4.5, 4.0]), "the first is still where it was");
         assert!(!look(&[1.0, 1.5, 0.8, 1.2]), "that is within the noise");
         assert!(!look(&[9.0]), "one value is a spike as well");
-        assert_eq!(super::look(&before[..5], &[9.0; 4], 0.0, &mut buffer), None);
+        assert_eq!(super::look(&before[..5], &[9.0; 4], 1.0, 0.0, &mut buffer), None);
     }
 
     #[test]
     fn a_place_where_values_have_been_before_is_none() {
         let mut before = normal(2, 40);
         before.iter_mut().step_by(5).for_each(|value| *value += 8.0);
-        assert_eq!(look(&before, &[8.0, 8.5, 7.9, 8.1], 0.0, &mut Vec::new()), None);
+        assert_eq!(look(&before, &[8.0, 8.5, 7.9, 8.1], 1.0, 0.0, &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn values_that_depend_on_each_other_count_less() {
+        let before = normal(2, 60);
+        let margin = |inflation: f64| {
+            look(&before, &[6.0, 6.5, 5.9, 6.1], inflation, 0.0, &mut Vec::new()).map(|fresh| fresh.margin)
+        };
+        assert!(margin(1.0) > margin(1.5), "{:?} {:?}", margin(1.0), margin(1.5));
+        assert_eq!(margin(100.0), None);
     }
 }

@@ -222,7 +222,7 @@ fn of_median(count: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Criteria, Verdict, Worse, change::noise::normal, verdicts};
+    use crate::{Criteria, Verdict, Worse, synthetic::normal, verdicts};
 
     const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
