@@ -26,17 +26,30 @@ pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -
     )
 }
 
+/// What a repository, a tag, an unfinished upload and a blob of a repository count for in the quotas of unclaimed
+/// organizations, beside their bytes: each is a row, however small what it names is.
+pub const ROW_BYTES: i64 = 1024;
+
 /// How many bytes an organization has stored: each blob once, however many of its repositories have it, manifests, and
 /// unfinished uploads.
 pub fn stored(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<u64> {
+    stored_with_rows(tx, organization, 0)
+}
+
+/// The same where each row counts for so many bytes.
+pub fn stored_with_rows(tx: &mut Tx<'_>, organization: OrganizationId, row_bytes: i64) -> Result<u64> {
     tx.value(
         "with mine as (select repository.id from repository
                        join project on project.id = repository.project_id where project.organization_id = $1)
          select cast(coalesce((select sum(size) from blob where id in
                     (select blob_id from repository_blob where repository_id in (select id from mine))), 0)
                 + coalesce((select sum(size) from manifest where repository_id in (select id from mine)), 0)
-                + coalesce((select sum(size) from upload where repository_id in (select id from mine)), 0) as bigint)",
-        &[&organization],
+                + coalesce((select sum(size) from upload where repository_id in (select id from mine)), 0)
+                + $2 * ((select count(*) from mine)
+                        + (select count(*) from repository_blob where repository_id in (select id from mine))
+                        + (select count(*) from tag where repository_id in (select id from mine))
+                        + (select count(*) from upload where repository_id in (select id from mine))) as bigint)",
+        &[&organization, &row_bytes],
     )
 }
 

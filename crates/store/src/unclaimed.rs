@@ -2,7 +2,7 @@
 
 use tidemark_api::time::Timestamp;
 
-use crate::{OrganizationId, Result, Row, Tx};
+use crate::{OrganizationId, Result, Row, Tx, repository::ROW_BYTES};
 
 /// What is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
     )
 }
 
-/// How many bytes of images all unclaimed organizations have stored together.
+/// How many bytes of images all unclaimed organizations have stored together, with [`ROW_BYTES`] for each row.
 pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
     tx.value(
         "with theirs as (select repository.id from organization
@@ -75,8 +75,12 @@ pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
          select cast(coalesce((select sum(size) from blob where id in
                     (select blob_id from repository_blob where repository_id in (select id from theirs))), 0)
                 + coalesce((select sum(size) from manifest where repository_id in (select id from theirs)), 0)
-                + coalesce((select sum(size) from upload where repository_id in (select id from theirs)), 0) as bigint)",
-        &[],
+                + coalesce((select sum(size) from upload where repository_id in (select id from theirs)), 0)
+                + $1 * ((select count(*) from theirs)
+                        + (select count(*) from repository_blob where repository_id in (select id from theirs))
+                        + (select count(*) from tag where repository_id in (select id from theirs))
+                        + (select count(*) from upload where repository_id in (select id from theirs))) as bigint)",
+        &[&ROW_BYTES],
     )
 }
 

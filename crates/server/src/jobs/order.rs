@@ -180,6 +180,8 @@ impl Order {
             allow_failure: new.allow_failure,
             backdate: new.backdate,
         };
+        // What is stored of the job counts as the report does.
+        submission.bytes += serde_json::to_string(&config).map_or(0, |text| text.len());
         Ok(Outcome::Ready(Box::new(Ready {
             config,
             callback: new.callback,

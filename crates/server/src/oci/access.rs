@@ -9,6 +9,7 @@ use tidemark_store::{OrganizationId, ProjectId, Tx, job, key, project, project_k
 
 use super::{
     error::{Error, Result},
+    quota,
     route::Name,
     scope::{Action, Audience, Claims, Scope},
 };
@@ -237,8 +238,12 @@ impl Push {
                 }
                 let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
                 let claims = app.config.access.claims;
+                let total = app.config.access.unclaimed.total_image_bytes;
                 app.db
                     .write(move |tx| {
+                        if matches!(by.caller, Caller::Anonymous) {
+                            quota::check_total(tx, total)?;
+                        }
                         let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
                         founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
                             .map(|founded| founded.project)

@@ -132,12 +132,17 @@ pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storag
         )));
     }
     let Some((most, total)) = storage.unclaimed else { return Ok(()) };
-    if most > 0 && repository::stored(tx, organization)? > most {
+    if most > 0 && repository::stored_with_rows(tx, organization, repository::ROW_BYTES)? > most {
         return Err(Error::Denied(format!(
             "Quota exceeded: the images of an unclaimed project may take {most} bytes; sign in and claim the project."
         )));
     }
     unclaimed::touch(tx, organization, storage.now)?;
+    check_total(tx, total)
+}
+
+/// Refuses when the images of all unclaimed organizations together take more than they may; zero is no limit.
+pub(super) fn check_total(tx: &mut Tx<'_>, total: u64) -> Result<()> {
     if total == 0 {
         return Ok(());
     }

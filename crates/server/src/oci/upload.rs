@@ -76,15 +76,16 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
     if let Some(digest) = whole {
         return store_whole(app, parts, place, body, &digest).await;
     }
-    let (fresh, home) = (app.fresh(), place.clone());
+    let (fresh, home, storage) = (app.fresh(), place.clone(), quota::storage(app, &place));
     let upload = app
         .db
         .write(move |tx| {
             let repository = repository::ensure(tx, home.project, home.name.path(), fresh.now)?;
-            upload::create(tx, &fresh, repository)
+            let upload = upload::create(tx, &fresh, repository)?;
+            quota::check_stored(tx, home.organization, storage)?;
+            Ok::<_, Error>(upload)
         })
-        .await
-        .map_err(Error::from)?;
+        .await?;
     let progress = Progress { name: place.name.as_str().to_owned(), upload, size: 0 };
     let mut response = progress.answer(StatusCode::ACCEPTED);
     response.headers_mut().insert(OCI_CHUNK_MIN_LENGTH, HeaderValue::from_static(CHUNK_MIN));

@@ -144,7 +144,7 @@ both! {
         assert_eq!(server.get("/v0/projects", &ada.token).await.total(), 5);
     }
 
-    async fn an_unclaimed_project_holds_so_many_bytes(server: TestServer = "[access.unclaimed]\nreport_bytes = 1200\nimage_bytes = 400\ntotal_image_bytes = 600") {
+    async fn an_unclaimed_project_holds_so_many_bytes(server: TestServer = "[access.unclaimed]\nreport_bytes = 1200\nimage_bytes = 3472\ntotal_image_bytes = 4000") {
         server.person("Ada").await;
         let body = |text: String| report_body(json!([text]), json!({ "project": "one", "context": {} }));
         server.post("/v0/run", "", body(bench(1.0))).await.expect(201);
@@ -171,7 +171,7 @@ both! {
         anybody.push_blob("one", &[b'f'; 100]).await;
     }
 
-    async fn an_upload_is_held_against_the_total_by_the_mebibyte(server: TestServer = "[access.unclaimed]\nimage_bytes = 0\ntotal_image_bytes = 400") {
+    async fn an_upload_is_held_against_the_total_by_the_mebibyte(server: TestServer = "[access.unclaimed]\nimage_bytes = 0\ntotal_image_bytes = 5500") {
         let anybody = Client::anonymous(&server);
         anybody.push_blob("one", &[b'a'; 300]).await;
         let begin = async || {
@@ -192,6 +192,37 @@ both! {
         assert_eq!(line(&pushed().await), line(&refused));
         anybody.call(&format!("DELETE {small}"), &[], b"").await.expect(204);
         pushed().await.expect(201);
+    }
+
+    /// A repository, its uploads, blobs and tags count for 1,024 bytes each, beside what they hold.
+    async fn uploads_and_tags_without_bytes_count(server: TestServer = "[access.unclaimed]\nimage_bytes = 6500") {
+        let anybody = Client::anonymous(&server);
+        let begin = async || anybody.call("POST /v2/one/blobs/uploads/", &[], b"").await;
+        let mut begun = Vec::new();
+        for _ in 0..5 {
+            begun.push(begin().await.expect(202).headers["location"].to_str().unwrap().to_owned());
+        }
+        let refused = begin().await;
+        assert_snapshot!("access_empty_upload_refused", line(&refused));
+        for upload in begun {
+            anybody.call(&format!("DELETE {upload}"), &[], b"").await.expect(204);
+        }
+        let config = anybody.push_blob("one", b"{}").await;
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": { "mediaType": "application/vnd.oci.empty.v1+json", "digest": config, "size": 2 },
+            "layers": [],
+        });
+        let headers = [("content-type", "application/vnd.oci.image.manifest.v1+json")];
+        let manifest = manifest.to_string();
+        let tag = async |tag: &str| {
+            anybody.call(&format!("PUT /v2/one/manifests/{tag}"), &headers, manifest.as_bytes()).await
+        };
+        for name in ["a", "b", "c", "d"] {
+            tag(name).await.expect(201);
+        }
+        assert_eq!(line(&tag("e").await), line(&refused));
     }
 
     async fn an_idle_unclaimed_project_is_deleted(server: TestServer) {

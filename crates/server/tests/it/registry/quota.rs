@@ -86,8 +86,8 @@ both! {
 
     async fn pushes_to_unclaimed_projects_at_once_stay_within_their_quotas(server: TestServer = "
         [access.unclaimed]
-        image_bytes = 250
-        total_image_bytes = 650
+        image_bytes = 3300
+        total_image_bytes = 12000
     ") {
         let anybody = Client::anonymous(&server);
         let one: Vec<_> = iter::repeat_n("one".to_owned(), 8).collect();
