@@ -56,7 +56,7 @@ impl Material {
         let place = report::place(tx, report)?;
         let version = place.version;
         let own = |first: VersionId, last: VersionId| Stretch { head: place.head, first, last };
-        let head = History::read(tx, &[own(version, version)], place.testbed, Monitor::KEPT)?;
+        let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::KEPT)?;
         let mut stretches: Vec<Stretch> = version::history(tx, place.head)?;
         let inherited = stretches.split_off(stretches.len().min(1));
         let mut base = History::read(tx, &inherited, place.testbed, Monitor::KEPT)?;
@@ -65,6 +65,11 @@ impl Material {
             let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
             base = History::read(tx, &[earlier], place.testbed, Monitor::KEPT)?;
             heads = vec![place.head];
+        }
+        if base.reports.is_empty() {
+            // There is nothing but runs of this version: the one in question is compared with those before it.
+            let place = head.reports.iter().position(|one| one.report == report);
+            (base, head) = head.split_at(place.unwrap_or_default());
         }
         heads.dedup();
         let mut changed: HashMap<Subject, Vec<ReportId>> = HashMap::new();

@@ -55,6 +55,8 @@ pub struct Comparison {
     ranks: Option<f64>,
     /// The least that ranks can come to with so many values.
     smallest: f64,
+    /// Whether a difference far beyond all values is judged, though there are too few of them for ranks.
+    has_tail: bool,
     confidence: f64,
 }
 
@@ -133,6 +135,7 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         p,
         ranks,
         smallest,
+        has_tail: false,
         confidence,
     }
 }
@@ -144,7 +147,7 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
 pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec<(Verdict, Option<f64>)> {
     // Whether there is enough to judge by depends on the number of values only, so that the choice is blind.
     let enough =
-        |comparison: &Comparison| comparison.p.filter(|_| comparison.smallest <= comparison.chance());
+        |comparison: &Comparison| comparison.p.filter(|_| comparison.is_ranked() || comparison.has_tail);
     let judged: Vec<f64> = comparisons.iter().filter_map(|(comparison, _)| enough(comparison)).collect();
     let mut adjusted = holm::adjusted(&judged).into_iter();
     comparisons
@@ -174,6 +177,11 @@ impl Comparison {
         Some((change - lower).max(upper - change))
     }
 
+    /// Whether there are values enough for ranks to show a change.
+    fn is_ranked(&self) -> bool {
+        self.smallest <= self.chance()
+    }
+
     /// How often it may be wrong.
     fn chance(&self) -> f64 {
         1.0 - self.confidence
@@ -182,7 +190,9 @@ impl Comparison {
     /// The verdict if no change was found: the interval says whether one would have been.
     fn unless_it_changed(&self, same_within: f64) -> Verdict {
         match self.interval {
-            Some((lower, upper)) if lower >= -same_within && upper <= same_within => Verdict::Same,
+            Some((lower, upper)) if self.is_ranked() && lower >= -same_within && upper <= same_within => {
+                Verdict::Same
+            }
             _ => Verdict::Unclear,
         }
     }

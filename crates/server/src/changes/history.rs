@@ -92,6 +92,25 @@ impl History {
         }
     }
 
+    /// The reports before a place, and the one at it alone.
+    pub(crate) fn split_at(mut self, place: usize) -> (Self, Self) {
+        let mut one = Self::default();
+        one.reports.extend(self.reports.get(place).cloned());
+        self.reports.truncate(place);
+        self.series.retain(|series, own| {
+            let before = own.places.partition_point(|other| *other < place);
+            if own.places.get(before) == Some(&place) {
+                // How iterations vary is known of all reports together.
+                let value = Values { places: vec![0], values: vec![own.values[before]], spread: own.spread };
+                one.series.insert(*series, value);
+            }
+            own.places.truncate(before);
+            own.values.truncate(before);
+            before > 0
+        });
+        (self, one)
+    }
+
     /// Puts the oldest first.
     fn turn(&mut self) {
         self.reports.reverse();

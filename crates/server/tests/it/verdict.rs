@@ -61,6 +61,30 @@ both! {
         lab.get("reports/0190a000-0000-7000-8000-000000000000/verdict").await.expect(404);
     }
 
+    async fn an_effect_far_outside_all_noise_needs_few_runs(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..14 {
+            lab.six(number, [1.0; 6], json!({})).await;
+        }
+        let slow = lab.six(14, [4.0, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await;
+        assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/0/5");
+    }
+
+    async fn runs_of_one_commit_are_compared_with_each_other(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let same = json!({ "hash": "a".repeat(40) });
+        let first = lab.six(0, [1.0; 6], same.clone()).await;
+        assert_eq!(lab.verdict(&first).await.1, "inconclusive by code: 0/0/0/0/6");
+        for number in 1..21 {
+            lab.six(number, [1.0; 6], same.clone()).await;
+        }
+        let last = lab.six(21, [1.0; 6], same).await;
+        let (verdict, short) = lab.verdict(&last).await;
+        assert_eq!(short, "unchanged by noise: 0/0/0/6/0");
+        let runs = (&verdict["comparisons"][0]["base_runs"], &verdict["comparisons"][0]["head_runs"]);
+        assert_eq!(runs, (&json!(21), &json!(1)));
+    }
+
     async fn a_run_of_few_iterations_is_trusted_less(server: TestServer) {
         let lab = Lab::open(server).await;
         // Nine iterations a run, which differ by ten percent; the runs themselves by very little.

@@ -18,6 +18,12 @@ const REACH: usize = 48;
 const DRAWS: usize = 999;
 /// Of so many values the median is close to normal.
 const MANY: usize = 8;
+/// From so many runs on, a run far outside all of them is judged.
+const LEAST: usize = 6;
+/// How fast the tail of the noise falls beyond the greatest distance that was seen: with the power of Student's t with
+/// three degrees of freedom, from a distance on that is so many times as great.
+const TAIL_POWER: i32 = 3;
+const TAIL_START: f64 = 3.0;
 /// What is drawn from a normal distribution as often: all its parts alike, in any order.
 static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let part = |draw: usize| {
@@ -155,6 +161,7 @@ impl Baseline {
             p: (freedom >= 1.0).then(|| self.chance(step, freedom)),
             ranks: Some(ranks),
             smallest,
+            has_tail: self.new.len() == 1 && self.residuals.len() >= LEAST,
             confidence,
         }
     }
@@ -177,7 +184,13 @@ impl Baseline {
             let beyond =
                 self.residuals.iter().filter(|value| value.abs() * self.spread >= step.abs()).count();
             let all = self.residuals.len() as f64 + 1.0;
-            return ((beyond as f64 + 1.0) / all, 1.0 / all);
+            let greatest = self.residuals.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+            // Ranks say the same of a value just beyond all others and of one far away from them.
+            let tail = match beyond {
+                0 => (TAIL_START * greatest * self.spread / step.abs()).powi(TAIL_POWER),
+                _ => 1.0,
+            };
+            return ((beyond as f64 + 1.0) / all * tail.min(1.0), 1.0 / all);
         }
         let room = RANKED.saturating_sub(self.new.len());
         let newest = self.residuals[self.residuals.len().saturating_sub(room)..].iter();
@@ -222,7 +235,11 @@ fn of_median(count: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Criteria, Verdict, Worse, synthetic::normal, verdicts};
+    use crate::{
+        Criteria, Verdict, Worse,
+        synthetic::{Noise, normal},
+        verdicts,
+    };
 
     const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
@@ -243,8 +260,31 @@ mod tests {
         assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Same);
         assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Unclear);
         assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear, "five runs say little");
+        assert_eq!(judged(&quiet[..14], &[], &[103.0]), Verdict::Unclear, "so do 14 of a small step");
+        assert_eq!(judged(&quiet[..14], &[], &[100.1]), Verdict::Unclear, "and of none");
+        assert_eq!(
+            judged(&quiet[..14], &[], &[400.0]),
+            Verdict::Regression,
+            "but not of one beyond all noise"
+        );
         assert_eq!(judged(&[7.0; 30], &[], &[7.0]), Verdict::Same);
         assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
+    }
+
+    /// With six to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
+    #[test]
+    fn few_runs_raise_no_false_alarm() {
+        for noise in [Noise::Normal, Noise::HeavyTails, Noise::LogNormal, Noise::Autoregressive(0.5)] {
+            let wrong = (0..2_000)
+                .filter(|seed| {
+                    let values = noise.series(*seed, 20);
+                    let count = 6 + (*seed as usize) % 13;
+                    let (before, new) = (&values[..count], &values[count..=count]);
+                    judged(before, &[], new) != Verdict::Unclear
+                })
+                .count();
+            assert!(wrong <= 30, "{noise}: {wrong} of 2,000");
+        }
     }
 
     #[test]
