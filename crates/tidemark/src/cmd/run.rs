@@ -305,6 +305,9 @@ impl Run {
         let subject = Subject { names_testbed, suffix: &suffix };
         let untold = target.session.finish(report, &rows, history, &links, &subject);
         let alerts = report.counts.alerts.total;
+        if self.error_on_alert && !self.error_on_change {
+            threshold::warn_if_none(&rows);
+        }
         let worse = history.filter(|_| self.error_on_change).map_or(0, verdict::regressions);
         let cause = match (alerts, worse) {
             (1, _) if self.error_on_alert => "There is cause for 1 alert.".to_owned(),

@@ -99,7 +99,13 @@ fn a_fresh_machine_judges_from_the_second_run_on() {
     assert!(printed(machine.run(&said, 5_000)).contains("pass     sort"));
     assert!(printed(machine.run(&[], 5_000)).contains("pass     sort"));
     assert!(printed(machine.run(&["--thresholds-reset"], 5_000)).contains("no threshold  sort"));
-    assert!(printed(machine.run(&[], 5_000)).contains("no threshold  sort"));
+    let ungated = machine.run(&["--error-on-alert"], 5_000);
+    let warned = String::from_utf8(ungated.stderr.clone()).unwrap();
+    assert!(
+        warned.contains("warning: --error-on-alert fails nothing here: no threshold applies"),
+        "{warned}"
+    );
+    assert!(printed(ungated).contains("no threshold  sort"));
 }
 
 #[test]

@@ -5,10 +5,23 @@ use std::collections::BTreeMap;
 use tidemark_api::{Boundary, ModelTest, NameId, NewModel, ReportThresholds, SampleSize, Window, measure};
 use tidemark_stats::{Test, Worse};
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    verdict::{Row, Verdict},
+};
 
 /// What stands in the place of a value that a measure does not have.
 const SKIP: &str = "_";
+
+/// Warns that `--error-on-alert` fails nothing where no threshold applies to a report.
+pub(super) fn warn_if_none(rows: &[Row<'_>]) {
+    if rows.iter().all(|row| row.verdict == Verdict::NoThreshold) {
+        eprintln!(
+            "warning: --error-on-alert fails nothing here: no threshold applies to this report. Create one with \
+             `tidemark threshold create` or --threshold-measure, or use --error-on-change, which needs none."
+        );
+    }
+}
 
 /// The thresholds of the branch and testbed that a run is for.
 #[derive(clap::Args)]
