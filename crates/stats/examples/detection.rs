@@ -5,8 +5,6 @@
 //! cargo run --release -p tidemark-stats --example detection [-- [--series COUNT] [TRAIN.tsv]]
 //! ```
 
-#![allow(clippy::print_stdout, reason = "its output is a table")]
-
 use std::{env, error::Error, fs, thread};
 
 use tidemark_stats::{

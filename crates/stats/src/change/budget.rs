@@ -133,7 +133,7 @@ mod tests {
 
     /// In how many of the last runs of a project without any change something would be told: 40 series of 1,500 values, the
     /// first 640 of which are the evidence, two false alarms in 300 runs. All that was not told yet is looked at with each run.
-    fn told(noise: Noise, seed: u64) -> usize {
+    fn notified(noise: Noise, seed: u64) -> usize {
         let series: Vec<Vec<f64>> = (0..40).map(|place| noise.series(seed * 40 + place, 1_500)).collect();
         let settings = Settings::default();
         let evidence = series
@@ -145,11 +145,11 @@ mod tests {
         (0..1_500)
             .filter(|run| {
                 let mut open: Vec<(f64, usize, Change)> = Vec::new();
-                for (place, (monitor, told)) in watched.iter_mut().enumerate() {
+                for (place, (monitor, seen)) in watched.iter_mut().enumerate() {
                     monitor.push(series[place][*run]);
                     let known = if *run < 640 { Vec::new() } else { monitor.known() };
                     let known =
-                        known.into_iter().filter(|change| !told.iter().any(|one| one.is_same(change)));
+                        known.into_iter().filter(|change| !seen.iter().any(|one| one.is_same(change)));
                     open.extend(known.map(|change| (evidence.chance(change.margin), place, change)));
                 }
                 let chances: Vec<f64> = open.iter().map(|one| one.0).collect();
@@ -174,9 +174,9 @@ mod tests {
             Noise::StickyHosts,
             Noise::DailyCycle,
         ];
-        let told = kinds.map(|noise| told(noise, 1));
+        let notified = kinds.map(|noise| notified(noise, 1));
         // A Poisson number with that mean is at most 12 in 99 of 100 cases.
-        assert!(told.iter().all(|told| *told <= 12), "{told:?} of 5.7 on the average");
+        assert!(notified.iter().all(|count| *count <= 12), "{notified:?} of 5.7 on the average");
     }
 
     #[test]

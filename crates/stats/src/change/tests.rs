@@ -77,6 +77,13 @@ fn values_may_fall_to_zero() {
 }
 
 #[test]
+fn a_step_of_half_is_alarmed_in_a_young_series() {
+    let level = |number: usize| if number < 9 { 100 } else { 150 };
+    let values: Vec<f64> = (0..14).map(|number| (level(number) + number % 3) as f64).collect();
+    assert_eq!(alarms(&values, 3), [(9, 12)]);
+}
+
+#[test]
 fn little_or_nothing_has_no_changes() {
     assert_eq!(places(&[]), []);
     assert_eq!(places(&[1.0]), []);

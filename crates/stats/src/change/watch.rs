@@ -31,7 +31,8 @@ const RULES: [Rule; 2] = [
 const LEAST: usize = 6;
 /// By how much the threshold falls where e times as many false alarms are fine.
 const PER_ALARM: f64 = 2.0;
-/// How much the logarithm of the distance counts, and the greatest distance that does.
+/// How much the logarithm of the distance counts, and the greatest distance that does. Where there are fewer earlier values
+/// than a rule looks at, a greater one counts, too, by the share that is missing.
 const DISTANCE: f64 = 1.2;
 const GREATEST_DISTANCE: f64 = 5.3;
 /// With fewer values than this, ranks say too little, and the distance counts for each that is missing, too.
@@ -109,7 +110,9 @@ impl Rule {
         let missing = ENOUGH.saturating_sub(newest.len()) as f64;
         let distance =
             DISTANCE * sigma.min(GREATEST_DISTANCE).ln() + DISTANCE_PER_MISSING * missing * sigma.ln();
-        let evidence = ranks * counted + distance;
+        let young = 1.0 - before.len() as f64 / self.reach as f64;
+        let far = young * (sigma / GREATEST_DISTANCE).max(1.0).ln();
+        let evidence = ranks * counted + distance + far;
         Some(Fresh { margin: (evidence - self.threshold) / PER_ALARM, sigma })
     }
 }
@@ -130,6 +133,12 @@ mod tests {
         assert!(!look(&[1.0, 1.5, 0.8, 1.2]), "that is within the noise");
         assert!(!look(&[9.0]), "one value is a spike as well");
         assert_eq!(super::look(&before[..5], &[9.0; 4], 1.0, 0.0, &mut buffer), None);
+    }
+
+    #[test]
+    fn a_step_far_beyond_all_noise_needs_few_values_before_it() {
+        let look = |newest: f64| look(&normal(2, 9), &[newest; 4], 1.0, 0.0, &mut Vec::new()).is_some();
+        assert!(look(40.0) && !look(4.0));
     }
 
     #[test]
