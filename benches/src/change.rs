@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
 use tidemark_server::ingest::Submission;
-use tidemark_stats::{Monitor, Settings, changes};
+use tidemark_stats::{Monitor, Scratch, Settings, changes};
 
 use crate::{
     Result,
@@ -42,9 +42,9 @@ pub(crate) fn measure(program: &Path) -> Result {
         }
     });
     let appended = least(|| {
-        let mut monitor = Monitor::new(settings);
+        let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
         for value in series.iter().flatten() {
-            black_box(monitor.push(*value));
+            black_box(monitor.push(*value, &mut scratch));
         }
     });
     println!("| changes, CPU | | unit |");
@@ -97,10 +97,16 @@ fn large(program: &Path) -> Result {
     server.stop().map(drop)
 }
 
-/// A report of the large project; one an hour. A series in a hundred changes every 500 reports.
+/// A report of the large project.
 fn submission(number: usize) -> Result<Submission> {
+    let body = report(number, BENCHMARKS)?;
+    Ok(Submission::read(serde_json::from_value(body)?, None, false).map_err(|error| format!("{error:?}"))?)
+}
+
+/// A report of so many series; one an hour. A series in a hundred changes every 500 reports.
+pub(crate) fn report(number: usize, benchmarks: usize) -> Result<Value> {
     let mut output = String::from("{");
-    for benchmark in 0..BENCHMARKS {
+    for benchmark in 0..benchmarks {
         let noise =
             f64::from(((benchmark * 2_000 + number) as u32).wrapping_mul(2_654_435_761) >> 22) / 1_024.0;
         let level = if benchmark % 100 == 0 { 100.0 * (number / 500) as f64 } else { 0.0 };
@@ -113,11 +119,10 @@ fn submission(number: usize) -> Result<Submission> {
     }
     output.push('}');
     let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 3_600_000_000).to_string();
-    let body = json!({
+    Ok(json!({
         "branch": "main", "testbed": "ci", "start_time": time, "end_time": time, "results": [output],
         "settings": { "adapter": "json" },
-    });
-    Ok(Submission::read(serde_json::from_value(body)?, None, false).map_err(|error| format!("{error:?}"))?)
+    }))
 }
 
 /// The least time that something takes, in seconds: when nobody else wants the machine.

@@ -9,6 +9,7 @@ mod picture;
 mod registry;
 mod report;
 mod server;
+mod watch;
 
 use std::{env, path::Path, process::ExitCode, time::Duration};
 
@@ -68,6 +69,9 @@ fn measure() -> Result {
     if wants("change") {
         change::measure(&program)?;
         println!();
+    }
+    if wants("watch") {
+        watch::measure(&program, &engines)?;
     }
     if wants("cli") {
         cli::measure(&program)?;

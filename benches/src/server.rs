@@ -79,6 +79,9 @@ impl Entropy for Counter {
     }
 }
 
+/// How many ticks of CPU time Linux tells programs of in a second.
+const TICKS_PER_SECOND: u64 = 100;
+
 /// A running server.
 pub(crate) struct Server {
     process: Child,
@@ -134,6 +137,19 @@ impl Server {
         Command::new("kill").args(["-s", "TERM", &id]).status()?;
         self.process.wait()?;
         self.data.take().ok_or_else(|| "the data is gone".into())
+    }
+
+    /// The CPU time that the server has taken so far.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))
+            .map_err(|_| "the CPU time of a server can be measured on Linux only")?;
+        // The name of the program is in brackets; of what follows, the 12th and 13th are ticks of user and system.
+        let rest = stat.rsplit_once(')').ok_or("no program in the status")?.1;
+        let mut ticks = 0;
+        for field in rest.split_whitespace().skip(11).take(2) {
+            ticks += field.parse::<u64>()?;
+        }
+        Ok(Duration::from_millis(ticks * (1_000 / TICKS_PER_SECOND)))
     }
 
     /// How much of the machine's memory the server holds.

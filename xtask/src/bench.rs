@@ -21,6 +21,8 @@ pub(crate) enum Part {
     Report,
     /// Changes: in a series, with each value, and in millions of values of a database.
     Change,
+    /// Reports of a project that is watched for changes, until the server is idle again.
+    Watch,
     /// Pictures.
     Picture,
     /// The command line.

@@ -173,6 +173,7 @@ impl App {
         let cores = available_parallelism().map_or(1, NonZero::get);
         let uploads = config.plus.registry.upload_limit();
         let bodies = ConcurrencyLimit::for_bodies(config.server.request_body_max_bytes);
+        let changes = Changes::new(config.detection.memory_bytes);
         let app = Self(Arc::new(Parts {
             config,
             db,
@@ -182,7 +183,7 @@ impl App {
             limits,
             jobs: Jobs::default(),
             billing,
-            changes: Changes::default(),
+            changes,
             analyses: Arc::new(ConcurrencyLimit::for_analyses()),
             pictures: ConcurrencyLimit::for_pictures(cores),
             blobs,

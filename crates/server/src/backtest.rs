@@ -10,7 +10,7 @@ use tidemark_api::{
     Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
-use tidemark_stats::{Change, Monitor, Prepared, Settings, Worse};
+use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse};
 use tidemark_store::{
     BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
     change::{self, Stored},
@@ -218,15 +218,15 @@ impl Outcome {
 
 /// The alarms of a series that is looked at for changes, and the changes that raised none at once.
 fn changes(values: &[f64], settings: Settings) -> Vec<Alarm> {
-    let mut monitor = Monitor::new(settings);
+    let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
     for (raised, value) in values.iter().enumerate() {
-        if let Some(change) = monitor.push(*value) {
+        if let Some(change) = monitor.push(*value, &mut scratch) {
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }
     let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
-    for change in monitor.changes() {
+    for change in monitor.changes(&mut scratch) {
         if !at_once.iter().any(|at| change.is_close(*at)) {
             let raised = (change.at + Monitor::UNSURE).min(values.len() - 1);
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });

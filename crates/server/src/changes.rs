@@ -1,18 +1,25 @@
 //! Where levels changed: after each report the series of its branch and testbed are looked at, behind the scenes. Which steps
 //! are changes, and which of them are worth a false alarm, is for `stats` to say.
 
+mod cache;
 mod history;
+mod monitors;
+mod noise;
+mod places;
 mod seen;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tidemark_api::{ChangeCause, Notifies, Timestamp};
-use tidemark_stats::{Budget, Evidence, Monitor, Worse};
+use tidemark_stats::{Budget, Scratch, Worse};
 use tidemark_store::{
-    BranchId, Fresh, Lock, TestbedId, Tx, change, delivery, detection,
+    BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
     lane::{self, Lane, Noise},
-    measure,
-    series::{self, Subject},
+    measure, series,
+    vector::{self, Mark},
     version::Stretch,
 };
 use tokio::{
@@ -22,7 +29,13 @@ use tokio::{
 };
 
 pub(crate) use self::history::{History, Spread, Values};
-use self::seen::{Known, Seen};
+pub(crate) use self::noise::evidence;
+use self::{
+    cache::Cache,
+    monitors::{Monitors, Series, Vector},
+    noise::{Due, Sample, add},
+    seen::Known,
+};
 use crate::{
     App,
     http::error::{Error, Result},
@@ -37,22 +50,27 @@ const PAUSE: Duration = Duration::from_secs(60);
 const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// A month.
 pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
-/// With how many reports a lane is first looked at for what noise it has.
-const NOISY: i64 = 32;
+/// How many reports are read at once.
+const VECTORS: i64 = 64;
 
 /// The handle on the work.
 pub struct Changes {
     wake: Arc<Notify>,
     stop: watch::Sender<bool>,
-}
-
-impl Default for Changes {
-    fn default() -> Self {
-        Self { wake: Arc::default(), stop: watch::Sender::new(false) }
-    }
+    cache: Mutex<Cache>,
 }
 
 impl Changes {
+    /// Monitors of lanes take so many bytes of memory at the most.
+    pub(crate) fn new(bound: usize) -> Self {
+        let cache = Mutex::new(Cache::new(bound));
+        Self { wake: Arc::default(), stop: watch::Sender::new(false), cache }
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Begins to look at what comes.
     pub(crate) fn start(app: &App) {
         tokio::spawn(run(app.clone()));
@@ -132,42 +150,164 @@ async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
 
 /// Looks at all series of a lane, writes what changed, and promises to tell what is worth it.
 async fn look(app: &App, lane: Lane) -> Result<()> {
-    let window = window(lane.reports);
-    let read = move |tx: &mut Tx<'_>| {
-        let history = History::read(tx, &[Stretch::whole(lane.head)], lane.testbed, window)?;
-        let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
-        let subjects = series::subjects(tx, &ids)?;
-        Ok::<_, Error>((history, subjects))
+    let kept = app.changes.cache().take(&lane);
+    let mut watched = match kept {
+        Some(monitors) => extend(app, &lane, monitors).await?,
+        None => None,
     };
-    let (history, subjects) = app.db.read(read).await?;
-    let is_whole = history.reports.len() < window;
-    let block = i64::try_from(Monitor::BLOCK).unwrap_or(i64::MAX);
-    let due = if lane.noise.sampled == 0 { NOISY } else { lane.noise.sampled.saturating_add(block) };
-    let shuffle = lane.reports >= due;
-    let seen = spawn_blocking(move || Seen::of(history, &subjects, shuffle)).await;
-    let (seen, evidence) = seen.map_err(|error| Error::Internal(error.into()))?;
+    if watched.is_none() {
+        watched = Some(begin(app, &lane).await?);
+    }
+    let Some(Watched { mut monitors, sample }) = watched else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        tx.lock(Lock::Project(lane.project.get()))?;
-        let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
-        let measures = measure::by_ids(tx, &seen.measures())?;
+        let subjects = series::subjects(tx, &monitors.unknown())?;
+        monitors.name(&subjects);
+        let measures = measure::by_ids(tx, &monitors.measures())?;
         let worse =
-            |subject: &Subject| measures.get(&subject.measure).map_or(Worse::Unknown, |one| one.worse());
-        let (mut known, mut written) = seen.reconcile(&stored, is_whole, worse, fresh.now);
-        let noise = evidence.map_or(lane.noise, |evidence| noise(evidence, lane.reports));
-        let is_event = raise(tx, &lane, &noise, seen.series(), &mut known, fresh.now)?;
-        let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
-        written.extend(news.map(|one| one.written));
-        if !written.is_empty() {
-            change::write(tx, &fresh, &lane, seen.newest(), &written)?;
+            |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
+        let noise = add(lane.noise, sample, lane.reports);
+        let sightings = seen::sightings(&monitors, worse);
+        let mut is_promised = false;
+        if !sightings.is_empty() {
+            tx.lock(Lock::Project(lane.project.get()))?;
+            let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
+            let (mut known, mut written) = seen::reconcile(&monitors, &sightings, &stored, fresh.now);
+            let is_event = raise(tx, &lane, &noise, monitors.series().len(), &mut known, fresh.now)?;
+            let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
+            let open = open.map(|one| (one.written.subject, one.written.found.at)).collect();
+            seen::note(&mut monitors, &sightings, &open);
+            let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
+            written.extend(news.map(|one| one.written));
+            let newest = monitors.newest().map(|newest| newest.report);
+            if !written.is_empty() {
+                change::write(tx, &fresh, &lane, newest, &written)?;
+            }
+            if let Some(newest) = newest.filter(|_| is_event) {
+                is_promised = delivery::promise(tx, &fresh, lane.project, newest)?;
+            }
         }
         lane::settle(tx, &lane, &noise)?;
-        if is_event { tell(tx, &fresh, &lane, &seen) } else { Ok(false) }
+        Ok::<_, Error>((monitors, is_promised))
     };
-    if app.db.write(write).await? {
+    let (monitors, is_promised) = app.db.write(write).await?;
+    app.changes.cache().put(&lane, monitors);
+    if is_promised {
         app.background.poke();
     }
     Ok(())
+}
+
+/// The monitors of a lane, and what some of its series tell of noise.
+struct Watched {
+    monitors: Monitors,
+    sample: Sample,
+}
+
+/// Lets monitors that were kept take the reports that have come since; nothing, if one has come that is not after the others.
+async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Watched>> {
+    let Some(mark) = monitors.mark() else { return Ok(None) };
+    let monitors = read(app, lane, monitors, mark, |_| true).await?;
+    if monitors.count() < reports(lane) {
+        return Ok(None);
+    }
+    let due = Due::of(lane);
+    Ok(Some(in_background(move || watch(monitors, due)).await?))
+}
+
+/// Has new monitors take the newest reports of a lane. Those of a lane with so many series that they would take more memory
+/// than they may do so part by part, and forget what they have seen.
+async fn begin(app: &App, lane: &Lane) -> Result<Watched> {
+    let (head, testbed) = (lane.head, lane.testbed);
+    let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
+    let (mark, given, series) = app
+        .db
+        .read(move |tx| {
+            let (mark, given) = vector::newest_from(tx, head, testbed, most)?;
+            let mut series = 0;
+            vector::newest(tx, &Stretch::whole(head), testbed, 1, |_, bytes, _| {
+                series = vector::series(bytes).count();
+            })?;
+            Ok::<_, Error>((mark, given, series))
+        })
+        .await?;
+    let parts = (series * Series::BYTES).div_ceil(app.changes.cache().bound().max(1)).max(1);
+    let given = usize::try_from(given).unwrap_or_default();
+    let (from, is_all) = (mark.unwrap_or_else(vector::before_all), mark.is_none());
+    let mut all: Option<Watched> = None;
+    for part in 0..parts {
+        let empty = Monitors::new(reports(lane), given, is_all, lane.deleted);
+        let is_wanted = move |series: u32| series as usize % parts == part;
+        let monitors = read(app, lane, empty, from, is_wanted).await?;
+        let due = if part == 0 { Due::of(lane) } else { Due::None };
+        let mut watched = in_background(move || watch(monitors, due)).await?;
+        if parts > 1 {
+            watched.monitors.forget();
+        }
+        all = Some(match all {
+            Some(mut all) => {
+                all.monitors.join(watched.monitors);
+                all
+            }
+            None => watched,
+        });
+    }
+    all.ok_or_else(|| Error::Internal("a lane has no parts".into()))
+}
+
+/// Lets monitors take the reports after a place, some at a time.
+async fn read(
+    app: &App,
+    lane: &Lane,
+    mut monitors: Monitors,
+    mut mark: Mark,
+    is_wanted: impl Fn(u32) -> bool + Clone + Send + 'static,
+) -> Result<Monitors> {
+    let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));
+    loop {
+        let read = move |tx: &mut Tx<'_>| {
+            let mut vectors = Vec::new();
+            vector::after(tx, head, testbed, mark, VECTORS, |measured, series, values| {
+                vectors.push(Vector::new(measured, series, values));
+            })?;
+            Ok::<_, Error>(vectors)
+        };
+        let vectors = app.db.read(read).await?;
+        let Some(last) = vectors.last() else { return Ok(monitors) };
+        mark = last.measured.mark();
+        let is_last = (vectors.len() as i64) < VECTORS;
+        let is_wanted = is_wanted.clone();
+        monitors = in_background(move || {
+            monitors.take(vectors, reports, is_wanted, &mut Scratch::default());
+            monitors
+        })
+        .await?;
+        if is_last {
+            return Ok(monitors);
+        }
+    }
+}
+
+/// Looks for changes, and at the noise if that is due.
+fn watch(mut monitors: Monitors, due: Due) -> Watched {
+    let mut scratch = Scratch::default();
+    monitors.look(&mut scratch);
+    let sample = Sample::of(&monitors, due, &mut scratch);
+    Watched { monitors, sample }
+}
+
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
+}
+
+fn reports(lane: &Lane) -> usize {
+    usize::try_from(lane.reports).unwrap_or_default()
+}
+
+/// Whether a change may still become worth to be told.
+fn is_open(one: &Known, now: Timestamp) -> bool {
+    let found = &one.written.found;
+    one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)
 }
 
 /// Marks the changes that are worth to be told, within the false alarms that the project takes. Answers whether there is an
@@ -181,11 +321,7 @@ fn raise(
     now: Timestamp,
 ) -> Result<bool> {
     let horizon = now.plus_seconds(-HORIZON_SECONDS);
-    let is_open = |one: &&mut Known| {
-        let found = &one.written.found;
-        one.is_open && found.cause != ChangeCause::Noise && found.start_time >= horizon
-    };
-    let open: Vec<&mut Known> = known.iter_mut().filter(is_open).collect();
+    let open: Vec<&mut Known> = known.iter_mut().filter(|one| is_open(one, now)).collect();
     if open.is_empty() {
         return Ok(false);
     }
@@ -202,37 +338,11 @@ fn raise(
             continue;
         }
         one.written.is_raised = true;
-        let (first, last) = (one.span.0.version, one.span.1.version);
+        let (first, last) = one.span;
         one.written.is_told = !told.iter().any(|(earliest, latest, worse)| {
             *worse == one.written.found.worse && *earliest <= last && first <= *latest
         });
         is_event |= one.written.is_told;
     }
     Ok(is_event && settings.notifies == Notifies::Changes)
-}
-
-fn tell(tx: &mut Tx<'_>, fresh: &Fresh, lane: &Lane, seen: &Seen) -> Result<bool> {
-    match seen.newest() {
-        Some(report) => Ok(delivery::promise(tx, fresh, lane.project, report)?),
-        None => Ok(false),
-    }
-}
-
-/// What shuffled values tell of noise, as it is counted.
-pub(crate) fn evidence(noise: &Noise) -> Evidence {
-    let number = |number: i64| u64::try_from(number).unwrap_or_default();
-    Evidence { values: number(noise.values), alarms: number(noise.alarms), margins: noise.margins }
-}
-
-fn noise(evidence: Evidence, sampled: i64) -> Noise {
-    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let Evidence { values, alarms, margins } = evidence;
-    Noise { values: number(values), alarms: number(alarms), margins, sampled }
-}
-
-/// How many of the newest reports to read: all, or so many that the first is the same for a whole block of new ones.
-fn window(reports: i64) -> usize {
-    let reports = usize::try_from(reports).unwrap_or_default();
-    let (kept, block) = (Monitor::KEPT, Monitor::BLOCK);
-    if reports <= kept { kept + 1 } else { kept - block + 1 + (reports - 1) % block }
 }

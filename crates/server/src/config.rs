@@ -3,6 +3,7 @@
 
 mod access;
 mod billing;
+mod detection;
 mod identity;
 mod limits;
 mod load;
@@ -29,6 +30,7 @@ use tidemark_store::Location;
 
 pub use access::{Access, Claims, Unclaimed};
 pub use billing::{Billing, Prices};
+pub use detection::Detection;
 pub use identity::{Captcha, GitHub, Google, Licenses, OpenId};
 pub use limits::{OciBandwidth, ProjectLimits, PublicLimits, RateLimiting, RunnerLimits, UserLimits};
 pub use load::{ConfigError, Flags};
@@ -56,6 +58,8 @@ pub struct Config {
     pub database: Database,
     /// Outgoing mail; without it messages become files.
     pub smtp: Option<Smtp>,
+    /// Detection of changes.
+    pub detection: Detection,
     /// How long records and files are kept.
     pub retention: Retention,
     /// Optional services.

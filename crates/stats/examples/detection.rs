@@ -8,7 +8,7 @@
 use std::{env, error::Error, fs, thread};
 
 use tidemark_stats::{
-    Monitor, Sensitivity, Settings, changes,
+    Monitor, Scratch, Sensitivity, Settings, changes,
     synthetic::{Noise, normal},
 };
 
@@ -54,8 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The alarms, each with the place of the value that raised it.
 fn alarms(values: &[f64], settings: Settings) -> Vec<(usize, usize)> {
-    let mut monitor = Monitor::new(settings);
-    values.iter().enumerate().filter_map(|(now, value)| Some((monitor.push(*value)?.at, now))).collect()
+    let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
+    let alarms = values.iter().enumerate();
+    alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
 }
 
 /// Adds up what each number below `count` gives, on all processors.

@@ -14,6 +14,7 @@ mod dependence;
 mod extent;
 mod judge;
 mod monitor;
+mod order;
 mod partition;
 mod rank;
 mod sample;
@@ -21,7 +22,7 @@ mod scale;
 mod watch;
 
 pub use budget::{Budget, Evidence};
-pub use monitor::Monitor;
+pub use monitor::{Monitor, Scratch};
 
 /// The logarithm of the odds that a change is one that is just believed.
 const ODDS: f64 = 0.75;
@@ -110,11 +111,11 @@ impl Default for Sensitivity {
 ///
 /// It is what a [`Monitor`] says that was given the values one by one.
 pub fn changes(values: &[f64], settings: &Settings) -> Vec<Change> {
-    let mut monitor = Monitor::new(*settings);
+    let (mut monitor, mut scratch) = (Monitor::new(*settings), Scratch::default());
     for value in values {
-        monitor.push(*value);
+        monitor.push(*value, &mut scratch);
     }
-    monitor.changes()
+    monitor.changes(&mut scratch)
 }
 
 /// How likely a change is one for an engineer, by how much more speaks for it than must: a logistic curve through the

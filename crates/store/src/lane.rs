@@ -1,6 +1,6 @@
 //! Lanes: a branch on a testbed, whose reports are looked at together.
 
-use crate::{BranchId, HeadId, Param, ProjectId, Result, TestbedId, Tx, part::Part};
+use crate::{BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, part::Part};
 
 /// A lane with reports that were not looked at for changes.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +13,10 @@ pub struct Lane {
     pub head: HeadId,
     /// The testbed.
     pub testbed: TestbedId,
-    /// How many reports there are.
+    /// How many reports with results there are.
     pub reports: i64,
+    /// How many reports were deleted.
+    pub deleted: i64,
     /// How many there were when it was last looked at; less than none if that has to be done again.
     pub analyzed: i64,
     /// What is known of its noise.
@@ -73,7 +75,7 @@ pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<i64> {
 fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<Lane>> {
     let sql = format!(
         "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports, lane.analyzed, lane.noise_values,
-                lane.noise_alarms, lane.noise_margins, lane.sampled
+                lane.noise_alarms, lane.noise_margins, lane.sampled, lane.deleted
          from lane join branch on branch.id = lane.branch_id
          join head on head.branch_id = branch.id and head.replaced is null where {condition}"
     );
@@ -85,6 +87,7 @@ fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<L
             testbed: row.get(3)?,
             reports: row.get(4)?,
             analyzed: row.get(5)?,
+            deleted: row.get(10)?,
             noise: Noise {
                 values: row.get(6)?,
                 alarms: row.get(7)?,
@@ -117,12 +120,23 @@ pub fn settle(tx: &mut Tx<'_>, lane: &Lane, noise: &Noise) -> Result<()> {
     Ok(())
 }
 
-/// Has a lane looked at again, although it has no report more.
-pub(crate) fn unsettle(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<()> {
+/// Counts a report that has just got its results.
+pub(crate) fn join(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     tx.execute(
-        "update lane set analyzed = case when analyzed < 0 then analyzed - 1 else -1 end
-         where branch_id = $1 and testbed_id = $2",
-        &[&branch, &testbed],
+        "insert into lane (branch_id, testbed_id, reports) select branch_id, testbed_id, 1 from report where id = $1
+         on conflict (branch_id, testbed_id) do update set reports = lane.reports + 1",
+        &[&report],
+    )?;
+    Ok(())
+}
+
+/// Counts a report no more that is about to be deleted, and has its lane looked at again.
+pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
+    tx.execute(
+        "update lane set reports = reports - (select count(*) from report_vector where report_id = $1),
+             deleted = deleted + 1, analyzed = case when analyzed < 0 then analyzed - 1 else -1 end
+         where (branch_id, testbed_id) = (select branch_id, testbed_id from report where id = $1)",
+        &[&report],
     )?;
     Ok(())
 }

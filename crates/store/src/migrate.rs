@@ -27,6 +27,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (10, "changes", include_str!("../migrations/0010_changes.sql")),
     (11, "outbox", include_str!("../migrations/0011_outbox.sql")),
     (12, "access", include_str!("../migrations/0012_access.sql")),
+    (13, "lanes", include_str!("../migrations/0013_lanes.sql")),
 ];
 
 /// The tables with a search index.

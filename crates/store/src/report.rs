@@ -112,11 +112,6 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
         ],
         |row| row.get(0),
     )?;
-    tx.execute(
-        "insert into lane (branch_id, testbed_id, reports) values ($1, $2, 1)
-         on conflict (branch_id, testbed_id) do update set reports = lane.reports + 1",
-        &[&new.branch, &new.testbed],
-    )?;
     Ok((id, uuid))
 }
 
@@ -180,15 +175,12 @@ pub fn fill(
 ) -> Result<ReportUuid> {
     let counts = serde_json::to_string(counts).map_err(|error| Error::Engine(error.into()))?;
     let metrics = i64::try_from(metrics).unwrap_or(i64::MAX);
-    let (uuid, branch, testbed) = tx.one(
+    tx.one(
         "report",
-        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1
-         returning uuid, branch_id, testbed_id",
+        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1 returning uuid",
         &[&report, &start_time, &end_time, &counts, &metrics],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )?;
-    lane::unsettle(tx, branch, testbed)?;
-    Ok(uuid)
+        |row| row.get(0),
+    )
 }
 
 /// The key of the report with this id.
@@ -446,17 +438,11 @@ pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
         Ok(())
     })?;
     threshold::forget(tx, report, &judged)?;
-    let (branch, testbed, version) = tx.one(
-        "report",
-        "delete from report where id = $1 returning branch_id, testbed_id, version_id",
-        &[&report],
-        |row| Ok((row.get::<BranchId>(0)?, row.get::<TestbedId>(1)?, row.get::<VersionId>(2)?)),
-    )?;
-    tx.execute(
-        "update lane set reports = reports - 1 where branch_id = $1 and testbed_id = $2",
-        &[&branch, &testbed],
-    )?;
-    lane::unsettle(tx, branch, testbed)?;
+    lane::leave(tx, report)?;
+    let version =
+        tx.one("report", "delete from report where id = $1 returning version_id", &[&report], |row| {
+            row.get(0)
+        })?;
     series::delete(tx, &unused)?;
     version::remove_unused(tx, version)
 }

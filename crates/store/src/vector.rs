@@ -2,7 +2,7 @@
 
 use tidemark_api::{ReportUuid, Timestamp};
 
-use crate::{ReportId, Result, SpecId, TestbedId, Tx, VersionId, version::Stretch};
+use crate::{HeadId, Param, ReportId, Result, SpecId, TestbedId, Tx, VersionId, lane, version::Stretch};
 
 /// Which reports before another one to read the vectors of, on a stretch of a history.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,11 @@ pub struct Earlier {
 
 /// Where a report stands among those of its history.
 pub type Mark = (VersionId, Timestamp, ReportId);
+
+/// What the first report comes after.
+pub fn before_all() -> Mark {
+    (VersionId::from(0), Timestamp::MIN, ReportId::from(0))
+}
 
 /// Reads the vectors of earlier reports, the newest first, and hands the series and the values of each to `vector`, with
 /// when its run began; answers the last of them if there may be more.
@@ -88,6 +93,11 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Where it stands.
+    pub fn mark(&self) -> Mark {
+        (self.version, self.start_time, self.report)
+    }
+
     /// Whether both measured the same, so that they differ by noise only.
     pub fn is_same_code(&self, other: &Self) -> bool {
         self.version == other.version || (self.binary_hash.is_some() && self.binary_hash == other.binary_hash)
@@ -101,26 +111,81 @@ pub fn newest(
     stretch: &Stretch,
     testbed: TestbedId,
     limit: i64,
+    vector: impl FnMut(Measured, &[u8], &[u8]),
+) -> Result<()> {
+    let sql = format!(
+        "{MEASURED} and report.version_id between $3 and $4
+         order by report.version_id desc, report.start_time desc, report.id desc limit $5"
+    );
+    measured(tx, &sql, &[&stretch.head, &testbed, &stretch.first, &stretch.last, &limit], vector)
+}
+
+/// Reads the vectors of reports on a head and a testbed that come after a place, the oldest first, and hands each with its
+/// report to `vector`.
+pub fn after(
+    tx: &mut Tx<'_>,
+    head: HeadId,
+    testbed: TestbedId,
+    (version, start_time, report): Mark,
+    limit: i64,
+    vector: impl FnMut(Measured, &[u8], &[u8]),
+) -> Result<()> {
+    let sql = format!(
+        "{MEASURED} and (report.version_id, report.start_time, report.id) > ($3, $4, $5)
+         order by report.version_id, report.start_time, report.id limit $6"
+    );
+    measured(tx, &sql, &[&head, &testbed, &version, &start_time, &report, &limit], vector)
+}
+
+/// How many reports with results there are on a head and a testbed, `most` at the most, and the place of the one before these
+/// if there are more.
+pub fn newest_from(
+    tx: &mut Tx<'_>,
+    head: HeadId,
+    testbed: TestbedId,
+    most: i64,
+) -> Result<(Option<Mark>, i64)> {
+    let mark = tx.optional(
+        "select report.version_id, report.start_time, report.id
+         from report join report_vector on report_vector.report_id = report.id
+         where report.head_id = $1 and report.testbed_id = $2
+         order by report.version_id desc, report.start_time desc, report.id desc limit 1 offset $3",
+        &[&head, &testbed, &most],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    if mark.is_some() {
+        return Ok((mark, most));
+    }
+    let count = tx.value(
+        "select count(*) from report join report_vector on report_vector.report_id = report.id
+         where report.head_id = $1 and report.testbed_id = $2",
+        &[&head, &testbed],
+    )?;
+    Ok((None, count))
+}
+
+const MEASURED: &str =
+    "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash,
+        report_vector.series, report_vector.vals
+     from report join report_vector on report_vector.report_id = report.id
+     where report.head_id = $1 and report.testbed_id = $2";
+
+fn measured(
+    tx: &mut Tx<'_>,
+    sql: &str,
+    params: &[&dyn Param],
     mut vector: impl FnMut(Measured, &[u8], &[u8]),
 ) -> Result<()> {
-    tx.each(
-        "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash,
-                report_vector.series, report_vector.vals
-         from report join report_vector on report_vector.report_id = report.id
-         where report.head_id = $1 and report.testbed_id = $2 and report.version_id between $3 and $4
-         order by report.version_id desc, report.start_time desc, report.id desc limit $5",
-        &[&stretch.head, &testbed, &stretch.first, &stretch.last, &limit],
-        |row| {
-            let measured = Measured {
-                report: row.get(0)?,
-                uuid: row.get(1)?,
-                version: row.get(2)?,
-                start_time: row.get(3)?,
-                binary_hash: row.get(4)?,
-            };
-            row.bytes(5, |series| row.bytes(6, |values| vector(measured, series, values)))?
-        },
-    )
+    tx.each(sql, params, |row| {
+        let measured = Measured {
+            report: row.get(0)?,
+            uuid: row.get(1)?,
+            version: row.get(2)?,
+            start_time: row.get(3)?,
+            binary_hash: row.get(4)?,
+        };
+        row.bytes(5, |series| row.bytes(6, |values| vector(measured, series, values)))?
+    })
 }
 
 /// The series of a report's vector, in order.
@@ -148,5 +213,5 @@ pub(crate) fn insert(
         "insert into report_vector (report_id, series, vals) values ($1, $2, $3)",
         &[&report, &series, &values],
     )?;
-    Ok(())
+    lane::join(tx, report)
 }

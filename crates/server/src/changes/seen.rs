@@ -1,38 +1,20 @@
-//! What was seen of a lane, held against what is stored of it: what is known keeps its identity while detection learns more
-//! about it, and what people have said stays.
+//! What monitors know of a lane, held against what is stored of it: what is known keeps its identity while detection learns
+//! more about it, and what people have said stays.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use tidemark_api::{ChangeCause, Timestamp};
-use tidemark_stats::{Change, Evidence, Monitor, Settings, Worse};
+use tidemark_stats::{Change, Monitor, Worse};
 use tidemark_store::{
-    MeasureId, ReportId,
+    MeasureId, ReportId, VersionId,
     change::{Found, Stored, Written},
     series::Subject,
-    vector::Measured,
 };
 
-use super::history::{History, Values};
+use super::monitors::{Monitors, Series};
 
 /// The fewest benchmarks that can have something in common.
 const TOGETHER: usize = 5;
-/// How many series are shuffled at the most.
-const SHUFFLED: usize = 128;
-
-/// What was seen of a lane.
-pub(super) struct Seen {
-    reports: Vec<Measured>,
-    courses: BTreeMap<Subject, Course>,
-}
-
-/// What was seen of a series: the places of the reports that it has values in, the oldest first, and its changes, with what
-/// is behind each.
-struct Course {
-    places: Vec<usize>,
-    /// Whether its values are counted rather than timed, so that no machine moves them: most equal the one before.
-    is_exact: bool,
-    changes: Vec<(Change, ChangeCause)>,
-}
 
 /// A change that is there, and what is to be written of it.
 pub(super) struct Known {
@@ -44,209 +26,199 @@ pub(super) struct Known {
     pub(super) is_open: bool,
     /// Whether it is stored like this already.
     pub(super) is_stored: bool,
-    /// The first and the last report that it may have begun with.
-    pub(super) span: (Measured, Measured),
+    /// The first and the last version that it may have begun with.
+    pub(super) span: (VersionId, VersionId),
 }
 
-impl Seen {
-    /// Looks at all series; some of them are shuffled if that is wanted, to learn what noise there is.
-    pub(super) fn of(
-        history: History,
-        subjects: &HashMap<u32, Subject>,
-        shuffle: bool,
-    ) -> (Self, Option<Evidence>) {
-        let settings = Settings::default();
-        let (mut courses, mut evidence) = (BTreeMap::new(), Evidence::default());
-        let stride = history.series.len().div_ceil(SHUFFLED).max(1);
-        for (series, Values { places, values, .. }) in history.series {
-            let Some(subject) = subjects.get(&series) else { continue };
-            let changes = known_by_now(&values, settings);
-            if shuffle && (series as usize).is_multiple_of(stride) {
-                let cuts: Vec<usize> = changes.iter().map(|change| change.at).collect();
-                evidence = evidence.and(Evidence::of(&values, &cuts, settings));
-            }
-            let changes = changes.into_iter().map(|change| (change, ChangeCause::Code)).collect();
-            courses.insert(*subject, Course { places, is_exact: tidemark_stats::is_exact(&values), changes });
+/// What was written of a change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    found: Found,
+    is_open: bool,
+}
+
+/// The changes of a series, as they are now.
+pub(super) struct Sighting {
+    /// The place of the series among those of its lane.
+    place: usize,
+    subject: Subject,
+    found: Vec<Found>,
+}
+
+/// What is to be looked at in the store: series whose changes are not as they were written, or may still become worth to be
+/// told.
+pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse) -> Vec<Sighting> {
+    let causes = Causes::of(monitors);
+    let mut sightings = Vec::new();
+    for (place, series) in monitors.series().iter().enumerate() {
+        let Some(subject) = series.subject else { continue };
+        let is_quiet = series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty);
+        if is_quiet {
+            continue;
         }
-        let mut seen = Self { reports: history.reports, courses };
-        let alike = seen.find_causes();
-        (seen, shuffle.then(|| evidence.and(alike)))
+        let worse = worse(subject.measure);
+        let found: Vec<Found> = series
+            .changes
+            .iter()
+            .map(|change| found(monitors, series, change, causes.of_change(monitors, series, change), worse))
+            .collect();
+        let is_as_written = series.written.as_ref().is_some_and(|written| {
+            written.len() == found.len()
+                && written.iter().zip(&found).all(|(noted, found)| !noted.is_open && noted.found == *found)
+        });
+        if !is_as_written {
+            sightings.push(Sighting { place, subject, found });
+        }
     }
+    sightings.sort_by_key(|sighting| sighting.subject);
+    sightings
+}
 
-    /// How many series there are.
-    pub(super) fn series(&self) -> usize {
-        self.courses.len()
-    }
+/// How many benchmarks changed together.
+struct Causes {
+    /// By measure, direction and number of the report.
+    moved: HashMap<(MeasureId, bool, usize), usize>,
+    /// How many benchmarks a measure has that follow the machine.
+    benchmarks: HashMap<MeasureId, usize>,
+}
 
-    /// The newest report.
-    pub(super) fn newest(&self) -> Option<ReportId> {
-        self.reports.last().map(|newest| newest.report)
-    }
-
-    /// The measures of all series.
-    pub(super) fn measures(&self) -> Vec<i64> {
-        let mut measures: Vec<i64> = self.courses.keys().map(|subject| subject.measure.get()).collect();
-        measures.sort_unstable();
-        measures.dedup();
-        measures
-    }
-
-    /// Says what seems to be behind each change; answers what runs of the same code tell of noise.
-    fn find_causes(&mut self) -> Evidence {
-        let mut moved: HashMap<(MeasureId, bool, usize), usize> = HashMap::new();
-        let mut benchmarks: HashMap<MeasureId, usize> = HashMap::new();
-        for (subject, course) in self.courses.iter().filter(|(_, course)| !course.is_exact) {
+impl Causes {
+    fn of(monitors: &Monitors) -> Self {
+        let (mut moved, mut benchmarks) = (HashMap::new(), HashMap::new());
+        for series in monitors.series().iter().filter(|series| !series.is_exact) {
+            let Some(subject) = series.subject else { continue };
             *benchmarks.entry(subject.measure).or_default() += 1;
-            for (change, _) in &course.changes {
-                let key = (subject.measure, change.after > change.before, course.places[change.at]);
+            for change in &series.changes {
+                let key = (subject.measure, change.after > change.before, series.places.number(change.at));
                 *moved.entry(key).or_default() += 1;
             }
         }
-        let is_same: Vec<bool> = std::iter::once(false)
-            .chain(self.reports.windows(2).map(|pair| pair[1].is_same_code(&pair[0])))
-            .collect();
-        let mut alike = Evidence::default();
-        for (subject, course) in &mut self.courses {
-            let places = &course.places;
-            // A series that a report between the two does not have is not known to be of the same code.
-            let is_alike = |at: usize| at > 0 && places[at] == places[at - 1] + 1 && is_same[places[at]];
-            alike.values += (0..places.len()).filter(|at| is_alike(*at)).count() as u64;
-            for (change, cause) in &mut course.changes {
-                let up = change.after > change.before;
-                // How many changed at one place, or right beside it, as a benchmark changes there only once.
-                let at = |place: usize| moved.get(&(subject.measure, up, place)).copied().unwrap_or_default();
-                let together = (places[change.earliest]..=places[change.latest])
-                    .map(|place| at(place.wrapping_sub(1)) + at(place) + at(place + 1))
-                    .max()
-                    .unwrap_or_default();
-                let all = benchmarks.get(&subject.measure).copied().unwrap_or_default();
-                if (change.earliest..=change.latest).all(is_alike) {
-                    *cause = ChangeCause::Noise;
-                    alike.alarms += 1;
-                    alike.margins += change.margin;
-                } else if !course.is_exact && all >= TOGETHER && together * 2 > all {
-                    *cause = ChangeCause::Host;
-                }
-            }
-        }
-        alike
+        Self { moved, benchmarks }
     }
 
-    /// What is to be written, so that what is stored is what was seen: changes that are known keep their identity, and what
-    /// is not seen any more is withdrawn, unless people have said something of it.
-    pub(super) fn reconcile(
-        &self,
-        stored: &[Stored],
-        is_whole: bool,
-        worse: impl Fn(&Subject) -> Worse,
-        now: Timestamp,
-    ) -> (Vec<Known>, Vec<Written>) {
-        let mut by_subject: HashMap<Subject, Vec<&Stored>> = HashMap::new();
-        for one in stored {
-            by_subject.entry(one.subject).or_default().push(one);
+    /// What seems to be behind a change.
+    fn of_change(&self, monitors: &Monitors, series: &Series, change: &Change) -> ChangeCause {
+        if monitors.is_noise(series, change) {
+            return ChangeCause::Noise;
         }
-        let (mut known, mut withdrawn) = (Vec::new(), Vec::new());
-        // What lies at the beginning of a part of the history was settled when there was more of it to see: nothing new is
-        // found there, and nothing is withdrawn.
-        let settled = if is_whole { 0 } else { Monitor::GUARD };
-        let positions: HashMap<ReportId, usize> =
-            self.reports.iter().enumerate().map(|(place, report)| (report.report, place)).collect();
-        for (subject, course) in &self.courses {
-            // The value of the series with a report, or the one after it if that has none, as when its report was deleted.
-            let nearest = |report: &ReportId| {
-                let place = *positions.get(report)?;
-                let index = course.places.partition_point(|own| *own < place);
-                Some(index.min(course.places.len().checked_sub(1)?))
-            };
-            let worse = worse(subject);
-            let mut left: Vec<(usize, &Stored)> = by_subject
-                .get(subject)
-                .into_iter()
-                .flatten()
-                .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
-                .collect();
-            for (change, cause) in &course.changes {
-                let same = left
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, (place, one))| is_same(change, *place, one, nearest))
-                    .min_by_key(|(_, (place, one))| (place.abs_diff(change.at), one.is_withdrawn))
-                    .map(|(index, _)| index);
-                let same = same.map(|index| left.remove(index).1);
-                if course.places[change.at] < settled {
-                    continue;
-                }
-                let found = self.found(course, change, *cause, worse);
-                let report = |place: usize| self.reports[course.places[place]].clone();
-                known.push(Known {
-                    written: Written {
-                        uuid: same.map(|one| one.uuid),
-                        subject: *subject,
-                        found,
-                        withdrawn: None,
-                        is_raised: false,
-                        is_told: false,
-                    },
-                    margin: change.margin,
-                    is_open: same.is_none_or(|one| !one.is_touched && !one.is_raised),
-                    is_stored: same.is_some_and(|one| one.found == found && !one.is_withdrawn),
-                    span: (report(change.earliest), report(change.latest)),
-                });
-            }
-            let gone = left
-                .into_iter()
-                .filter(|(index, _)| course.places[*index] >= settled + Change::TOLERANCE || is_whole)
-                .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
-            withdrawn.extend(gone.map(|(_, one)| Written {
-                uuid: Some(one.uuid),
-                subject: *subject,
-                found: one.found,
-                withdrawn: Some(now),
-                is_raised: false,
-                is_told: false,
-            }));
-        }
-        (known, withdrawn)
-    }
-
-    fn found(&self, course: &Course, change: &Change, cause: ChangeCause, worse: Worse) -> Found {
-        let goes_up = change.after > change.before;
-        let report = |place: usize| &self.reports[course.places[place]];
-        Found {
-            at: report(change.at).report,
-            earliest: report(change.earliest).report,
-            latest: report(change.latest).report,
-            start_time: report(change.at).start_time,
-            before: change.before,
-            after: change.after,
-            effect: change.effect.filter(|effect| effect.is_finite()),
-            sigma: change.sigma,
-            confidence: change.confidence,
-            worse: match worse {
-                Worse::Unknown => 0,
-                Worse::Up if goes_up => 1,
-                Worse::Down if !goes_up => 1,
-                Worse::Up | Worse::Down => -1,
-            },
-            cause,
-        }
+        let Some(subject) = series.subject.filter(|_| !series.is_exact) else { return ChangeCause::Code };
+        let up = change.after > change.before;
+        // How many changed at one place, or right beside it, as a benchmark changes there only once.
+        let at = |number: usize| self.moved.get(&(subject.measure, up, number)).copied().unwrap_or_default();
+        let numbers = series.places.number(change.earliest)..=series.places.number(change.latest);
+        let beside = |number: usize| at(number.wrapping_sub(1)) + at(number) + at(number + 1);
+        let together = numbers.map(beside).max().unwrap_or_default();
+        let all = self.benchmarks.get(&subject.measure).copied().unwrap_or_default();
+        if all >= TOGETHER && together * 2 > all { ChangeCause::Host } else { ChangeCause::Code }
     }
 }
 
-/// The changes of a series: an alarm comes with the fourth value of a new level, and is withdrawn if the others do not bear it
-/// out.
-fn known_by_now(values: &[f64], settings: Settings) -> Vec<Change> {
-    let mut monitor = Monitor::new(settings);
-    for value in values {
-        monitor.push(*value);
+/// What is to be written, so that what is stored of these series is what was seen: changes that are known keep their
+/// identity, and what is not seen any more is withdrawn, unless people have said something of it.
+pub(super) fn reconcile(
+    monitors: &Monitors,
+    sightings: &[Sighting],
+    stored: &[Stored],
+    now: Timestamp,
+) -> (Vec<Known>, Vec<Written>) {
+    let mut by_subject: HashMap<Subject, Vec<&Stored>> = HashMap::new();
+    for one in stored {
+        by_subject.entry(one.subject).or_default().push(one);
     }
-    let mut changes = monitor.known();
-    // Values at the end of what a number can be leave nothing to tell.
-    changes.retain(|change| {
-        let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
-        numbers.iter().all(|number| number.is_finite())
-    });
-    changes
+    let (mut known, mut withdrawn) = (Vec::new(), Vec::new());
+    let numbers = monitors.numbers();
+    for Sighting { place, subject, found } in sightings {
+        let series = &monitors.series()[*place];
+        let is_whole = monitors.is_whole(series);
+        // What lies at the beginning of a part of the history was settled when there was more of it to see: nothing new is
+        // found there, and nothing is withdrawn.
+        let settled = if is_whole { 0 } else { series.start + Monitor::GUARD };
+        // The value of the series with a report, or the one after it if that has none, as when its report was deleted.
+        let nearest = |report: &ReportId| {
+            let place = series.places.place(*numbers.get(report)?);
+            Some(place.min(series.places.len().checked_sub(1)?))
+        };
+        let mut left: Vec<(usize, &Stored)> = by_subject
+            .get(subject)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
+            .collect();
+        for (change, found) in series.changes.iter().zip(found) {
+            let same = left
+                .iter()
+                .enumerate()
+                .filter(|(_, (place, one))| is_same(change, *place, one, nearest))
+                .min_by_key(|(_, (place, one))| (place.abs_diff(change.at), one.is_withdrawn))
+                .map(|(index, _)| index);
+            let same = same.map(|index| left.remove(index).1);
+            if series.places.number(change.at) < settled {
+                continue;
+            }
+            let version = |at: usize| monitors.report(series.places.number(at)).version;
+            known.push(Known {
+                written: Written {
+                    uuid: same.map(|one| one.uuid),
+                    subject: *subject,
+                    found: *found,
+                    withdrawn: None,
+                    is_raised: false,
+                    is_told: false,
+                },
+                margin: change.margin,
+                is_open: same.is_none_or(|one| !one.is_touched && !one.is_raised),
+                is_stored: same.is_some_and(|one| one.found == *found && !one.is_withdrawn),
+                span: (version(change.earliest), version(change.latest)),
+            });
+        }
+        let gone = left
+            .into_iter()
+            .filter(|(at, _)| series.places.number(*at) >= settled + Change::TOLERANCE || is_whole)
+            .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
+        withdrawn.extend(gone.map(|(_, one)| Written {
+            uuid: Some(one.uuid),
+            subject: *subject,
+            found: one.found,
+            withdrawn: Some(now),
+            is_raised: false,
+            is_told: false,
+        }));
+    }
+    (known, withdrawn)
+}
+
+/// Remembers what was written of these series, and which changes may still become worth to be told.
+pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(Subject, ReportId)>) {
+    for Sighting { place, subject, found } in sightings {
+        let noted = |found: &Found| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };
+        monitors.series_mut()[*place].written = Some(found.iter().map(noted).collect());
+    }
+    for series in monitors.series_mut().iter_mut().filter(|series| series.written.is_none()) {
+        series.written = Some(Vec::new());
+    }
+}
+
+fn found(monitors: &Monitors, series: &Series, change: &Change, cause: ChangeCause, worse: Worse) -> Found {
+    let goes_up = change.after > change.before;
+    let report = |place: usize| monitors.report(series.places.number(place));
+    Found {
+        at: report(change.at).report,
+        earliest: report(change.earliest).report,
+        latest: report(change.latest).report,
+        start_time: report(change.at).start_time,
+        before: change.before,
+        after: change.after,
+        effect: change.effect.filter(|effect| effect.is_finite()),
+        sigma: change.sigma,
+        confidence: change.confidence,
+        worse: match worse {
+            Worse::Unknown => 0,
+            Worse::Up if goes_up => 1,
+            Worse::Down if !goes_up => 1,
+            Worse::Up | Worse::Down => -1,
+        },
+        cause,
+    }
 }
 
 /// Whether a change is the one that is stored: it goes the same way, and begins where that one may.
@@ -269,52 +241,36 @@ fn is_same(
 
 #[cfg(test)]
 mod tests {
-    use tidemark_api::{ChangeStatus, ChangeUuid, ReportUuid};
-    use tidemark_store::{BenchmarkId, VersionId};
+    use tidemark_api::{ChangeStatus, ChangeUuid};
     use uuid::Uuid;
 
     use super::*;
+    use crate::changes::monitors::tests::{anew, subject, vector};
 
     const NOW: Timestamp = Timestamp::from_micros(0);
 
-    fn subject(benchmark: i64) -> Subject {
-        Subject { benchmark: BenchmarkId::from(benchmark), variant: 0, measure: MeasureId::from(1) }
-    }
-
-    /// A lane of 600 reports: one series has a value of each, the other of every second one of the newest 120, with a step
+    /// A lane of 900 reports: one series has a value of each, the other of every second one of the newest 120, with a step
     /// at its 30th.
-    fn seen() -> Seen {
-        let report = |key: i64| Measured {
-            report: ReportId::from(key),
-            uuid: ReportUuid::from(Uuid::from_u128(key as u128)),
-            version: VersionId::from(key),
-            start_time: NOW,
-            binary_hash: None,
-        };
-        let noise = |place: usize| ((place * 7_919) % 100) as f64 / 100.0;
-        let old = Values {
-            places: (0..600).collect(),
-            values: (0..600).map(|place| 100.0 + noise(place)).collect(),
-            ..Values::default()
-        };
-        let places: Vec<usize> = (480..600).step_by(2).collect();
-        let step = |place: &usize| noise(*place) + if *place < 540 { 100.0 } else { 150.0 };
-        let new = Values { values: places.iter().map(step).collect(), places, ..Values::default() };
-        let history =
-            History { reports: (1..=600).map(report).collect(), series: HashMap::from([(1, old), (2, new)]) };
-        let subjects = HashMap::from([(1, subject(1)), (2, subject(2))]);
-        Seen::of(history, &subjects, false).0
+    fn seen() -> Monitors {
+        anew(900, |number| {
+            let noise = ((number * 7_919) % 100) as f64 / 100.0;
+            let level = if number < 840 { 100.0 } else { 150.0 };
+            let mut values = vec![(128, 100.0 + noise)];
+            values.extend((number >= 780 && number % 2 == 0).then_some((256, level + noise)));
+            vector(number, &values)
+        })
     }
 
     fn reconciled(stored: &[Stored]) -> (Vec<Known>, Vec<Written>) {
-        seen().reconcile(stored, false, |_| Worse::Up, NOW)
+        let monitors = seen();
+        reconcile(&monitors, &sightings(&monitors, |_| Worse::Up), stored, NOW)
     }
 
     #[test]
     fn a_young_series_of_an_old_lane_is_looked_at() {
         let (known, withdrawn) = reconciled(&[]);
         let [one] = &known[..] else { panic!("{} changes", known.len()) };
-        assert_eq!((one.written.subject, one.written.found.at), (subject(2), ReportId::from(541)));
+        assert_eq!((one.written.subject, one.written.found.at), (subject(256), ReportId::from(841)));
         assert_eq!((one.written.uuid, one.is_open, one.is_stored, withdrawn.len()), (None, true, false, 0));
     }
 
@@ -323,10 +279,10 @@ mod tests {
         let found = reconciled(&[]).0[0].written.found;
         let uuid = ChangeUuid::from(Uuid::from_u128(7));
         // The report beside the one that was deleted has no value of the series.
-        let beside = Found { at: ReportId::from(542), ..found };
+        let beside = Found { at: ReportId::from(842), ..found };
         let stored = Stored {
             uuid,
-            subject: subject(2),
+            subject: subject(256),
             found: beside,
             status: ChangeStatus::FalseAlarm,
             is_touched: true,
@@ -343,11 +299,11 @@ mod tests {
         let found = reconciled(&[]).0[0].written.found;
         let settled = Stored {
             uuid: ChangeUuid::from(Uuid::from_u128(8)),
-            subject: subject(1),
+            subject: subject(128),
             found: Found {
-                at: ReportId::from(60),
-                earliest: ReportId::from(60),
-                latest: ReportId::from(60),
+                at: ReportId::from(390),
+                earliest: ReportId::from(390),
+                latest: ReportId::from(390),
                 ..found
             },
             status: ChangeStatus::Active,
@@ -356,7 +312,7 @@ mod tests {
             is_raised: false,
         };
         assert!(reconciled(&[settled]).1.is_empty());
-        let late = Stored { found: Found { at: ReportId::from(300), ..settled.found }, ..settled };
+        let late = Stored { found: Found { at: ReportId::from(600), ..settled.found }, ..settled };
         assert_eq!(reconciled(&[late]).1.len(), 1);
     }
 }

@@ -16,7 +16,8 @@ use tidemark_api::{MASK, Secret, Url};
 use toml::{Table, Value};
 
 use super::{
-    Access, Config, Console, Database, DatabaseUrl, Logging, Plus, Retention, Security, Server, Smtp, secret,
+    Access, Config, Console, Database, DatabaseUrl, Detection, Logging, Plus, Retention, Security, Server,
+    Smtp, secret,
 };
 
 /// How alike an unknown name must be to a known one to be taken for a slip, from 0 to 1.
@@ -100,6 +101,7 @@ struct Draft {
     logging: Logging,
     database: DatabaseDraft,
     smtp: Option<Smtp>,
+    detection: Detection,
     retention: Retention,
     #[serde(default)]
     plus: Plus,
@@ -187,6 +189,7 @@ impl Draft {
             server: self.server,
             logging: self.logging,
             smtp: self.smtp,
+            detection: self.detection,
             retention: self.retention,
             plus: self.plus,
         })

@@ -9,7 +9,7 @@
 //! at the most (Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate", 1995); while nothing has changed
 //! at all, that share is how often a run raises any alarm.
 
-use super::{Change, Monitor, Settings};
+use super::{Change, Monitor, Scratch, Settings};
 use crate::random::Random;
 
 /// How often noise raises an alarm where nothing is known of it, and how many values that is worth as evidence.
@@ -35,7 +35,7 @@ pub struct Evidence {
 impl Evidence {
     /// What a series tells whose level changes at these places: its levels are taken out, and what is left, the noise
     /// around one level, is shuffled in blocks.
-    pub fn of(values: &[f64], changes: &[usize], settings: Settings) -> Self {
+    pub fn of(values: &[f64], changes: &[usize], settings: Settings, scratch: &mut Scratch) -> Self {
         let mut noise = values.to_vec();
         let mut random = Random(0x5eed ^ values.len() as u64);
         let ends = changes.iter().copied().chain([values.len()]);
@@ -55,8 +55,8 @@ impl Evidence {
         let mut monitor = Monitor::new(settings);
         let mut alarms: Vec<Change> = Vec::new();
         for value in &noise {
-            monitor.push(*value);
-            for change in monitor.known() {
+            monitor.push(*value, scratch);
+            for change in monitor.known(scratch) {
                 match alarms.iter_mut().find(|alarm| alarm.is_same(&change)) {
                     Some(alarm) => alarm.margin = alarm.margin.max(change.margin),
                     None => alarms.push(change),
@@ -131,14 +131,18 @@ mod tests {
     use super::*;
     use crate::synthetic::{Noise, normal};
 
+    fn evidence(values: &[f64], changes: &[usize]) -> Evidence {
+        Evidence::of(values, changes, Settings::default(), &mut Scratch::default())
+    }
+
     /// In how many of the last runs of a project without any change something would be told: 40 series of 1,500 values, the
     /// first 640 of which are the evidence, two false alarms in 300 runs. All that was not told yet is looked at with each run.
     fn notified(noise: Noise, seed: u64) -> usize {
         let series: Vec<Vec<f64>> = (0..40).map(|place| noise.series(seed * 40 + place, 1_500)).collect();
-        let settings = Settings::default();
+        let (settings, mut scratch) = (Settings::default(), Scratch::default());
         let evidence = series
             .iter()
-            .map(|values| Evidence::of(&values[..640], &[], settings))
+            .map(|values| Evidence::of(&values[..640], &[], settings, &mut scratch))
             .fold(Evidence::default(), Evidence::and);
         let mut watched = vec![(Monitor::new(settings), Vec::<Change>::new()); series.len()];
         let budget = Budget::new(2.0, 300.0);
@@ -146,8 +150,8 @@ mod tests {
             .filter(|run| {
                 let mut open: Vec<(f64, usize, Change)> = Vec::new();
                 for (place, (monitor, seen)) in watched.iter_mut().enumerate() {
-                    monitor.push(series[place][*run]);
-                    let known = if *run < 640 { Vec::new() } else { monitor.known() };
+                    monitor.push(series[place][*run], &mut scratch);
+                    let known = if *run < 640 { Vec::new() } else { monitor.known(&mut scratch) };
                     let known =
                         known.into_iter().filter(|change| !seen.iter().any(|one| one.is_same(change)));
                     open.extend(known.map(|change| (evidence.chance(change.margin), place, change)));
@@ -207,13 +211,13 @@ mod tests {
     fn changes_are_no_noise() {
         let mut values: Vec<f64> = normal(5, 600).iter().map(|value| 100.0 + value).collect();
         values[300..].iter_mut().for_each(|value| *value *= 2.0);
-        let known = Evidence::of(&values, &[300], Settings::default());
+        let known = evidence(&values, &[300]);
         assert_eq!(known, Evidence { values: 600, alarms: 0, margins: 0.0 });
         let mut jumpy = values;
         jumpy.chunks_mut(40).step_by(2).for_each(|part| part.iter_mut().for_each(|value| *value += 30.0));
         // One that moves by itself says that alarms are worth little.
-        assert!(Evidence::of(&jumpy, &[300], Settings::default()).alarms > 3);
-        assert_eq!(Evidence::of(&[], &[], Settings::default()), Evidence::default());
+        assert!(evidence(&jumpy, &[300]).alarms > 3);
+        assert_eq!(evidence(&[], &[]), Evidence::default());
     }
 
     /// As `p.adjust(p, "BH")` of R has it: 0.008 of five tests is worth 0.02, 0.03 is worth 0.05.

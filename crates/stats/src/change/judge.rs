@@ -50,12 +50,12 @@ pub(super) struct Judged {
 }
 
 /// The noise that all proposals of a series are judged by.
-#[derive(Clone, Copy)]
-struct Noise {
-    /// The range that four of five values keep to, with all their levels.
-    spread: f64,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noise {
+    /// The range that four of five values keep to, with all their levels; at least one unit of noise.
+    pub(super) spread: f64,
     /// How many times greater the variance of a mean is than with independent values.
-    inflation: f64,
+    pub(super) inflation: f64,
 }
 
 /// What the judge reuses from one series to the next.
@@ -67,14 +67,13 @@ pub(super) struct Judge {
 
 impl Judge {
     /// Goes through the proposals, which are in ascending order and all lie after `start`, where a level begins that is
-    /// not in doubt. `inflation` is how many times greater the variance of a mean is than with independent values, and
-    /// `tolerance` the logarithm of how many times more false alarms than usual are fine.
+    /// not in doubt. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
     pub(super) fn judge(
         &mut self,
         values: &[f64],
         start: usize,
         cuts: &[usize],
-        inflation: f64,
+        noise: Noise,
         tolerance: f64,
     ) -> &[Judged] {
         self.proposals.clear();
@@ -84,10 +83,6 @@ impl Judge {
             sigma: 0.0,
             is_current: false,
         }));
-        if cuts.is_empty() {
-            return &self.proposals;
-        }
-        let noise = Noise { spread: spread(values, &mut self.buffer), inflation };
         let threshold = THRESHOLD - PER_ALARM * tolerance;
         loop {
             self.update(values, start, noise, threshold);
@@ -104,11 +99,6 @@ impl Judge {
                 }
             }
         }
-        &self.proposals
-    }
-
-    /// What was left of the proposals the last time.
-    pub(super) fn judged(&self) -> &[Judged] {
         &self.proposals
     }
 
@@ -166,23 +156,20 @@ pub(super) fn scatter(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> f
     (NORMAL_MEAN * total / (before.len() + after.len()) as f64).max(1e-6)
 }
 
-/// The range that four of five values keep to, with all their levels; at least one unit of noise.
-fn spread(values: &[f64], buffer: &mut Vec<f64>) -> f64 {
-    buffer.clear();
-    buffer.extend_from_slice(values);
-    let tenth = (values.len() - 1) / 10;
-    let low = *buffer.select_nth_unstable_by(tenth, f64::total_cmp).1;
-    let high = *buffer.select_nth_unstable_by(values.len() - 1 - tenth, f64::total_cmp).1;
-    (high - low).max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::synthetic::normal;
 
+    fn judge(values: &[f64], cuts: &[usize], inflation: f64, tolerance: f64) -> Vec<Judged> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let noise = Noise { spread: sorted[107] - sorted[11], inflation };
+        Judge::default().judge(values, 0, cuts, noise, tolerance).to_vec()
+    }
+
     fn judged(values: &[f64], cuts: &[usize]) -> Vec<usize> {
-        Judge::default().judge(values, 0, cuts, 1.0, 0.0).iter().map(|judged| judged.at).collect()
+        judge(values, cuts, 1.0, 0.0).iter().map(|judged| judged.at).collect()
     }
 
     #[test]
@@ -204,10 +191,8 @@ mod tests {
     fn values_that_depend_on_each_other_count_less() {
         let mut values = normal(5, 120);
         values[60..].iter_mut().for_each(|value| *value += 2.0);
-        let margin = |inflation: f64| {
-            let judged = Judge::default().judge(&values, 0, &[60], inflation, 0.0).to_vec();
-            judged.first().map(|judged| judged.margin)
-        };
+        let margin =
+            |inflation: f64| judge(&values, &[60], inflation, 0.0).first().map(|judged| judged.margin);
         assert!(margin(1.0) > margin(4.0), "{:?} {:?}", margin(1.0), margin(4.0));
         assert_eq!(margin(400.0), None);
     }
@@ -217,7 +202,7 @@ mod tests {
         let mut values = normal(7, 120);
         values[60..].iter_mut().for_each(|value| *value += 0.9);
         assert_eq!(judged(&values, &[60]), []);
-        let margin = Judge::default().judge(&values, 0, &[60], 1.0, 6.0)[0].margin;
+        let margin = judge(&values, &[60], 1.0, 6.0)[0].margin;
         assert!(margin > 0.0, "{margin}");
     }
 }

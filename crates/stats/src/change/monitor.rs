@@ -11,7 +11,8 @@ use super::{
     calm::{self, Calm},
     dependence::{Dependence, Inflation},
     extent,
-    judge::{self, Judge, distance, scatter},
+    judge::{self, Judge, Noise, distance, scatter},
+    order::Order,
     partition::Partition,
     sample::{first, last, median},
     scale::Scale,
@@ -29,7 +30,7 @@ const SHORTEST: usize = 8;
 /// How many values on both sides the levels of a change are taken from.
 const REACH: usize = 48;
 
-/// A series, value by value.
+/// A series, value by value. It holds what cannot be computed again at once, as there may be thousands.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     settings: Settings,
@@ -37,16 +38,22 @@ pub struct Monitor {
     count: usize,
     /// The newest of them.
     values: Vec<f64>,
-    /// The same in units of noise, once there is a scale.
-    scaled: Vec<f64>,
+    order: Order,
     scale: Option<Scale>,
     partition: Partition,
     inflation: Inflation,
     settled: Vec<Change>,
     /// Where the newest level begins, by the last alarm.
     alarm: usize,
-    /// That alarm, as it was raised since the monitor was made.
+    /// That alarm.
     raised: Option<Change>,
+}
+
+/// Memory that is reused from one value, and one series, to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// Values in units of noise.
+    scaled: Vec<f64>,
     dependence: Dependence,
     judge: Judge,
     calm: Calm,
@@ -55,7 +62,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The most values of the past that [`resume`](Self::resume) needs.
+    /// The most values that are held.
     pub const KEPT: usize = WINDOW + BLOCK;
     /// How many values come in before the older ones are looked at for the last time.
     pub const BLOCK: usize = BLOCK;
@@ -70,45 +77,14 @@ impl Monitor {
             settings,
             count: 0,
             values: Vec::new(),
-            scaled: Vec::new(),
+            order: Order::default(),
             scale: None,
             partition: Partition::default(),
             inflation: Inflation::NONE,
             settled: Vec::new(),
             alarm: 0,
             raised: None,
-            dependence: Dependence::default(),
-            judge: Judge::default(),
-            calm: Calm::default(),
-            cuts: Vec::new(),
-            buffer: Vec::new(),
         }
-    }
-
-    /// A series that goes on where another monitor stopped. What has to be kept for that: how many values there have
-    /// been, the newest [`KEPT`](Self::KEPT) of them (or all, if they are fewer), the settled changes and the place of
-    /// the last alarm, if there was one.
-    pub fn resume(
-        settings: Settings,
-        count: usize,
-        newest: &[f64],
-        settled: Vec<Change>,
-        alarm: Option<usize>,
-    ) -> Self {
-        let mut monitor = Self { settled, alarm: alarm.unwrap_or(0), ..Self::new(settings) };
-        let boundary = last_boundary(count).unwrap_or(0);
-        // The place in the whole series of the first of the newest.
-        let offset = count - newest.len().min(count);
-        let start = boundary.saturating_sub(WINDOW).max(offset);
-        monitor.count = boundary.max(start);
-        monitor.values.extend_from_slice(&newest[start - offset..monitor.count - offset]);
-        if boundary > 0 {
-            monitor.measure();
-        }
-        for value in &newest[monitor.count - offset..] {
-            monitor.take(*value);
-        }
-        monitor
     }
 
     /// Takes the next value, and says if by that value the level has changed: as soon as there are so many later values
@@ -116,43 +92,33 @@ impl Monitor {
     /// [`changes`](Self::changes).
     ///
     /// A number that is not finite says nothing, and counts as if the value before had come again.
-    pub fn push(&mut self, value: f64) -> Option<Change> {
+    pub fn push(&mut self, value: f64, scratch: &mut Scratch) -> Option<Change> {
         if is_boundary(self.count) {
-            self.settle();
+            self.settle(scratch);
         }
-        self.take(value);
-        let alarm = self.alarm();
+        self.take(value, scratch);
+        let alarm = self.alarm(scratch);
         self.raised = alarm.or(self.raised);
         alarm
     }
 
-    /// How many values there have been.
-    pub fn count(&self) -> usize {
-        self.count
+    /// The newest values.
+    pub fn values(&self) -> &[f64] {
+        &self.values
     }
 
-    /// The changes that no later value will alter.
-    pub fn settled(&self) -> &[Change] {
-        &self.settled
-    }
-
-    /// The place of the last alarm.
-    pub fn last_alarm(&self) -> Option<usize> {
-        (self.alarm > 0).then_some(self.alarm)
-    }
-
-    /// All changes as far as can be told now, in ascending order: the settled ones, then those among the newest values,
-    /// which later values may move, drop or join.
-    pub fn changes(&mut self) -> Vec<Change> {
+    /// All changes as far as can be told now, in ascending order: the settled ones, which no later value will alter, then
+    /// those among the newest values, which later values may move, drop or join.
+    pub fn changes(&self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.settled.clone();
-        self.judge_newest(&mut changes);
+        self.judge_newest(&mut changes, scratch);
         changes
     }
 
     /// The changes as people are told of them: all, and the newest alarm while there are too few values after it to be sure.
     /// It is gone later if they do not bear it out.
-    pub fn known(&mut self) -> Vec<Change> {
-        let mut changes = self.changes();
+    pub fn known(&self, scratch: &mut Scratch) -> Vec<Change> {
+        let mut changes = self.changes(scratch);
         let count = self.count;
         changes.extend(self.raised.filter(|alarm| {
             count - alarm.at < Self::UNSURE && !changes.iter().any(|change| change.is_close(alarm.at))
@@ -160,17 +126,25 @@ impl Monitor {
         changes
     }
 
-    fn take(&mut self, value: f64) {
+    /// How many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.values.capacity() * size_of::<f64>()
+            + self.settled.capacity() * size_of::<Change>()
+            + self.order.bytes()
+            + self.partition.bytes()
+    }
+
+    fn take(&mut self, value: f64, scratch: &mut Scratch) {
         let value = if value.is_finite() { value } else { self.values.last().copied().unwrap_or(0.0) };
         self.count += 1;
         self.values.push(value);
         match self.scale {
             Some(scale) if scale.takes(value) => {
-                let scaled = scale.apply(value);
-                self.scaled.push(scaled);
-                self.partition.push(scaled);
+                self.order.push(&self.values);
+                self.partition.push(scale.apply(value));
             }
-            Some(_) => self.measure(),
+            Some(_) => self.measure(scratch),
             None => {}
         }
     }
@@ -181,89 +155,105 @@ impl Monitor {
     }
 
     /// Ends a block.
-    fn settle(&mut self) {
+    fn settle(&mut self, scratch: &mut Scratch) {
         let mut changes = Vec::new();
-        self.judge_newest(&mut changes);
+        self.judge_newest(&mut changes, scratch);
         let forgotten = self.values.len().saturating_sub(WINDOW);
         if forgotten > 0 {
             self.values.drain(..forgotten);
             let limit = self.offset() + GUARD;
             self.settled.extend(changes.into_iter().filter(|change| change.at < limit));
         }
-        self.measure();
+        self.measure(scratch);
     }
 
     /// Makes the scale and the partition anew, and estimates how much values depend on each other.
-    fn measure(&mut self) {
-        let scale = Scale::of(&self.values, &mut self.buffer);
+    fn measure(&mut self, scratch: &mut Scratch) {
+        let more = block(self.count);
+        self.values.reserve_exact(more);
+        self.order.reset(&self.values, more);
+        let scale = Scale::of(&self.values, &mut scratch.buffer);
         self.scale = Some(scale);
-        self.scaled.clear();
-        self.scaled.extend(self.values.iter().map(|value| scale.apply(*value)));
-        self.partition.reset(&self.scaled);
-        self.partition.cuts(&mut self.cuts);
-        self.inflation = self.dependence.inflation(&self.scaled, &self.cuts);
+        scale.apply_all(&self.values, &mut scratch.scaled);
+        self.partition.reset(&scratch.scaled, more);
+        self.partition.cuts(&mut scratch.cuts);
+        self.inflation = scratch.dependence.inflation(&scratch.scaled, &scratch.cuts);
     }
 
     /// Adds the changes among the newest values.
-    fn judge_newest(&mut self, changes: &mut Vec<Change>) {
+    fn judge_newest(&self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
+        let (Some(scale), Some((low, high))) = (self.scale, self.order.tenths(&self.values)) else { return };
         let offset = self.offset();
         let settled = self.settled.last().map_or(0, |change| change.at);
         let start = settled.saturating_sub(offset);
         let guard = if offset > 0 { GUARD } else { 0 };
         let tolerance = self.settings.sensitivity.tolerance();
-        self.partition.cuts(&mut self.cuts);
-        self.cuts.retain(|cut| *cut >= guard && *cut > start);
-        let judged = self.judge.judge(&self.scaled, start, &self.cuts, self.inflation.changes, tolerance);
-        let first_new = changes.len();
+        let Scratch { scaled, judge, calm, cuts, buffer, .. } = scratch;
+        self.partition.cuts(cuts);
+        cuts.retain(|cut| *cut >= guard && *cut > start);
+        let judged = if cuts.is_empty() {
+            &[]
+        } else {
+            scale.apply_all(&self.values, scaled);
+            let spread = (scale.apply(high) - scale.apply(low)).max(1.0);
+            let noise = Noise { spread, inflation: self.inflation.changes };
+            judge.judge(scaled, start, cuts, noise, tolerance)
+        };
         if judged.is_empty() {
             // A slight change is believed only where it is all that ever seemed to happen.
-            let is_calm = settled <= offset && self.cuts.len() <= 1;
-            let found = self.calm.find(&self.scaled, tolerance).filter(|(at, _)| is_calm && *at >= guard);
-            if let Some((at, margin)) = found {
-                let (before, after) = (last(&self.scaled[..at], REACH), first(&self.scaled[at..], REACH));
-                let step = distance(before, after, &mut self.buffer);
-                let sigma = step / scatter(before, after, &mut self.buffer);
-                changes.push(self.describe(start, at, self.scaled.len(), margin, calm::PER_ALARM, sigma));
+            let is_calm = settled <= offset && cuts.len() <= 1;
+            let found = if is_calm { calm.find(&self.values, &self.order, tolerance) } else { None };
+            let Some((at, margin)) = found.filter(|(at, _)| *at >= guard) else { return };
+            scale.apply_all(&self.values, scaled);
+            let (before, after) = scaled.split_at(at);
+            if !calm.wanders(&[before, after]) {
+                let (before, after) = (last(before, REACH), first(after, REACH));
+                let sigma = distance(before, after, buffer) / scatter(before, after, buffer);
+                let span = (start, at, scaled.len());
+                changes.push(self.describe(scaled, span, margin, calm::PER_ALARM, sigma, buffer));
             }
             return;
         }
-        for place in 0..judged.len() {
-            let judged = &self.judge.judged()[place..];
-            let start = changes[first_new..].last().map_or(start, |change| change.at - offset);
-            let end = judged.get(1).map_or(self.scaled.len(), |next| next.at);
-            let (at, margin, sigma) = (judged[0].at, judged[0].margin, judged[0].sigma);
-            changes.push(self.describe(start, at, end, margin, judge::PER_ALARM, sigma));
+        let mut start = start;
+        for (place, one) in judged.iter().enumerate() {
+            let end = judged.get(place + 1).map_or(scaled.len(), |next| next.at);
+            let span = (start, one.at, end);
+            changes.push(self.describe(scaled, span, one.margin, judge::PER_ALARM, one.sigma, buffer));
+            start = one.at;
         }
     }
 
     /// Whether the level has changed just as many values ago as there must be.
-    fn alarm(&mut self) -> Option<Change> {
-        let at = self.scaled.len().checked_sub(self.settings.later.saturating_add(1))?;
+    fn alarm(&mut self, scratch: &mut Scratch) -> Option<Change> {
+        let scale = self.scale?;
+        let at = self.values.len().checked_sub(self.settings.later.saturating_add(1))?;
         let start = self.alarm.saturating_sub(self.offset());
-        let before = self.scaled.get(start..at)?;
+        let near = start.max(at.saturating_sub(watch::REACH));
+        let Scratch { scaled, buffer, .. } = scratch;
+        scale.apply_all(self.values.get(near..)?, scaled);
+        let (before, newest) = scaled.split_at_checked(at.checked_sub(near)?)?;
         let tolerance = self.settings.sensitivity.tolerance();
-        let fresh =
-            watch::look(before, &self.scaled[at..], self.inflation.alarms, tolerance, &mut self.buffer)?;
+        let fresh = watch::look(before, newest, self.inflation.alarms, tolerance, buffer)?;
         self.alarm = self.offset() + at;
-        Some(self.describe(start, at, self.scaled.len(), fresh.margin, 1.0, fresh.sigma))
+        scale.apply_all(&self.values, scaled);
+        Some(self.describe(scaled, (start, at, scaled.len()), fresh.margin, 1.0, fresh.sigma, buffer))
     }
 
-    /// The change at a place of the values held, between two levels of which one begins at `start` and the other ends
-    /// before `end`. `per_alarm` is by how much the margin grows where false alarms are e times rarer.
+    /// The change between two levels: where the first begins, where the second does, and where that ends. `per_alarm` is by
+    /// how much the margin grows where false alarms are e times rarer.
     fn describe(
-        &mut self,
-        start: usize,
-        at: usize,
-        end: usize,
+        &self,
+        scaled: &[f64],
+        (start, at, end): (usize, usize, usize),
         margin: f64,
         per_alarm: f64,
         sigma: f64,
+        buffer: &mut Vec<f64>,
     ) -> Change {
         let offset = self.offset();
-        let (earliest, latest) =
-            extent::around(&self.scaled[start..at], &self.scaled[at..end], &mut self.buffer);
-        let before = median(last(&self.values[start..at], REACH), &mut self.buffer);
-        let after = median(first(&self.values[at..end], REACH), &mut self.buffer);
+        let (earliest, latest) = extent::around(&scaled[start..at], &scaled[at..end], buffer);
+        let before = median(last(&self.values[start..at], REACH), buffer);
+        let after = median(first(&self.values[at..end], REACH), buffer);
         Change {
             at: offset + at,
             earliest: offset + start + earliest,
@@ -283,7 +273,7 @@ fn is_boundary(count: usize) -> bool {
     if count < BLOCK { count >= SHORTEST && count.is_power_of_two() } else { count.is_multiple_of(BLOCK) }
 }
 
-/// Where the last block ended that a series with so many values has gone past.
-fn last_boundary(count: usize) -> Option<usize> {
-    (0..count).rev().take(BLOCK).find(|count| is_boundary(*count))
+/// How many values come after so many until a block ends.
+fn block(count: usize) -> usize {
+    (1..=BLOCK).find(|more| is_boundary(count + more)).unwrap_or(BLOCK)
 }

@@ -16,42 +16,39 @@ const PENALTY: f64 = 28.0;
 /// costs a value less than a hundredth.
 const WIDTH: f64 = 0.25;
 
-/// The state after some values, which are in units of their noise.
+/// How many of the newest values a level that no value was near before may have begun with.
+const RECENT: usize = 32;
+
+/// The state after some values, which are in units of their noise. It is small, as there is one for each series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
-    /// The places in the grid at which there have been values, sorted.
-    cells: Vec<i64>,
-    /// The level in the middle of each cell.
+    /// The levels in the middle of those cells of the grid in which there have been values, sorted.
     levels: Vec<f64>,
     /// What the values cost up to here if the last level is this one.
     costs: Vec<f64>,
     /// Where that last level begins.
-    starts: Vec<u32>,
-    /// The values.
-    values: Vec<f64>,
-    /// What no value costs at best, the first value, the first two, and so on.
-    cheapest: Vec<f64>,
+    starts: Vec<u16>,
+    /// The newest values, and what all before each cost at best.
+    recent: Vec<(f64, f64)>,
+    /// What all values cost at best.
+    cheapest: f64,
     /// Where the last level begins for the first value, the first two, and so on.
-    last: Vec<u32>,
+    last: Vec<u16>,
 }
 
 impl Partition {
-    /// Starts over with these values.
-    pub(super) fn reset(&mut self, values: &[f64]) {
-        self.cells.clear();
-        self.cells.extend(values.iter().map(|value| cell(*value)));
-        self.cells.sort_unstable();
-        self.cells.dedup();
+    /// Starts over with these values, and makes room for so many more.
+    pub(super) fn reset(&mut self, values: &[f64], more: usize) {
         self.levels.clear();
-        self.levels.extend(self.cells.iter().map(|cell| middle(*cell)));
-        self.costs.clear();
-        self.costs.resize(self.cells.len(), 0.0);
-        self.starts.clear();
-        self.starts.resize(self.cells.len(), 0);
-        self.values.clear();
-        self.cheapest.clear();
-        self.cheapest.push(-PENALTY);
-        self.last.clear();
+        self.levels.extend(values.iter().map(|value| middle(*value)));
+        self.levels.sort_unstable_by(f64::total_cmp);
+        self.levels.dedup();
+        self.levels.shrink_to_fit();
+        self.costs = vec![0.0; self.levels.len()];
+        self.starts = vec![0; self.levels.len()];
+        self.recent.clear();
+        self.cheapest = -PENALTY;
+        self.last = Vec::with_capacity(values.len() + more);
         for value in values {
             self.step(*value);
         }
@@ -59,32 +56,32 @@ impl Partition {
 
     /// Takes one more value.
     pub(super) fn push(&mut self, value: f64) {
-        let cell = cell(value);
-        if let Err(place) = self.cells.binary_search(&cell) {
-            self.open(place, cell);
+        let level = middle(value);
+        if let Err(place) = self.levels.binary_search_by(|other| other.total_cmp(&level)) {
+            self.open(place, level);
         }
         self.step(value);
     }
 
-    /// Adds a cell, with the costs that it would have had if it had been there from the start.
-    fn open(&mut self, place: usize, cell: i64) {
-        let level = middle(cell);
+    /// Adds a level, with the costs that it would have had if it had been there for the newest values.
+    fn open(&mut self, place: usize, level: f64) {
         let (mut cost, mut start) = (f64::INFINITY, 0);
-        for (now, (value, cheapest)) in self.values.iter().zip(&self.cheapest).enumerate() {
-            if cheapest + PENALTY < cost {
-                (cost, start) = (cheapest + PENALTY, now as u32);
+        let first = self.last.len() - self.recent.len();
+        for (now, (value, before)) in self.recent.iter().enumerate() {
+            if before + PENALTY < cost {
+                (cost, start) = (before + PENALTY, (first + now) as u16);
             }
             cost += loss(value - level);
         }
-        self.cells.insert(place, cell);
         self.levels.insert(place, level);
         self.costs.insert(place, cost);
         self.starts.insert(place, start);
     }
 
     fn step(&mut self, value: f64) {
-        let now = self.last.len() as u32;
-        let afresh = self.cheapest[self.values.len()] + PENALTY;
+        let now = self.last.len() as u16;
+        let before = self.cheapest;
+        let afresh = before + PENALTY;
         let mut cheapest = f64::INFINITY;
         for ((cost, start), level) in self.costs.iter_mut().zip(&mut self.starts).zip(&self.levels) {
             let is_afresh = afresh < *cost;
@@ -93,9 +90,18 @@ impl Partition {
             cheapest = cheapest.min(*cost);
         }
         let best = self.costs.iter().position(|cost| *cost == cheapest).unwrap_or(0);
-        self.values.push(value);
-        self.cheapest.push(cheapest);
+        if self.recent.len() == RECENT {
+            self.recent.remove(0);
+        }
+        self.recent.push((value, before));
+        self.cheapest = cheapest;
         self.last.push(self.starts.get(best).copied().unwrap_or(0));
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        (self.levels.capacity() + self.costs.capacity() + 2 * self.recent.capacity()) * size_of::<f64>()
+            + (self.starts.capacity() + self.last.capacity()) * size_of::<u16>()
     }
 
     /// The places where the levels after the first begin, in ascending order.
@@ -103,7 +109,7 @@ impl Partition {
         cuts.clear();
         let mut end = self.last.len();
         while end > 0 {
-            end = self.last[end - 1] as usize;
+            end = usize::from(self.last[end - 1]);
             if end > 0 {
                 cuts.push(end);
             }
@@ -117,12 +123,9 @@ pub(super) fn loss(distance: f64) -> f64 {
     (distance * distance).min(BOUND * BOUND)
 }
 
-fn cell(value: f64) -> i64 {
-    (value / WIDTH).floor() as i64
-}
-
-fn middle(cell: i64) -> f64 {
-    (cell as f64 + 0.5) * WIDTH
+/// The level in the middle of the cell of the grid that a value is in.
+fn middle(value: f64) -> f64 {
+    ((value / WIDTH).floor() + 0.5) * WIDTH
 }
 
 #[cfg(test)]
@@ -131,14 +134,14 @@ mod tests {
 
     fn cuts(values: &[f64]) -> Vec<usize> {
         let (mut partition, mut cuts) = (Partition::default(), Vec::new());
-        partition.reset(values);
+        partition.reset(values, 0);
         partition.cuts(&mut cuts);
         cuts
     }
 
     /// The cost of the best partition by going through all of them, level by level of the same grid.
     fn cheapest(values: &[f64]) -> f64 {
-        let levels: Vec<f64> = values.iter().map(|value| middle(cell(*value))).collect();
+        let levels: Vec<f64> = values.iter().map(|value| middle(*value)).collect();
         let mut best = vec![-PENALTY];
         for end in 1..=values.len() {
             let costs = (0..end).flat_map(|start| {
@@ -161,8 +164,8 @@ mod tests {
             values[25..].iter_mut().for_each(|value| *value += 3.0);
             values[10] += 30.0;
             let mut partition = Partition::default();
-            partition.reset(&values);
-            assert!((partition.cheapest[40] - cheapest(&values)).abs() < 1e-9);
+            partition.reset(&values, 0);
+            assert!((partition.cheapest - cheapest(&values)).abs() < 1e-9);
         }
     }
 
@@ -181,13 +184,13 @@ mod tests {
         let mut values = crate::synthetic::normal(3, 200);
         values[90..].iter_mut().for_each(|value| *value += 6.0);
         let (mut partition, mut found) = (Partition::default(), Vec::new());
-        partition.reset(&values[..50]);
+        partition.reset(&values[..50], 150);
         values[50..].iter().for_each(|value| partition.push(*value));
         partition.cuts(&mut found);
         assert_eq!(found, [90]);
         // The levels that were not there from the start make no difference.
         let mut whole = Partition::default();
-        whole.reset(&values);
+        whole.reset(&values, 0);
         assert_eq!(whole.last[199], partition.last[199]);
     }
 }

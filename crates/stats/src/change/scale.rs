@@ -54,6 +54,12 @@ impl Scale {
         !self.is_logarithmic || value > 0.0
     }
 
+    /// The values in units of noise.
+    pub(super) fn apply_all(&self, values: &[f64], scaled: &mut Vec<f64>) {
+        scaled.clear();
+        scaled.extend(values.iter().map(|value| self.apply(*value)));
+    }
+
     /// The value in units of noise.
     pub(super) fn apply(&self, value: f64) -> f64 {
         ((if self.is_logarithmic { value.ln() } else { value }) - self.origin) / self.noise

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Change, Monitor, Sensitivity, Settings, changes};
+use super::{Change, Monitor, Scratch, Sensitivity, Settings, changes};
 use crate::{
     random::Random,
     synthetic::{Noise, normal},
@@ -15,8 +15,8 @@ fn places(values: &[f64]) -> Vec<usize> {
 /// The alarms, each with the place of the value that raised it.
 fn alarms(values: &[f64], later: usize) -> Vec<(usize, usize)> {
     let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
-    let alarms = values.iter().enumerate();
-    alarms.filter_map(|(now, value)| Some((monitor.push(*value)?.at, now))).collect()
+    let (alarms, mut scratch) = (values.iter().enumerate(), Scratch::default());
+    alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
 }
 
 /// Noise around a level, with steps at some places.
@@ -219,34 +219,21 @@ fn series() -> impl Strategy<Value = Vec<f64>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// What is left in the memory that is reused makes no difference, nor does it whether anybody has asked before.
     #[test]
-    fn a_series_in_portions_is_the_whole_series(values in series(), cut in 0.0..1.0) {
-        let cut = (cut * values.len() as f64) as usize;
-        let settings = Settings::default();
-        let mut whole = Monitor::new(settings);
-        let alarms: Vec<Change> = values[..cut].iter().filter_map(|value| whole.push(*value)).collect();
-        let newest = &values[cut.saturating_sub(Monitor::KEPT)..cut];
-        let last_alarm = alarms.last().map(|alarm| alarm.at);
-        let mut resumed = Monitor::resume(settings, cut, newest, whole.settled().to_vec(), last_alarm);
-        prop_assert_eq!(resumed.changes(), whole.changes());
-        for value in &values[cut..] {
-            prop_assert_eq!(resumed.push(*value), whole.push(*value));
-        }
-        prop_assert_eq!(resumed.changes(), whole.changes());
-        prop_assert_eq!(resumed.count(), values.len());
-        prop_assert_eq!(whole.changes(), changes(&values, &settings));
-    }
-
-    #[test]
-    fn settled_changes_stay(values in series()) {
+    fn a_series_that_is_watched_has_the_changes_of_the_whole(values in series(), asked in 1_usize..200) {
         let mut monitor = Monitor::new(Settings::default());
-        let mut settled: Vec<Change> = Vec::new();
-        for value in &values {
-            monitor.push(*value);
-            prop_assert!(monitor.settled().starts_with(&settled));
-            settled = monitor.settled().to_vec();
+        let mut scratch = Scratch::default();
+        let mut other = Monitor::new(Settings::default());
+        for (place, value) in values.iter().enumerate() {
+            monitor.push(*value, &mut scratch);
+            other.push(-*value, &mut scratch);
+            if place % asked == 0 {
+                prop_assert_eq!(monitor.changes(&mut scratch), changes(&values[..=place], &Settings::default()));
+            }
         }
-        prop_assert!(monitor.changes().starts_with(&settled));
+        prop_assert_eq!(monitor.changes(&mut scratch), changes(&values, &Settings::default()));
+        prop_assert!(monitor.values().len() <= Monitor::KEPT && monitor.bytes() < 16 << 10, "{}", monitor.bytes());
     }
 
     #[test]

@@ -25,8 +25,10 @@ struct Rule {
 
 const RULES: [Rule; 2] = [
     Rule { reach: 39, smallest: 2.25, threshold: 8.5, discount: 0.32 },
-    Rule { reach: 60, smallest: 1.7, threshold: 11.42, discount: 1.1 },
+    Rule { reach: REACH, smallest: 1.7, threshold: 11.42, discount: 1.1 },
 ];
+/// The most earlier values that the newest ones are compared with.
+pub(super) const REACH: usize = 60;
 /// How many earlier values there must be.
 const LEAST: usize = 6;
 /// By how much the threshold falls where e times as many false alarms are fine.

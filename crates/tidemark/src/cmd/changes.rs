@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use tidemark_stats::{Monitor, Settings};
+use tidemark_stats::{Monitor, Scratch, Settings};
 
 use crate::{
     failure::{Exit, Failure, Result, print},
@@ -45,13 +45,13 @@ impl Changes {
     fn look(&self, series: &Series<'_>) -> String {
         let later = self.later.unwrap_or(Settings::default().later);
         let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
-        let mut places: Vec<String> = Vec::new();
+        let (mut places, mut scratch): (Vec<String>, _) = (Vec::new(), Scratch::default());
         for value in &series.values {
-            let alarm = monitor.push(*value).filter(|_| self.later.is_some());
+            let alarm = monitor.push(*value, &mut scratch).filter(|_| self.later.is_some());
             places.extend(alarm.map(|change| change.at.to_string()));
         }
         if self.later.is_none() {
-            places.extend(monitor.changes().iter().map(|change| change.at.to_string()));
+            places.extend(monitor.changes(&mut scratch).iter().map(|change| change.at.to_string()));
         }
         format!("{}\t{}\n", series.name, places.join(","))
     }

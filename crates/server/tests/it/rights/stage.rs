@@ -438,7 +438,8 @@ impl Project {
 fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
     let place = report::place(tx, report).unwrap();
     let report::Empty { branch, head, testbed, .. } = place;
-    let lane = Lane { project, branch, head, testbed, reports: 1, analyzed: 0, noise: Noise::default() };
+    let lane =
+        Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0, noise: Noise::default() };
     let subject = tx
         .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
             row.get::<i64>(0)

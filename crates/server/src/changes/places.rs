@@ -1,0 +1,97 @@
+//! The numbers of the reports that the values of a series are of. Most series have a value in every report, so that a few
+//! stretches say it all.
+
+/// The numbers, in ascending order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Where stretches without a gap begin: the place of the first value, and its number.
+    stretches: Vec<(u32, u32)>,
+    count: u32,
+}
+
+impl Places {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a number that is greater than the others.
+    pub(super) fn push(&mut self, number: usize) {
+        let number = number as u32;
+        let is_next =
+            self.stretches.last().is_some_and(|(place, first)| first + (self.count - place) == number);
+        if !is_next {
+            self.stretches.push((self.count, number));
+        }
+        self.count += 1;
+    }
+
+    /// The number at a place.
+    pub(super) fn number(&self, place: usize) -> usize {
+        let place = place as u32;
+        let stretch = self.stretches.partition_point(|(first, _)| *first <= place);
+        stretch.checked_sub(1).map_or(0, |stretch| {
+            let (first, number) = self.stretches[stretch];
+            (number + (place - first)) as usize
+        })
+    }
+
+    /// The place of a number, or of the next greater one.
+    pub(super) fn place(&self, number: usize) -> usize {
+        let number = number as u32;
+        let stretch = self.stretches.partition_point(|(_, first)| *first <= number);
+        let end = self.stretches.get(stretch).map_or(self.count, |(place, _)| *place);
+        stretch.checked_sub(1).map_or(end, |stretch| {
+            let (place, first) = self.stretches[stretch];
+            (place + (number - first)).min(end)
+        }) as usize
+    }
+
+    /// Removes the numbers that are smaller than this one, and says how many.
+    pub(super) fn split_off(&mut self, number: usize) -> usize {
+        let old = self.place(number);
+        let rest: Vec<usize> = (old..self.len()).map(|place| self.number(place)).collect();
+        *self = Self::default();
+        rest.into_iter().for_each(|number| self.push(number));
+        old
+    }
+
+    /// How many bytes they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.stretches.capacity() * size_of::<(u32, u32)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_places_belong_together() {
+        let numbers = [3, 4, 5, 9, 10, 20];
+        let mut places = Places::default();
+        numbers.iter().for_each(|number| places.push(*number));
+        assert_eq!((places.len(), places.stretches.len()), (6, 3));
+        for (place, number) in numbers.iter().enumerate() {
+            assert_eq!((places.number(place), places.place(*number)), (*number, place));
+        }
+        let next = [0, 6, 8, 11, 21].map(|number| places.place(number));
+        assert_eq!(next, [0, 3, 3, 5, 6]);
+    }
+
+    #[test]
+    fn the_beginning_can_be_dropped() {
+        let mut places = Places::default();
+        [3, 4, 5, 9, 10].iter().for_each(|number| places.push(*number));
+        assert_eq!(places.split_off(5), 2);
+        assert_eq!((places.len(), places.number(0), places.number(1)), (3, 5, 9));
+        assert_eq!(places.split_off(0), 0);
+        assert_eq!(places.split_off(11), 3);
+        assert!(places.is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! The order of values by size, kept up to date value by value, so that ranks and quantiles take no sorting.
+
+/// The places of values, the smallest value first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order(Vec<u16>);
+
+impl Order {
+    /// The order of these values.
+    #[cfg(test)]
+    pub(super) fn of(values: &[f64]) -> Self {
+        let mut order = Self::default();
+        order.reset(values, 0);
+        order
+    }
+
+    /// Starts over with these values, and makes room for so many more.
+    pub(super) fn reset(&mut self, values: &[f64], more: usize) {
+        self.0 = Vec::with_capacity(values.len() + more);
+        self.0.extend((0..values.len()).map(|place| place as u16));
+        self.0.sort_by(|one, two| values[usize::from(*one)].total_cmp(&values[usize::from(*two)]));
+    }
+
+    /// Takes the last of these values; those before it are known.
+    pub(super) fn push(&mut self, values: &[f64]) {
+        let Some(newest) = values.last() else { return };
+        let place = self.0.partition_point(|place| values[usize::from(*place)].total_cmp(newest).is_le());
+        self.0.insert(place, (values.len() - 1) as u16);
+    }
+
+    /// Gives each value its rank, and values that are alike the mean of theirs.
+    pub(super) fn rank(&self, values: &[f64], ranks: &mut Vec<f64>) {
+        ranks.clear();
+        ranks.resize(values.len(), 0.0);
+        let mut below = 0.0;
+        let value = |place: &u16| values[usize::from(*place)];
+        for alike in self.0.chunk_by(|one, two| value(one) == value(two)) {
+            let count = alike.len() as f64;
+            for place in alike {
+                ranks[usize::from(*place)] = below + f64::midpoint(count, 1.0);
+            }
+            below += count;
+        }
+    }
+
+    /// The values that a tenth of all are below, and above.
+    pub(super) fn tenths(&self, values: &[f64]) -> Option<(f64, f64)> {
+        let tenth = self.0.len().checked_sub(1)? / 10;
+        let value = |place: usize| values[usize::from(self.0[place])];
+        Some((value(tenth), value(self.0.len() - 1 - tenth)))
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u16>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_may_come_one_by_one() {
+        let values: Vec<f64> =
+            crate::synthetic::normal(1, 100).iter().map(|value| (value * 3.0).round()).collect();
+        let mut order = Order::default();
+        for end in 1..=values.len() {
+            order.push(&values[..end]);
+        }
+        assert_eq!(order.0, Order::of(&values).0);
+    }
+
+    #[test]
+    fn ranks_and_tenths_follow_from_it() {
+        let values = [3.0, 1.0, 2.0, 1.0];
+        let mut ranks = Vec::new();
+        Order::of(&values).rank(&values, &mut ranks);
+        assert_eq!(ranks, [4.0, 1.5, 3.0, 1.5]);
+        let values: Vec<f64> = (0..21).rev().map(f64::from).collect();
+        assert_eq!(Order::of(&values).tenths(&values), Some((2.0, 18.0)));
+        assert_eq!(Order::default().tenths(&[]), None);
+    }
+}
