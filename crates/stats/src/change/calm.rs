@@ -23,47 +23,80 @@ const WANDERING: f64 = 0.3;
 /// Where outliers are cut off before products are taken, in units of noise.
 const OUTLIER: f64 = 3.0;
 
+/// By how much a further value can move both sides apart at the most, in standard deviations, at a place with enough values on
+/// both sides: it comes before or after all others, which adds one for each value before the place.
+const PER_VALUE: f64 = 0.316_228;
+
+/// How far apart the sides of a series are.
+struct Apart {
+    /// The place where they are farthest apart.
+    at: usize,
+    /// How far that is.
+    most: f64,
+    /// How far it is at any place, also where too few values follow so far.
+    ever: f64,
+}
+
 /// What is reused from one series to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calm {
-    ranks: Vec<f64>,
+    ranks: Vec<i16>,
     rests: Vec<f64>,
+    buffer: Vec<f64>,
 }
 
 impl Calm {
     /// The place where values in this order differ most, if they are clear enough there, and by how much they are
-    /// clearer than they must be; whether they wander is not known by that. `tolerance` is the logarithm of how many times
-    /// more false alarms than usual are fine.
-    pub(super) fn find(&mut self, values: &[f64], order: &Order, tolerance: f64) -> Option<(usize, f64)> {
+    /// clearer than they must be; whether they wander is not known by that. Otherwise, how many further values there must be
+    /// before that can happen. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
+    pub(super) fn find(
+        &mut self,
+        values: &[f64],
+        order: &Order,
+        tolerance: f64,
+    ) -> Result<(usize, f64), usize> {
         if values.len() < 2 * SHORTEST {
-            return None;
+            return Err(2 * SHORTEST - values.len());
         }
-        let (at, apart) = self.most_apart(values, order);
-        let margin = apart - (THRESHOLD - PER_ALARM * tolerance);
-        (margin >= 0.0).then_some((at, margin))
+        let threshold = THRESHOLD - PER_ALARM * tolerance;
+        let Apart { at, most, ever } = self.most_apart(values, order);
+        if most >= threshold {
+            return Ok((at, most - threshold));
+        }
+        let further = ((threshold - ever) / PER_VALUE).floor().max(1.0);
+        Err((further as usize).min(SHORTEST - 1))
     }
 
-    fn most_apart(&mut self, values: &[f64], order: &Order) -> (usize, f64) {
+    fn most_apart(&mut self, values: &[f64], order: &Order) -> Apart {
         order.rank(values, &mut self.ranks);
         let count = values.len() as f64;
+        let deviations = |square: f64, variance: f64| (3.0 * square / (variance * (count + 1.0))).sqrt();
         // The square of the sum for the variance that it has, but for a factor: no division for each place.
-        let (mut sum, mut best) = (0.0, (0, 0.0, 1.0));
-        for (index, rank) in self.ranks[..=values.len() - SHORTEST - 1].iter().enumerate() {
-            sum += 2.0 * rank - (count + 1.0);
+        let (mut sum, mut best, mut late) = (0.0, (0, 0.0, 1.0), (0.0_f64, 1.0));
+        let end = values.len() - SHORTEST;
+        for (index, rank) in self.ranks[..end].iter().enumerate() {
+            sum += f64::from(*rank) - (count + 1.0);
             let (left, right) = (index as f64 + 1.0, count - index as f64 - 1.0);
             if index + 1 >= SHORTEST && sum * sum * best.2 > best.1 * left * right {
                 best = (index + 1, sum * sum, left * right);
             }
         }
-        let (at, square, variance) = best;
-        (at, (3.0 * square / (variance * (count + 1.0))).sqrt())
+        for (index, rank) in self.ranks[..values.len() - 1].iter().enumerate().skip(end) {
+            sum += f64::from(*rank) - (count + 1.0);
+            let variance = (index as f64 + 1.0) * SHORTEST as f64;
+            if sum * sum * late.1 > late.0 * variance {
+                late = (sum * sum, variance);
+            }
+        }
+        let (at, most) = (best.0, deviations(best.1, best.2));
+        Apart { at, most, ever: most.max(deviations(late.0, late.1)) }
     }
 
     /// Whether values follow those before them once the levels are taken out.
     pub(super) fn wanders(&mut self, levels: &[&[f64]]) -> bool {
         let (mut squares, mut products) = (0.0, 0.0);
         for level in levels {
-            let center = median(level, &mut self.ranks);
+            let center = median(level, &mut self.buffer);
             self.rests.clear();
             self.rests.extend(level.iter().map(|value| (value - center).clamp(-OUTLIER, OUTLIER)));
             squares += self.rests.iter().map(|rest| rest * rest).sum::<f64>();
@@ -95,15 +128,29 @@ mod tests {
                 .sum();
             signs.abs() * (3.0 / (at as f64 * (80 - at) as f64 * 81.0)).sqrt()
         };
-        let (at, found) = Calm::default().most_apart(&values, &Order::of(&values));
+        let Apart { at, most: found, .. } = Calm::default().most_apart(&values, &Order::of(&values));
         assert!((found - apart(at)).abs() < 1e-9);
         assert!((SHORTEST..=80 - SHORTEST).all(|other| apart(other) <= found + 1e-9));
     }
 
     fn find(values: &[f64]) -> Option<usize> {
         let mut calm = Calm::default();
-        let (at, _) = calm.find(values, &Order::of(values), 0.0)?;
+        let (at, _) = calm.find(values, &Order::of(values), 0.0).ok()?;
         (!calm.wanders(&[&values[..at], &values[at..]])).then_some(at)
+    }
+
+    #[test]
+    fn nothing_is_found_before_it_can_be() {
+        for seed in 0..20 {
+            let mut values = normal(seed, 400);
+            values[200..].iter_mut().for_each(|value| *value += 0.4 * (seed % 4) as f64);
+            let (mut calm, mut nothing) = (Calm::default(), 0);
+            for end in 1..=values.len() {
+                let found = calm.find(&values[..end], &Order::of(&values[..end]), 0.0);
+                assert!(found.is_err() || end >= nothing, "{found:?} with {end} values, seed {seed}");
+                nothing = nothing.max(end + found.err().unwrap_or_default());
+            }
+        }
     }
 
     #[test]

@@ -58,6 +58,12 @@ pub(super) struct Noise {
     pub(super) inflation: f64,
 }
 
+/// Values in units of noise, and twice their ranks.
+pub(super) struct Ranked<'a> {
+    pub(super) values: &'a [f64],
+    pub(super) ranks: &'a [i16],
+}
+
 /// What the judge reuses from one series to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
@@ -70,7 +76,7 @@ impl Judge {
     /// not in doubt. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
     pub(super) fn judge(
         &mut self,
-        values: &[f64],
+        series: &Ranked<'_>,
         start: usize,
         cuts: &[usize],
         noise: Noise,
@@ -84,8 +90,11 @@ impl Judge {
             is_current: false,
         }));
         let threshold = THRESHOLD - PER_ALARM * tolerance;
+        if most(noise.inflation) < threshold {
+            self.proposals.clear();
+        }
         loop {
-            self.update(values, start, noise, threshold);
+            self.update(series, start, noise, threshold);
             let weakest = self
                 .proposals
                 .iter()
@@ -103,7 +112,7 @@ impl Judge {
     }
 
     /// Looks again at those whose neighbors have changed.
-    fn update(&mut self, values: &[f64], start: usize, noise: Noise, threshold: f64) {
+    fn update(&mut self, series: &Ranked<'_>, start: usize, noise: Noise, threshold: f64) {
         for place in 0..self.proposals.len() {
             let at = self.proposals[place].at;
             if self.proposals[place].is_current {
@@ -111,61 +120,69 @@ impl Judge {
             }
             let start = place.checked_sub(1).map_or(start, |before| self.proposals[before].at);
             let end = self.proposals.get(place + 1).map(|after| after.at);
-            let (before, after) = (&values[start..at], &values[at..end.unwrap_or(values.len())]);
+            let stop = end.unwrap_or(series.values.len());
+            let (before, after) = (&series.values[start..at], &series.values[at..stop]);
             let shortest = before.len().min(after.len());
             let is_short = shortest < SHORTEST || (end.is_none() && after.len() < SHORTEST_OPEN);
             let (score, sigma) = if is_short {
                 // The shortest goes first, by its lesser edge: a spike makes two proposals, and without the one the other
                 // is nothing.
-                let step = distance(last(before, REACH), first(after, REACH), &mut self.buffer);
+                let (step, _) = apart(last(before, REACH), first(after, REACH), &mut self.buffer);
                 (NONE + shortest as f64 + step / (1.0 + step), 0.0)
             } else {
-                score(before, after, noise, &mut self.buffer)
+                let (old, new) = (&series.ranks[start..at], &series.ranks[at..stop]);
+                let separations =
+                    WINDOWS.iter().map(|window| rank::separation(last(old, *window), first(new, *window)));
+                score(separations.sum(), before, after, noise, &mut self.buffer)
             };
             self.proposals[place] = Judged { at, margin: score - threshold, sigma, is_current: true };
         }
     }
 }
 
-/// What speaks for a change between two levels, and how far apart they are in units of the scatter.
-fn score(before: &[f64], after: &[f64], noise: Noise, buffer: &mut Vec<f64>) -> (f64, f64) {
-    let separations =
-        WINDOWS.iter().map(|window| rank::separation(last(before, *window), first(after, *window)));
+/// What speaks for a change between two levels, which ranks tell apart by `separations` in all windows together, and how far
+/// apart they are in units of the scatter.
+fn score(separations: f64, before: &[f64], after: &[f64], noise: Noise, buffer: &mut Vec<f64>) -> (f64, f64) {
     // Values that depend on each other are worth as many as the inflation leaves of them.
-    let ranks = separations.sum::<f64>() / WINDOWS.len() as f64 / noise.inflation.powf(DISCOUNT);
-    let (before, after) = (last(before, REACH), first(after, REACH));
-    let distance = distance(before, after, buffer);
-    let sigma = distance / scatter(before, after, buffer);
+    let ranks = separations / WINDOWS.len() as f64 / noise.inflation.powf(DISCOUNT);
+    let (distance, scatter) = apart(last(before, REACH), first(after, REACH), buffer);
+    let sigma = distance / scatter;
     let share = (distance / noise.spread).clamp(LEAST_SHARE, 1.0);
     // A step of nothing has a logarithm of minus infinity, which is as it should be.
     (ranks + sigma.min(CLEAR).ln() + SHARE * share.ln(), sigma)
 }
 
-/// How far apart two levels are.
-pub(super) fn distance(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> f64 {
-    (median(after, buffer) - median(before, buffer)).abs()
+/// The most that can speak for a change: ranks that tell all values of all windows apart, and a clear step.
+fn most(inflation: f64) -> f64 {
+    let separations = WINDOWS.map(|window| {
+        let window = window as f64;
+        window * (3.0 / (2.0 * window + 1.0)).sqrt()
+    });
+    separations.iter().sum::<f64>() / WINDOWS.len() as f64 / inflation.powf(DISCOUNT) + CLEAR.ln()
 }
 
-/// How much values scatter around two levels, as a standard deviation; at least a trace, in units of the noise.
-pub(super) fn scatter(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> f64 {
-    let mut total = 0.0;
-    for level in [before, after] {
-        let center = median(level, buffer);
-        total += level.iter().map(|value| (value - center).abs()).sum::<f64>();
-    }
-    (NORMAL_MEAN * total / (before.len() + after.len()) as f64).max(1e-6)
+/// How far apart two levels are, and how much values scatter around them as a standard deviation: at least a trace, in units
+/// of the noise.
+pub(super) fn apart(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f64, f64) {
+    let (old, new) = (median(before, buffer), median(after, buffer));
+    let around = |level: &[f64], center: f64| level.iter().map(|value| (value - center).abs()).sum::<f64>();
+    let total = around(before, old) + around(after, new);
+    let scatter = NORMAL_MEAN * total / (before.len() + after.len()) as f64;
+    ((new - old).abs(), scatter.max(1e-6))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::order::Order, *};
     use crate::synthetic::normal;
 
     fn judge(values: &[f64], cuts: &[usize], inflation: f64, tolerance: f64) -> Vec<Judged> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let noise = Noise { spread: sorted[107] - sorted[11], inflation };
-        Judge::default().judge(values, 0, cuts, noise, tolerance).to_vec()
+        let mut ranks = Vec::new();
+        Order::of(values).rank(values, &mut ranks);
+        Judge::default().judge(&Ranked { values, ranks: &ranks }, 0, cuts, noise, tolerance).to_vec()
     }
 
     fn judged(values: &[f64], cuts: &[usize]) -> Vec<usize> {

@@ -11,7 +11,7 @@ use super::{
     calm::{self, Calm},
     dependence::{Dependence, Inflation},
     extent,
-    judge::{self, Judge, Noise, distance, scatter},
+    judge::{self, Judge, Noise, Ranked, apart},
     order::Order,
     partition::Partition,
     sample::{first, last, median},
@@ -47,6 +47,8 @@ pub struct Monitor {
     alarm: usize,
     /// That alarm.
     raised: Option<Change>,
+    /// With fewer values than this there cannot be a slight change.
+    calm: usize,
 }
 
 /// Memory that is reused from one value, and one series, to the next.
@@ -54,6 +56,8 @@ pub struct Monitor {
 pub struct Scratch {
     /// Values in units of noise.
     scaled: Vec<f64>,
+    /// Twice their ranks.
+    ranks: Vec<i16>,
     dependence: Dependence,
     judge: Judge,
     calm: Calm,
@@ -84,6 +88,7 @@ impl Monitor {
             settled: Vec::new(),
             alarm: 0,
             raised: None,
+            calm: 0,
         }
     }
 
@@ -109,7 +114,7 @@ impl Monitor {
 
     /// All changes as far as can be told now, in ascending order: the settled ones, which no later value will alter, then
     /// those among the newest values, which later values may move, drop or join.
-    pub fn changes(&self, scratch: &mut Scratch) -> Vec<Change> {
+    pub fn changes(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.settled.clone();
         self.judge_newest(&mut changes, scratch);
         changes
@@ -117,7 +122,7 @@ impl Monitor {
 
     /// The changes as people are told of them: all, and the newest alarm while there are too few values after it to be sure.
     /// It is gone later if they do not bear it out.
-    pub fn known(&self, scratch: &mut Scratch) -> Vec<Change> {
+    pub fn known(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.changes(scratch);
         let count = self.count;
         changes.extend(self.raised.filter(|alarm| {
@@ -156,10 +161,10 @@ impl Monitor {
 
     /// Ends a block.
     fn settle(&mut self, scratch: &mut Scratch) {
-        let mut changes = Vec::new();
-        self.judge_newest(&mut changes, scratch);
         let forgotten = self.values.len().saturating_sub(WINDOW);
         if forgotten > 0 {
+            let mut changes = Vec::new();
+            self.judge_newest(&mut changes, scratch);
             self.values.drain(..forgotten);
             let limit = self.offset() + GUARD;
             self.settled.extend(changes.into_iter().filter(|change| change.at < limit));
@@ -170,6 +175,7 @@ impl Monitor {
     /// Makes the scale and the partition anew, and estimates how much values depend on each other.
     fn measure(&mut self, scratch: &mut Scratch) {
         let more = block(self.count);
+        self.calm = 0;
         self.values.reserve_exact(more);
         self.order.reset(&self.values, more);
         let scale = Scale::of(&self.values, &mut scratch.buffer);
@@ -181,34 +187,46 @@ impl Monitor {
     }
 
     /// Adds the changes among the newest values.
-    fn judge_newest(&self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
+    fn judge_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
         let (Some(scale), Some((low, high))) = (self.scale, self.order.tenths(&self.values)) else { return };
         let offset = self.offset();
         let settled = self.settled.last().map_or(0, |change| change.at);
         let start = settled.saturating_sub(offset);
         let guard = if offset > 0 { GUARD } else { 0 };
         let tolerance = self.settings.sensitivity.tolerance();
-        let Scratch { scaled, judge, calm, cuts, buffer, .. } = scratch;
+        let Scratch { scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
         self.partition.cuts(cuts);
         cuts.retain(|cut| *cut >= guard && *cut > start);
         let judged = if cuts.is_empty() {
             &[]
         } else {
             scale.apply_all(&self.values, scaled);
+            self.order.rank(&self.values, ranks);
             let spread = (scale.apply(high) - scale.apply(low)).max(1.0);
             let noise = Noise { spread, inflation: self.inflation.changes };
-            judge.judge(scaled, start, cuts, noise, tolerance)
+            judge.judge(&Ranked { values: scaled, ranks }, start, cuts, noise, tolerance)
         };
         if judged.is_empty() {
             // A slight change is believed only where it is all that ever seemed to happen.
-            let is_calm = settled <= offset && cuts.len() <= 1;
-            let found = if is_calm { calm.find(&self.values, &self.order, tolerance) } else { None };
-            let Some((at, margin)) = found.filter(|(at, _)| *at >= guard) else { return };
+            if settled > offset || cuts.len() > 1 || self.count < self.calm {
+                return;
+            }
+            let (at, margin) = match calm.find(&self.values, &self.order, tolerance) {
+                Ok(found) => found,
+                Err(further) => {
+                    self.calm = self.count + further;
+                    return;
+                }
+            };
+            if at < guard {
+                return;
+            }
             scale.apply_all(&self.values, scaled);
             let (before, after) = scaled.split_at(at);
             if !calm.wanders(&[before, after]) {
                 let (before, after) = (last(before, REACH), first(after, REACH));
-                let sigma = distance(before, after, buffer) / scatter(before, after, buffer);
+                let (distance, scatter) = apart(before, after, buffer);
+                let sigma = distance / scatter;
                 let span = (start, at, scaled.len());
                 changes.push(self.describe(scaled, span, margin, calm::PER_ALARM, sigma, buffer));
             }
@@ -229,10 +247,14 @@ impl Monitor {
         let at = self.values.len().checked_sub(self.settings.later.saturating_add(1))?;
         let start = self.alarm.saturating_sub(self.offset());
         let near = start.max(at.saturating_sub(watch::REACH));
-        let Scratch { scaled, buffer, .. } = scratch;
-        scale.apply_all(self.values.get(near..)?, scaled);
-        let (before, newest) = scaled.split_at_checked(at.checked_sub(near)?)?;
+        let (before, newest) = self.values.get(near..)?.split_at_checked(at.checked_sub(near)?)?;
         let tolerance = self.settings.sensitivity.tolerance();
+        if watch::is_hopeless(before, newest, tolerance) {
+            return None;
+        }
+        let Scratch { scaled, buffer, .. } = scratch;
+        scale.apply_all(&self.values[near..], scaled);
+        let (before, newest) = scaled.split_at(at - near);
         let fresh = watch::look(before, newest, self.inflation.alarms, tolerance, buffer)?;
         self.alarm = self.offset() + at;
         scale.apply_all(&self.values, scaled);

@@ -27,16 +27,16 @@ impl Order {
         self.0.insert(place, (values.len() - 1) as u16);
     }
 
-    /// Gives each value its rank, and values that are alike the mean of theirs.
-    pub(super) fn rank(&self, values: &[f64], ranks: &mut Vec<f64>) {
+    /// Gives each value twice its rank, and values that are alike twice the mean of theirs.
+    pub(super) fn rank(&self, values: &[f64], ranks: &mut Vec<i16>) {
         ranks.clear();
-        ranks.resize(values.len(), 0.0);
-        let mut below = 0.0;
+        ranks.resize(values.len(), 0);
+        let mut below = 0;
         let value = |place: &u16| values[usize::from(*place)];
         for alike in self.0.chunk_by(|one, two| value(one) == value(two)) {
-            let count = alike.len() as f64;
+            let count = alike.len() as i16;
             for place in alike {
-                ranks[usize::from(*place)] = below + f64::midpoint(count, 1.0);
+                ranks[usize::from(*place)] = 2 * below + count + 1;
             }
             below += count;
         }
@@ -75,7 +75,7 @@ mod tests {
         let values = [3.0, 1.0, 2.0, 1.0];
         let mut ranks = Vec::new();
         Order::of(&values).rank(&values, &mut ranks);
-        assert_eq!(ranks, [4.0, 1.5, 3.0, 1.5]);
+        assert_eq!(ranks, [8, 3, 6, 3]);
         let values: Vec<f64> = (0..21).rev().map(f64::from).collect();
         assert_eq!(Order::of(&values).tenths(&values), Some((2.0, 18.0)));
         assert_eq!(Order::default().tenths(&[]), None);

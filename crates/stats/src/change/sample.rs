@@ -1,12 +1,12 @@
 //! Small questions about a few values, answered without allocating. Nothing here knows what the values are.
 
 /// The last values, so many at the most.
-pub(super) fn last(values: &[f64], count: usize) -> &[f64] {
+pub(super) fn last<T>(values: &[T], count: usize) -> &[T] {
     &values[values.len().saturating_sub(count)..]
 }
 
 /// The first values, so many at the most.
-pub(super) fn first(values: &[f64], count: usize) -> &[f64] {
+pub(super) fn first<T>(values: &[T], count: usize) -> &[T] {
     &values[..values.len().min(count)]
 }
 

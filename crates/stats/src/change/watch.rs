@@ -56,6 +56,26 @@ pub(super) struct Fresh {
     pub(super) sigma: f64,
 }
 
+/// Whether so many earlier values are as far away as the newest ones that no rule can be met, whatever the noise: what most
+/// values come to. Both are in any unit.
+pub(super) fn is_hopeless(before: &[f64], newest: &[f64], tolerance: f64) -> bool {
+    let rule = &RULES[0];
+    // With few values, the distance alone may count for any number of earlier ones; with many, one of the newest may be off.
+    if before.len() < REACH || !(ENOUGH..=STRAY).contains(&newest.len()) {
+        return false;
+    }
+    let before = last(before, rule.reach);
+    let most = (before.len() as f64 + 1.0).ln();
+    let needed = rule.threshold - PER_ALARM * tolerance - DISTANCE * GREATEST_DISTANCE.ln();
+    let rarity = (needed / newest.len() as f64 - ALL * most) / (1.0 - ALL);
+    let fewest = ((most - rarity).exp() - 1.0).ceil().max(0.0) as usize;
+    let lowest = newest.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = newest.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let above = before.iter().filter(|value| **value >= lowest).count();
+    let below = before.iter().filter(|value| **value <= highest).count();
+    above > fewest && below > fewest
+}
+
 /// Compares the newest values with those since the level last changed; both are in units of noise. `inflation` is how
 /// many times greater the variance of a mean is than with independent values, and `tolerance` the logarithm of how many
 /// times more false alarms than usual are fine.
@@ -135,6 +155,23 @@ mod tests {
         assert!(!look(&[1.0, 1.5, 0.8, 1.2]), "that is within the noise");
         assert!(!look(&[9.0]), "one value is a spike as well");
         assert_eq!(super::look(&before[..5], &[9.0; 4], 1.0, 0.0, &mut buffer), None);
+    }
+
+    #[test]
+    fn what_is_hopeless_is_no_alarm() {
+        let mut hopeless = 0;
+        for seed in 0..4_000 {
+            let mut values = normal(seed, 64);
+            values[60..].iter_mut().for_each(|value| *value += (seed % 8) as f64 * 0.6 - 1.0);
+            let (before, newest) = values.split_at(60);
+            for tolerance in [-3.0, 0.0, 2.0] {
+                if is_hopeless(before, newest, tolerance) {
+                    hopeless += 1;
+                    assert_eq!(super::look(before, newest, 1.0, tolerance, &mut Vec::new()), None, "{seed}");
+                }
+            }
+        }
+        assert!(hopeless > 4_000, "{hopeless} of 12,000");
     }
 
     #[test]
