@@ -11,7 +11,7 @@ const FIRST: i64 = 32;
 /// From how many reports on a series at a time will do; before that there are twice as many reports each time.
 const LONG: i64 = 512;
 /// With every so many reports there is one.
-const EVERY: i64 = 4;
+const EVERY: i64 = 8;
 /// How many series are looked at together at the most.
 const TOGETHER: usize = 128;
 /// With so many values half of what is known is forgotten, so that noise may become another.
@@ -122,8 +122,8 @@ mod tests {
             [Due::None, Due::Many, Due::None, Due::Many]
         );
         assert_eq!(
-            [due(515, 512), due(516, 512), due(9_000, 8_000)],
-            [Due::None, Due::One(129), Due::One(2_250)]
+            [due(519, 512), due(520, 512), due(9_000, 8_000)],
+            [Due::None, Due::One(65), Due::One(1_125)]
         );
     }
 

@@ -13,6 +13,7 @@ mod badge;
 mod benchmark;
 mod billing;
 mod branch;
+mod budget;
 mod callback;
 mod caller;
 mod captcha;

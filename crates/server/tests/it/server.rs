@@ -32,7 +32,7 @@ use tower::ServiceExt;
 use crate::{contract, database::Database, until};
 
 /// 2026-01-01T00:00:00Z.
-const START: i64 = 1_767_225_600_000_000;
+pub(crate) const START: i64 = 1_767_225_600_000_000;
 
 /// Which database a test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
