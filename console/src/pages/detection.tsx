@@ -7,7 +7,7 @@ import { loadDetection, monthly } from "../detection";
 import { count, day, plural, significant } from "../format";
 import type { Loaded } from "../load";
 import { useProject } from "../project";
-import { Form, TextField, type Values } from "../ui/Form";
+import { CheckField, Form, TextField, type Values } from "../ui/Form";
 import { Page } from "../ui/Page";
 import { Failure, Skeleton } from "../ui/parts";
 import { Raw } from "../ui/Raw";
@@ -68,12 +68,12 @@ function Figures(props: { of: JsonDetection }): JSX.Element {
 
 function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): JSX.Element {
   const project = useProject();
-  const patch = async (notifies: Notifies, false_alarms_per_month: number) =>
-    props.loaded.set(await call("patch", "/v0/projects/{project}/detection", { path: { project: project.slug() }, body: { notifies, false_alarms_per_month } }));
-  const save = async ({ notifies, false_alarms_per_month }: Values) => {
+  const patch = async (notifies: Notifies, false_alarms_per_month: number, notifies_host: boolean) =>
+    props.loaded.set(await call("patch", "/v0/projects/{project}/detection", { path: { project: project.slug() }, body: { notifies, false_alarms_per_month, notifies_host } }));
+  const save = async ({ notifies, false_alarms_per_month, notifies_host }: Values) => {
     const before = props.of;
-    await patch(notifies as Notifies, Number(false_alarms_per_month));
-    toast("Saved.", () => patch(before.notifies, before.false_alarms_per_month).catch(toastFailure));
+    await patch(notifies as Notifies, Number(false_alarms_per_month), notifies_host === "on");
+    toast("Saved.", () => patch(before.notifies, before.false_alarms_per_month, before.notifies_host).catch(toastFailure));
   };
   return (
     <section class="card detection-form stack" aria-labelledby="settings">
@@ -91,6 +91,7 @@ function Settings(props: { of: JsonDetection; loaded: Loaded<JsonDetection> }): 
           </For>
         </fieldset>
         <TextField name="false_alarms_per_month" label="False alarms a month" type="number" required min={1} max={1000} step={1} value={String(props.of.false_alarms_per_month)} hint="How many are fine. With more, smaller changes are told, and sooner." />
+        <CheckField name="notifies_host" checked={props.of.notifies_host} label={<><strong>Machine</strong> <span class="muted">notify when most benchmarks move together, too</span></>} />
       </Form>
     </section>
   );

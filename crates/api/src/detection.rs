@@ -33,6 +33,8 @@ pub struct Detection {
     pub notifies: Notifies,
     /// How many false alarms a month are fine: what is told is chosen by it, what is found is not.
     pub false_alarms_per_month: FalseAlarms,
+    /// Whether people are notified when most benchmarks move together, which is the machine rather than the code.
+    pub notifies_host: bool,
     /// How many runs there were in the last 30 days, which share these false alarms.
     pub runs_per_month: u32,
     /// What was told, and how much of it was wrong.
@@ -78,4 +80,7 @@ pub struct DetectionPatch {
     /// How many false alarms a month are fine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub false_alarms_per_month: Option<FalseAlarms>,
+    /// Whether people are notified when most benchmarks move together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notifies_host: Option<bool>,
 }

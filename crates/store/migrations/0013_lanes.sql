@@ -1,3 +1,7 @@
+-- Whether a project is notified when most benchmarks move together, and what lanes count.
+
+alter table project add column notifies_host {bool} not null default false;
+
 -- A lane counts the reports that have results, without those of jobs that have none yet, and those that were deleted.
 
 alter table lane add column deleted {int} not null default 0;

@@ -11,21 +11,27 @@ pub struct Settings {
     pub notifies: Notifies,
     /// How many false alarms a month are fine.
     pub budget: FalseAlarms,
+    /// Whether it is told when most benchmarks move together.
+    pub notifies_host: bool,
 }
 
 /// What a project has chosen.
 pub fn settings(tx: &mut Tx<'_>, project: ProjectId) -> Result<Settings> {
-    tx.one("project", "select notifies, budget from project where id = $1", &[&project], |row| {
-        Ok(Settings { notifies: row.get(0)?, budget: row.get(1)? })
-    })
+    tx.one(
+        "project",
+        "select notifies, budget, notifies_host from project where id = $1",
+        &[&project],
+        |row| Ok(Settings { notifies: row.get(0)?, budget: row.get(1)?, notifies_host: row.get(2)? }),
+    )
 }
 
 /// Chooses something else.
 pub fn update(tx: &mut Tx<'_>, project: ProjectId, patch: &DetectionPatch) -> Result<()> {
     let budget = patch.false_alarms_per_month.map(FalseAlarms::get);
     tx.execute(
-        "update project set notifies = coalesce($2, notifies), budget = coalesce($3, budget) where id = $1",
-        &[&project, &patch.notifies, &budget],
+        "update project set notifies = coalesce($2, notifies), budget = coalesce($3, budget),
+             notifies_host = coalesce($4, notifies_host) where id = $1",
+        &[&project, &patch.notifies, &budget, &patch.notifies_host],
     )?;
     Ok(())
 }

@@ -27,7 +27,8 @@ pub(super) async fn view(State(app): State<App>, project: Project<View>) -> Resu
     Ok(Json(app.db.read(move |tx| read(tx, id, created, now)).await?))
 }
 
-/// Choose what a project is told of, alerts or changes, and how many false alarms a month it takes.
+/// Choose what a project is told of, alerts or changes, how many false alarms a month it takes, and whether it is told of the
+/// machine.
 #[utoipa::path(patch, path = "/v0/projects/{project}/detection", operation_id = "proj_detection_patch",
     tag = "changes", params(ProjectPath), request_body = DetectionPatch,
     responses((status = 200, body = Detection)), extensions(("x-right" = json!("project:manage"))))]
@@ -56,6 +57,7 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
     Ok::<_, Error>(Detection {
         notifies: settings.notifies,
         false_alarms_per_month: settings.budget,
+        notifies_host: settings.notifies_host,
         runs_per_month: number(runs),
         observed: ObservedAlarms {
             since,

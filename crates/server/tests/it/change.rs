@@ -243,6 +243,15 @@ both! {
         let changes = lab.changes("?sort=time&direction=asc&per_page=255", 7).await;
         let causes: Vec<&str> = changes.iter().map(|change| change["cause"].as_str().unwrap()).collect();
         assert_eq!(causes, ["host", "host", "host", "host", "host", "host", "code"]);
+        // What the machine did is one matter of the machine, which people are notified of only if they want to be.
+        let raised = |changes: &[Value]| changes.iter().map(|change| change["raised"].is_string()).collect::<Vec<_>>();
+        assert_eq!(raised(&changes), [false, false, false, false, false, false, true]);
+        lab.patch("detection", json!({ "notifies_host": true })).await.expect(200);
+        lab.measure(60, &names.map(|name| (name, if name == "c" { 156.0 } else { 130.0 }))).await;
+        let changes = lab.changes("?sort=time&direction=asc&per_page=255", 7).await;
+        assert_eq!(raised(&changes), [true; 7]);
+        let observed = lab.get("detection").await.expect(200).body["observed"]["raised"].clone();
+        assert_eq!(observed, json!(2));
     }
 
     async fn false_alarms_are_counted(server: TestServer) {

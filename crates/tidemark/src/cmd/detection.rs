@@ -24,11 +24,14 @@ pub(crate) enum DetectionVerb {
         #[command(flatten)]
         project: InProject,
         /// What it is told of
-        #[arg(long, value_parser = word::<Notifies>(), required_unless_present = "false_alarms_per_month")]
+        #[arg(long, value_parser = word::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
         notifies: Option<Notifies>,
         /// How many false alarms a month are fine
         #[arg(long, value_name = "COUNT", value_parser = number::<u32, FalseAlarms>)]
         false_alarms_per_month: Option<FalseAlarms>,
+        /// Whether to notify when most benchmarks move together, which is the machine rather than the code
+        #[arg(long, value_name = "BOOL")]
+        notifies_host: Option<bool>,
     },
 }
 
@@ -36,9 +39,12 @@ impl Verb for DetectionVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
             Self::View { project } => session.show(&detection(project.id()?)),
-            Self::Update { project, notifies, false_alarms_per_month } => {
-                let patch =
-                    DetectionPatch { notifies: *notifies, false_alarms_per_month: *false_alarms_per_month };
+            Self::Update { project, notifies, false_alarms_per_month, notifies_host } => {
+                let patch = DetectionPatch {
+                    notifies: *notifies,
+                    false_alarms_per_month: *false_alarms_per_month,
+                    notifies_host: *notifies_host,
+                };
                 session.show(&update_detection(project.id()?, &patch))
             }
         }
@@ -53,6 +59,7 @@ impl Shown for Detection {
             .number("False alarms a month, at most", self.false_alarms_per_month)
             .number("Observed", format_args!("{:.1}", observed.false_alarms_per_month))
             .number("Runs a month", self.runs_per_month)
+            .detail("Notifies of the machine", if self.notifies_host { "yes" } else { "no" })
             .detail("Counted since", output::time(observed.since))
             .detail("Alarms", observed.raised)
             .detail("False ones", observed.false_alarms)
