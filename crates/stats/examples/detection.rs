@@ -8,7 +8,7 @@
 use std::{env, error::Error, fs, thread};
 
 use tidemark_stats::{
-    Monitor, Scratch, Sensitivity, Settings, changes,
+    Change, Monitor, Scratch, Sensitivity, Settings, changes,
     synthetic::{Noise, normal},
 };
 
@@ -52,6 +52,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The changes of a series whose hosts are known, and its alarms, each with the place of the value that raised it.
+fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usize)>) {
+    let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+    let values = hosts.iter().zip(values).enumerate();
+    let alarms = values.filter_map(|(now, (host, value))| {
+        Some((monitor.push_on(u16::try_from(*host).ok(), *value, &mut scratch)?.at, now))
+    });
+    let alarms = alarms.collect();
+    (monitor.changes(&mut scratch), alarms)
+}
+
 /// The alarms, each with the place of the value that raised it.
 fn alarms(values: &[f64], settings: Settings) -> Vec<(usize, usize)> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
@@ -87,26 +98,45 @@ fn false_alarms(count: u64) {
         });
         let [changes, alarms] = found.map(|found| found as f64 * 1e4 / (count as f64 * LENGTH as f64));
         println!("| {noise} | {changes:.2} | {alarms:.2} |");
+        if noise == Noise::StickyHosts {
+            let found = sum(count, |seed| {
+                let (hosts, values) = noise.hosts_and_series(seed, LENGTH);
+                let (changes, alarms) = with_hosts(&hosts, &values);
+                [changes.len(), alarms.len()]
+            });
+            let [changes, alarms] = found.map(|found| found as f64 * 1e4 / (count as f64 * LENGTH as f64));
+            println!("| {noise}, host known | {changes:.2} | {alarms:.2} |");
+        }
     }
 }
 
+/// Values of which some have their hosts, from a seed.
+type Made = fn(u64) -> (Vec<usize>, Vec<f64>);
+
 fn steps(count: u64) {
-    println!("\nSteps in normal noise, 200 values before and 50 after, {count} series each\n");
-    println!("| step | found within 5 | within 20 | alarm with 3 later values |\n|---|---:|---:|---:|");
-    for step in [1.0, 1.5, 2.0, 3.0, 5.0] {
-        let found = sum(count, |seed| {
-            let mut values: Vec<f64> = normal(seed, 250).iter().map(|value| 100.0 + value).collect();
-            values[200..].iter_mut().for_each(|value| *value += step);
-            let found = changes(&values, &Settings::default());
-            let within =
-                |most: usize| usize::from(found.iter().any(|change| change.at.abs_diff(200) <= most));
-            let is_alarm = alarms(&values, Settings::default())
-                .iter()
-                .any(|(at, now)| at.abs_diff(200) <= MARGIN && *now <= 203);
-            [within(5), within(20), usize::from(is_alarm)]
-        });
-        let [five, twenty, alarm] = found.map(|found| found as f64 * 100.0 / count as f64);
-        println!("| {step} σ | {five:.0} % | {twenty:.0} % | {alarm:.0} % |");
+    let plain: Made = |seed| (vec![0; 250], normal(seed, 250).iter().map(|value| 100.0 + value).collect());
+    let sticky: Made = |seed| Noise::StickyHosts.hosts_and_series(seed, 250);
+    let unknown: Made = |seed| (vec![0; 250], Noise::StickyHosts.series(seed, 250));
+    for (name, made, sizes) in [
+        ("normal noise", plain, &[1.0, 1.5, 2.0, 3.0, 5.0][..]),
+        ("values of four hosts, each kept for ten runs", unknown, &[3.0, 5.0]),
+        ("values of four hosts, each kept for ten runs, host known", sticky, &[1.0, 1.5, 2.0, 3.0, 5.0]),
+    ] {
+        println!("\nSteps in {name}, 200 values before and 50 after, {count} series each\n");
+        println!("| step | found within 5 | within 20 | alarm with 3 later values |\n|---|---:|---:|---:|");
+        for step in sizes {
+            let found = sum(count, |seed| {
+                let (hosts, mut values) = made(seed);
+                values[200..].iter_mut().for_each(|value| *value += step);
+                let (found, alarms) = with_hosts(&hosts, &values);
+                let within =
+                    |most: usize| usize::from(found.iter().any(|change| change.at.abs_diff(200) <= most));
+                let is_alarm = alarms.iter().any(|(at, now)| at.abs_diff(200) <= MARGIN && *now <= 203);
+                [within(5), within(20), usize::from(is_alarm)]
+            });
+            let [five, twenty, alarm] = found.map(|found| found as f64 * 100.0 / count as f64);
+            println!("| {step} σ | {five:.0} % | {twenty:.0} % | {alarm:.0} % |");
+        }
     }
 }
 

@@ -5,13 +5,14 @@
 //! none. Several detectors work together, each in its file: [`partition`] proposes changes, [`judge`] believes or drops
 //! them, [`calm`] adds slight ones where nothing else happens, [`extent`] says between which places a change began, and
 //! [`watch`] raises the alarm while there are only a few values to go by. [`dependence`] estimates how much values depend
-//! on those before them, so that autocorrelated noise is not taken for a change. `docs/statistics.md` explains them in
-//! prose, and says how well they do.
+//! on those before them, so that autocorrelated noise is not taken for a change, and [`hosts`] how much faster or slower
+//! each host is. `docs/statistics.md` explains them in prose, and says how well they do.
 
 mod budget;
 mod calm;
 mod dependence;
 mod extent;
+mod hosts;
 mod judge;
 mod monitor;
 mod order;

@@ -6,11 +6,14 @@
 //! made anew from those that remain. So a value costs the same however long the series is, and what comes out depends
 //! on nothing but the values, in whatever portions they came.
 
+use std::borrow::Cow;
+
 use super::{
     Change, Settings,
     calm::{self, Calm},
     dependence::{Dependence, Inflation},
     extent,
+    hosts::{Estimation, Hosts},
     judge::{self, Judge, Noise, Ranked, apart},
     order::Order,
     partition::Partition,
@@ -27,6 +30,8 @@ const WINDOW: usize = 512;
 const GUARD: usize = 128;
 /// The shortest series that is looked at.
 const SHORTEST: usize = 8;
+/// How often the effects of hosts are estimated within a block at the most, so that a fleet of many hosts costs little.
+const ESTIMATIONS: u8 = 32;
 /// How many values on both sides the levels of a change are taken from.
 const REACH: usize = 48;
 
@@ -38,6 +43,9 @@ pub struct Monitor {
     count: usize,
     /// The newest of them.
     values: Vec<f64>,
+    hosts: Hosts,
+    /// How often the effects of hosts were estimated since the last block ended.
+    estimated: u8,
     order: Order,
     scale: Option<Scale>,
     partition: Partition,
@@ -54,10 +62,13 @@ pub struct Monitor {
 /// Memory that is reused from one value, and one series, to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
+    /// Values as they would have been on the reference host.
+    adjusted: Vec<f64>,
     /// Values in units of noise.
     scaled: Vec<f64>,
     /// Twice their ranks.
     ranks: Vec<i16>,
+    estimation: Estimation,
     dependence: Dependence,
     judge: Judge,
     calm: Calm,
@@ -81,6 +92,8 @@ impl Monitor {
             settings,
             count: 0,
             values: Vec::new(),
+            hosts: Hosts::default(),
+            estimated: 0,
             order: Order::default(),
             scale: None,
             partition: Partition::default(),
@@ -98,10 +111,16 @@ impl Monitor {
     ///
     /// A number that is not finite says nothing, and counts as if the value before had come again.
     pub fn push(&mut self, value: f64, scratch: &mut Scratch) -> Option<Change> {
+        self.push_on(None, value, scratch)
+    }
+
+    /// The same for a value that was measured on a host, if that is known. Hosts of different speed are no changes: values are
+    /// looked at as they would have been on the host with the most values. Any number will do for a host but the greatest.
+    pub fn push_on(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) -> Option<Change> {
         if is_boundary(self.count) {
             self.settle(scratch);
         }
-        self.take(value, scratch);
+        self.take(host, value, scratch);
         let alarm = self.alarm(scratch);
         self.raised = alarm.or(self.raised);
         alarm
@@ -110,6 +129,21 @@ impl Monitor {
     /// The newest values.
     pub fn values(&self) -> &[f64] {
         &self.values
+    }
+
+    /// The newest values, each with its host if that is known.
+    pub fn values_with_hosts(&self) -> impl Iterator<Item = (Option<u16>, f64)> {
+        self.values.iter().enumerate().map(|(place, value)| (self.hosts.get(place), *value))
+    }
+
+    /// The newest values as they would have been on the host with the most of them.
+    pub fn adjusted(&self) -> Cow<'_, [f64]> {
+        let mut adjusted = Vec::new();
+        if self.hosts.differ() {
+            self.adjust(0, &mut adjusted);
+            return adjusted.into();
+        }
+        Cow::Borrowed(&self.values)
     }
 
     /// All changes as far as can be told now, in ascending order: the settled ones, which no later value will alter, then
@@ -136,22 +170,43 @@ impl Monitor {
         size_of::<Self>()
             + self.values.capacity() * size_of::<f64>()
             + self.settled.capacity() * size_of::<Change>()
+            + self.hosts.bytes()
             + self.order.bytes()
             + self.partition.bytes()
     }
 
-    fn take(&mut self, value: f64, scratch: &mut Scratch) {
+    fn take(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) {
         let value = if value.is_finite() { value } else { self.values.last().copied().unwrap_or(0.0) };
+        let place = self.values.len();
+        let is_due = self.hosts.push(host, place) && self.estimated < ESTIMATIONS;
         self.count += 1;
         self.values.push(value);
         match self.scale {
-            Some(scale) if scale.takes(value) => {
-                self.order.push(&self.values);
-                self.partition.push(scale.apply(value));
+            Some(scale) if scale.takes(value) && !is_due => {
+                self.order.push(|place| self.hosts.adjust(place, self.values[place]));
+                self.partition.push(scale.apply(self.hosts.adjust(place, value)));
             }
-            Some(_) => self.measure(scratch),
+            Some(_) => {
+                self.estimated += u8::from(is_due);
+                self.measure(scratch);
+            }
             None => {}
         }
+    }
+
+    /// The values from a place on, as they would have been on the reference host.
+    fn on_reference<'a>(&'a self, from: usize, buffer: &'a mut Vec<f64>) -> &'a [f64] {
+        if !self.hosts.differ() {
+            return &self.values[from..];
+        }
+        self.adjust(from, buffer);
+        buffer
+    }
+
+    fn adjust(&self, from: usize, adjusted: &mut Vec<f64>) {
+        let values = self.values.iter().enumerate().skip(from);
+        adjusted.clear();
+        adjusted.extend(values.map(|(place, value)| self.hosts.adjust(place, *value)));
     }
 
     /// Where the values held begin.
@@ -166,9 +221,11 @@ impl Monitor {
             let mut changes = Vec::new();
             self.judge_newest(&mut changes, scratch);
             self.values.drain(..forgotten);
+            self.hosts.forget(forgotten);
             let limit = self.offset() + GUARD;
             self.settled.extend(changes.into_iter().filter(|change| change.at < limit));
         }
+        self.estimated = 0;
         self.measure(scratch);
     }
 
@@ -177,10 +234,16 @@ impl Monitor {
         let more = block(self.count);
         self.calm = 0;
         self.values.reserve_exact(more);
-        self.order.reset(&self.values, more);
-        let scale = Scale::of(&self.values, &mut scratch.buffer);
-        self.scale = Some(scale);
-        scale.apply_all(&self.values, &mut scratch.scaled);
+        self.hosts.reserve(more);
+        let is_logarithmic = Scale::is_logarithmic(&self.values);
+        self.hosts.estimate(&self.values, is_logarithmic, &mut scratch.estimation);
+        let Scratch { adjusted, buffer, scaled, .. } = scratch;
+        let mut order = std::mem::take(&mut self.order);
+        let values = self.on_reference(0, adjusted);
+        order.reset(values, more);
+        let scale = Scale::of(values, is_logarithmic, |_| true, buffer);
+        scale.apply_all(values, scaled);
+        (self.order, self.scale) = (order, Some(scale));
         self.partition.reset(&scratch.scaled, more);
         self.partition.cuts(&mut scratch.cuts);
         self.inflation = scratch.dependence.inflation(&scratch.scaled, &scratch.cuts);
@@ -188,20 +251,21 @@ impl Monitor {
 
     /// Adds the changes among the newest values.
     fn judge_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
-        let (Some(scale), Some((low, high))) = (self.scale, self.order.tenths(&self.values)) else { return };
+        let Scratch { adjusted, scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
+        let values = self.on_reference(0, adjusted);
+        let (Some(scale), Some((low, high))) = (self.scale, self.order.tenths(values)) else { return };
         let offset = self.offset();
         let settled = self.settled.last().map_or(0, |change| change.at);
         let start = settled.saturating_sub(offset);
         let guard = if offset > 0 { GUARD } else { 0 };
         let tolerance = self.settings.sensitivity.tolerance();
-        let Scratch { scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
         self.partition.cuts(cuts);
         cuts.retain(|cut| *cut >= guard && *cut > start);
         let judged = if cuts.is_empty() {
             &[]
         } else {
-            scale.apply_all(&self.values, scaled);
-            self.order.rank(&self.values, ranks);
+            scale.apply_all(values, scaled);
+            self.order.rank(values, ranks);
             let spread = (scale.apply(high) - scale.apply(low)).max(1.0);
             let noise = Noise { spread, inflation: self.inflation.changes };
             judge.judge(&Ranked { values: scaled, ranks }, start, cuts, noise, tolerance)
@@ -211,7 +275,7 @@ impl Monitor {
             if settled > offset || cuts.len() > 1 || self.count < self.calm {
                 return;
             }
-            let (at, margin) = match calm.find(&self.values, &self.order, tolerance) {
+            let (at, margin) = match calm.find(values, &self.order, tolerance) {
                 Ok(found) => found,
                 Err(further) => {
                     self.calm = self.count + further;
@@ -221,14 +285,14 @@ impl Monitor {
             if at < guard {
                 return;
             }
-            scale.apply_all(&self.values, scaled);
+            scale.apply_all(values, scaled);
             let (before, after) = scaled.split_at(at);
             if !calm.wanders(&[before, after]) {
                 let (before, after) = (last(before, REACH), first(after, REACH));
                 let (distance, scatter) = apart(before, after, buffer);
                 let sigma = distance / scatter;
                 let span = (start, at, scaled.len());
-                changes.push(self.describe(scaled, span, margin, calm::PER_ALARM, sigma, buffer));
+                changes.push(self.describe((values, scaled), span, margin, calm::PER_ALARM, sigma, buffer));
             }
             return;
         }
@@ -236,7 +300,14 @@ impl Monitor {
         for (place, one) in judged.iter().enumerate() {
             let end = judged.get(place + 1).map_or(scaled.len(), |next| next.at);
             let span = (start, one.at, end);
-            changes.push(self.describe(scaled, span, one.margin, judge::PER_ALARM, one.sigma, buffer));
+            changes.push(self.describe(
+                (values, scaled),
+                span,
+                one.margin,
+                judge::PER_ALARM,
+                one.sigma,
+                buffer,
+            ));
             start = one.at;
         }
     }
@@ -247,25 +318,35 @@ impl Monitor {
         let at = self.values.len().checked_sub(self.settings.later.saturating_add(1))?;
         let start = self.alarm.saturating_sub(self.offset());
         let near = start.max(at.saturating_sub(watch::REACH));
-        let (before, newest) = self.values.get(near..)?.split_at_checked(at.checked_sub(near)?)?;
+        let Scratch { adjusted, scaled, buffer, .. } = scratch;
+        let values = self.on_reference(near, adjusted);
+        let (before, newest) = values.split_at_checked(at.checked_sub(near)?)?;
         let tolerance = self.settings.sensitivity.tolerance();
         if watch::is_hopeless(before, newest, tolerance) {
             return None;
         }
-        let Scratch { scaled, buffer, .. } = scratch;
-        scale.apply_all(&self.values[near..], scaled);
+        scale.apply_all(values, scaled);
         let (before, newest) = scaled.split_at(at - near);
         let fresh = watch::look(before, newest, self.inflation.alarms, tolerance, buffer)?;
         self.alarm = self.offset() + at;
-        scale.apply_all(&self.values, scaled);
-        Some(self.describe(scaled, (start, at, scaled.len()), fresh.margin, 1.0, fresh.sigma, buffer))
+        let values = self.on_reference(0, adjusted);
+        scale.apply_all(values, scaled);
+        Some(self.describe(
+            (values, scaled),
+            (start, at, scaled.len()),
+            fresh.margin,
+            1.0,
+            fresh.sigma,
+            buffer,
+        ))
     }
 
-    /// The change between two levels: where the first begins, where the second does, and where that ends. `per_alarm` is by
-    /// how much the margin grows where false alarms are e times rarer.
+    /// The change between two levels of values, which are given as they are and in units of noise: where the first begins,
+    /// where the second does, and where that ends. `per_alarm` is by how much the margin grows where false alarms are e times
+    /// rarer.
     fn describe(
         &self,
-        scaled: &[f64],
+        (values, scaled): (&[f64], &[f64]),
         (start, at, end): (usize, usize, usize),
         margin: f64,
         per_alarm: f64,
@@ -274,8 +355,8 @@ impl Monitor {
     ) -> Change {
         let offset = self.offset();
         let (earliest, latest) = extent::around(&scaled[start..at], &scaled[at..end], buffer);
-        let before = median(last(&self.values[start..at], REACH), buffer);
-        let after = median(first(&self.values[at..end], REACH), buffer);
+        let before = median(last(&values[start..at], REACH), buffer);
+        let after = median(first(&values[at..end], REACH), buffer);
         Change {
             at: offset + at,
             earliest: offset + start + earliest,

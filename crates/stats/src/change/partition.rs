@@ -98,6 +98,11 @@ impl Partition {
         self.last.push(self.starts.get(best).copied().unwrap_or(0));
     }
 
+    /// What all values cost at best, with what their levels after the first do.
+    pub(super) fn cost(&self) -> f64 {
+        self.cheapest
+    }
+
     /// How many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         (self.levels.capacity() + self.costs.capacity() + 2 * self.recent.capacity()) * size_of::<f64>()

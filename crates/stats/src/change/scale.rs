@@ -16,13 +16,24 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The scale of some values, with logarithms if all are above zero: a change is then a factor, and the noise of
-    /// timings, which grows with their level, is the same before and after.
+    /// Whether values have logarithms: all are above zero. A change is then a factor, and the noise of timings, which grows
+    /// with their level, is the same before and after.
+    pub(super) fn is_logarithmic(values: &[f64]) -> bool {
+        values.iter().all(|value| *value > 0.0)
+    }
+
+    /// The scale of some values.
     ///
     /// The noise comes from the differences of neighbors, of which a change of level spoils one and a drift none
     /// (J. von Neumann and others, "The mean square successive difference", 1941; here with the median).
-    pub(super) fn of(values: &[f64], buffer: &mut Vec<f64>) -> Self {
-        let is_logarithmic = values.iter().all(|value| *value > 0.0);
+    ///
+    /// `is_counted` says of a place whether the difference from the value before it counts.
+    pub(super) fn of(
+        values: &[f64],
+        is_logarithmic: bool,
+        is_counted: impl Fn(usize) -> bool,
+        buffer: &mut Vec<f64>,
+    ) -> Self {
         buffer.clear();
         buffer.extend(values.iter().map(|value| if is_logarithmic { value.ln() } else { *value }));
         let origin = buffer.first().copied().unwrap_or_default();
@@ -31,10 +42,12 @@ impl Scale {
         } else {
             buffer.iter().map(|value| value.abs()).sum::<f64>() / buffer.len() as f64
         };
-        for index in 1..buffer.len() {
-            buffer[index - 1] = (buffer[index] - buffer[index - 1]).abs();
+        let mut counted = 0;
+        for index in (1..buffer.len()).filter(|index| is_counted(*index)) {
+            buffer[counted] = (buffer[index] - buffer[index - 1]).abs();
+            counted += 1;
         }
-        buffer.pop();
+        buffer.truncate(counted);
         let noise = if buffer.is_empty() {
             0.0
         } else {
@@ -47,6 +60,11 @@ impl Scale {
         // A history of nothing but zeros has no scale, and any will do.
         let least = Some(level * ROUNDING).filter(|least| *least > 0.0).unwrap_or(f64::MIN_POSITIVE.sqrt());
         Self { is_logarithmic, origin, noise: noise.max(least) }
+    }
+
+    /// The unit of noise.
+    pub(super) fn noise(&self) -> f64 {
+        self.noise
     }
 
     /// Whether the value has a place on the scale.

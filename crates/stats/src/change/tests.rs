@@ -19,6 +19,15 @@ fn alarms(values: &[f64], later: usize) -> Vec<(usize, usize)> {
     alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
 }
 
+/// The changes and alarms of values of which the hosts are known, by their places.
+fn on_hosts(hosts: &[usize], values: &[f64]) -> (Vec<usize>, Vec<usize>) {
+    let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+    let values = hosts.iter().zip(values);
+    let alarms = values.filter_map(|(host, value)| monitor.push_on(Some(*host as u16), *value, &mut scratch));
+    let alarms = alarms.map(|alarm| alarm.at).collect();
+    (monitor.changes(&mut scratch).iter().map(|change| change.at).collect(), alarms)
+}
+
 /// Noise around a level, with steps at some places.
 fn stepped(seed: u64, count: usize, steps: &[(usize, f64)]) -> Vec<f64> {
     let mut values: Vec<f64> = normal(seed, count).iter().map(|value| 100.0 + value).collect();
@@ -141,6 +150,81 @@ fn noise_raises_no_alarm() {
     }
 }
 
+/// At most one in 10,000 values; of 40 series at most 9 in 99 of 100 cases.
+#[test]
+fn hosts_that_are_known_raise_no_alarm() {
+    let (mut found, mut raised) = (0, 0);
+    for seed in 0..40 {
+        let (hosts, values) = Noise::StickyHosts.hosts_and_series(seed, 1_000);
+        let (changes, alarms) = on_hosts(&hosts, &values);
+        found += changes.len();
+        raised += alarms.len();
+    }
+    assert!(found <= 9 && raised <= 9, "{found} changes and {raised} alarms in 40,000 values");
+}
+
+/// How many of 100 series with a step have a change there, and an alarm, with hosts.
+fn steps_on_hosts(size: f64, hosts: impl Fn(u64) -> (Vec<usize>, Vec<f64>)) -> (usize, usize) {
+    let (mut found, mut raised) = (0, 0);
+    for seed in 0..100 {
+        let (hosts, mut values) = hosts(seed);
+        values[200..].iter_mut().for_each(|value| *value += size);
+        let (changes, alarms) = on_hosts(&hosts, &values);
+        let is_there = |at: &usize| at.abs_diff(200) <= 5;
+        found += usize::from(changes.iter().any(is_there));
+        raised += usize::from(alarms.iter().any(is_there));
+    }
+    (found, raised)
+}
+
+#[test]
+fn steps_are_found_on_hosts_that_are_known() {
+    let hosts = |seed| Noise::StickyHosts.hosts_and_series(seed, 250);
+    let (found, raised) = steps_on_hosts(3.0, hosts);
+    assert!(found >= 95 && raised >= 50, "{found} found and {raised} raised of 100");
+    let (found, raised) = steps_on_hosts(5.0, hosts);
+    assert!(found >= 95 && raised >= 90, "{found} found and {raised} raised of 100");
+}
+
+/// Each host is used for so many runs and never again.
+#[test]
+fn hosts_that_are_thrown_away_hide_no_step() {
+    for runs in [1, 2, 3, 10] {
+        let hosts = |seed| ((0..250).map(|run| run / runs).collect(), stepped(seed, 250, &[]));
+        let (found, raised) = steps_on_hosts(5.0, hosts);
+        assert!(found >= 95 && raised >= 90, "{found} found and {raised} raised of 100, {runs} runs a host");
+    }
+}
+
+#[test]
+fn a_move_to_another_host_is_none() {
+    let found = (0..100).filter(|seed| {
+        let values = stepped(*seed, 250, &[(200, 5.0)]);
+        let hosts: Vec<usize> = (0..250).map(|run| usize::from(run >= 200)).collect();
+        assert!(places(&values).iter().any(|at| at.abs_diff(200) <= 5), "seed {seed}");
+        on_hosts(&hosts, &values) != (Vec::new(), Vec::new())
+    });
+    let found = found.count();
+    assert!(found <= 6, "{found} of 100");
+}
+
+#[test]
+fn levels_are_those_of_the_reference_host() {
+    let (mut hosts, _) = Noise::StickyHosts.hosts_and_series(5, 400);
+    hosts.iter_mut().for_each(|host| *host = (*host).min(1));
+    let mut values = stepped(5, 400, &[(250, 8.0)]);
+    values.iter_mut().zip(&hosts).for_each(|(value, host)| *value *= if *host == 0 { 1.3 } else { 1.0 });
+    let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+    for (host, value) in hosts.iter().zip(&values) {
+        monitor.push_on(Some(*host as u16), *value, &mut scratch);
+    }
+    let found = monitor.changes(&mut scratch);
+    assert_eq!((found.len(), found[0].at), (1, 250));
+    assert!((found[0].before - 100.0).abs() < 0.5 && (found[0].after - 108.0).abs() < 0.7, "{found:?}");
+    let adjusted = monitor.adjusted();
+    assert!(adjusted[..250].iter().all(|value| (90.0..110.0).contains(value)));
+}
+
 #[test]
 fn rounding_is_no_change() {
     let (mut found, mut raised) = (0, 0);
@@ -216,8 +300,54 @@ fn series() -> impl Strategy<Value = Vec<f64>> {
     })
 }
 
+/// Hosts in any order, some of them kept for a while, some not known.
+fn hosts() -> impl Strategy<Value = Vec<Option<u16>>> {
+    let stay = (prop::option::weighted(0.9, 0_u16..6), 1_usize..30);
+    prop::collection::vec(stay, 1..120).prop_map(|stays| {
+        stays.iter().flat_map(|(host, runs)| std::iter::repeat_n(*host, *runs)).cycle().take(1_200).collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What hosts are called makes no difference, nor does it whether anybody has asked before, nor in which monitor the
+    /// memory was used that is reused.
+    #[test]
+    fn nothing_but_values_and_hosts_counts(
+        values in series(), hosts in hosts(), shift in 1_u16..9_999, speed in 0.0..9.0, asked in 1_usize..200,
+    ) {
+        let (mut one, mut two) = (Monitor::new(Settings::default()), Monitor::new(Settings::default()));
+        let mut scratch = Scratch::default();
+        for (place, (value, host)) in values.iter().zip(&hosts).enumerate() {
+            let value = value + speed * f64::from(host.unwrap_or(0));
+            let alarm = one.push_on(*host, value, &mut scratch);
+            let other = host.map(|host| 9_999 - host * shift % 9_973);
+            prop_assert_eq!(two.push_on(other, value, &mut Scratch::default()), alarm);
+            if place % asked == 0 {
+                prop_assert_eq!(one.changes(&mut scratch), two.changes(&mut scratch));
+            }
+        }
+        let (mut again, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+        if one.values().len() == values.len() {
+            for (host, value) in one.values_with_hosts() {
+                again.push_on(host, value, &mut scratch);
+            }
+            prop_assert_eq!(again.changes(&mut scratch), one.changes(&mut scratch));
+        }
+        prop_assert_eq!(one.changes(&mut scratch), two.changes(&mut scratch));
+        prop_assert!(one.bytes() < 18 << 10, "{}", one.bytes());
+    }
+
+    /// A host that is not known, and one for all values, make no difference.
+    #[test]
+    fn one_host_is_as_none(values in series(), host in prop::option::of(0_u16..9)) {
+        let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+        for value in &values {
+            monitor.push_on(host, *value, &mut scratch);
+        }
+        prop_assert_eq!(monitor.changes(&mut scratch), changes(&values, &Settings::default()));
+    }
 
     /// What is left in the memory that is reused makes no difference, nor does it whether anybody has asked before.
     #[test]

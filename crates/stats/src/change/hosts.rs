@@ -1,0 +1,480 @@
+//! How much faster or slower each host is than the others, so that a run that moves to another host is no change. Nothing is
+//! judged here: the values are looked at as they would have been on one host.
+//!
+//! The model is additive: a value is the level of the series, plus the effect of its host, plus noise; of logarithms where
+//! there can be any. Effects are estimated in three steps.
+//!
+//! 1. The level cancels out where the host changes: the difference of the medians just before and after shows the difference
+//!    of two effects. A change of level spoils at most the moves next to it, and counts little there (P. J. Huber, "Robust
+//!    estimation of a location parameter", 1964).
+//! 2. With these effects taken out, the values are divided into levels. Now moves are compared with more values, up to where
+//!    the level changes, and the median distance of a host's values from their levels makes its effect more precise.
+//! 3. Hosts must explain the values better than changes do: an effect has a price, as a level has (J. Rissanen, "Modeling by
+//!    shortest data description", 1978). It depends on the share of moves that lead to a new host. So a fleet of hosts
+//!    that are used once and thrown away does not hide changes.
+
+use std::collections::HashMap;
+
+use super::{
+    partition::Partition,
+    sample::{first, last, median},
+    scale::Scale,
+};
+
+/// How many values before and after a move to another host are compared. Few, as the level may change not far from it.
+const REACH: usize = 8;
+/// How many are compared once it is known about where the level changes.
+const FAR_REACH: usize = 48;
+/// How often each effect is estimated from the others.
+const ROUNDS: usize = 24;
+/// How many standard errors a move may be off before it counts less.
+const CLEAR: f64 = 1.5;
+/// How often all effects are made better by the levels that they leave.
+const REFINEMENTS: usize = 2;
+/// An effect of fewer standard errors than this is none.
+const LEAST: f64 = 2.0;
+/// What an effect costs where each move leads to a new host; as much as a level does.
+const PRICE: f64 = 28.0;
+/// How much more values may cost with hosts than without them: in doubt it was the host.
+const DOUBT: f64 = 7.0;
+/// How many of the last bits of a value are rounded off: what is left of two equal numbers once an effect is taken out of
+/// one must be equal as well.
+const ROUNDED_BITS: u32 = 16;
+/// How many values of a host there are when the effects are estimated anew.
+const ESTIMATED: [usize; 6] = [2, 4, 8, 16, 32, 64];
+/// The host of a value of which it is not known.
+const UNKNOWN: u16 = u16::MAX;
+
+/// The hosts of the values that a monitor holds, and their effects.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    /// The host of all values, if there is one only.
+    only: u16,
+    /// The host of each value; none if all have the same.
+    each: Vec<u16>,
+    /// The effects that are not zero, by host.
+    effects: Vec<(u16, f64)>,
+    /// Whether an effect is a factor.
+    is_logarithmic: bool,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self { only: UNKNOWN, each: Vec::new(), effects: Vec::new(), is_logarithmic: false }
+    }
+}
+
+impl Hosts {
+    /// Takes the host of the next value; `count` values came before. Answers whether there are now so many values of
+    /// this host that the effects should be estimated anew.
+    pub(super) fn push(&mut self, host: Option<u16>, count: usize) -> bool {
+        let host = host.unwrap_or(UNKNOWN);
+        if count == 0 {
+            self.only = host;
+        }
+        if self.each.is_empty() {
+            if host == self.only {
+                return false;
+            }
+            self.each.resize(count, self.only);
+        }
+        self.each.push(host);
+        let seen = self.each.iter().filter(|other| **other == host).count();
+        host != UNKNOWN && ESTIMATED.contains(&seen)
+    }
+
+    /// Forgets the hosts of the oldest values.
+    pub(super) fn forget(&mut self, count: usize) {
+        if self.each.is_empty() {
+            return;
+        }
+        self.each.drain(..count);
+        if let Some(newest) = self.each.last().copied()
+            && self.each.iter().all(|host| *host == newest)
+        {
+            (self.only, self.each) = (newest, Vec::new());
+        }
+    }
+
+    /// Makes room for the hosts of so many more values.
+    pub(super) fn reserve(&mut self, more: usize) {
+        if !self.each.is_empty() {
+            self.each.reserve_exact(more);
+        }
+    }
+
+    /// The host of a value.
+    pub(super) fn get(&self, place: usize) -> Option<u16> {
+        let host = self.each.get(place).copied().unwrap_or(self.only);
+        (host != UNKNOWN).then_some(host)
+    }
+
+    /// Whether any value has to be adjusted.
+    pub(super) fn differ(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// What a value would have been on the reference host.
+    pub(super) fn adjust(&self, place: usize, value: f64) -> f64 {
+        if self.effects.is_empty() {
+            return value;
+        }
+        let host = self.each.get(place).copied().unwrap_or(self.only);
+        let effect = self.effects.binary_search_by_key(&host, |(host, _)| *host).map(|at| self.effects[at].1);
+        let adjusted = match effect {
+            Ok(factor) if self.is_logarithmic => value * factor,
+            Ok(shift) => value + shift,
+            Err(_) => value,
+        };
+        round(adjusted).clamp(f64::MIN, f64::MAX)
+    }
+
+    /// Estimates the effects anew. The host with the most values is the reference, and has none.
+    pub(super) fn estimate(&mut self, values: &[f64], is_logarithmic: bool, estimation: &mut Estimation) {
+        self.effects.clear();
+        self.is_logarithmic = is_logarithmic;
+        if self.each.is_empty() {
+            return;
+        }
+        let fleet = Fleet::of(&self.each);
+        if fleet.members.len() < 2 {
+            return;
+        }
+        for (member, effect) in fleet.members.iter().zip(estimation.effects(&fleet, values, is_logarithmic)) {
+            let adjustment = if is_logarithmic { (-effect).exp() } else { -effect };
+            if effect != 0.0 && adjustment.is_normal() {
+                self.effects.push((member.host, adjustment));
+            }
+        }
+        self.effects.sort_unstable_by_key(|(host, _)| *host);
+        self.effects.shrink_to_fit();
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.each.capacity() * size_of::<u16>() + self.effects.capacity() * size_of::<(u16, f64)>()
+    }
+}
+
+/// A host that has been seen more than once.
+struct Member {
+    host: u16,
+    count: usize,
+}
+
+/// The hosts that have been seen more than once, in the order of their first values.
+struct Fleet {
+    members: Vec<Member>,
+    /// The number of the member that each value is of.
+    numbers: Vec<Option<usize>>,
+    /// The member with the most values.
+    reference: usize,
+}
+
+impl Fleet {
+    fn of(hosts: &[u16]) -> Self {
+        let mut members: Vec<Member> = Vec::new();
+        let mut numbers = HashMap::new();
+        for host in hosts.iter().filter(|host| **host != UNKNOWN) {
+            let number = *numbers.entry(*host).or_insert(members.len());
+            if number == members.len() {
+                members.push(Member { host: *host, count: 0 });
+            }
+            members[number].count += 1;
+        }
+        // The effect of a host that was seen once cannot be told from noise.
+        members.retain(|member| member.count > 1);
+        numbers.clear();
+        numbers.extend(members.iter().enumerate().map(|(number, member)| (member.host, number)));
+        let most = members.iter().map(|member| member.count).max();
+        let reference = members.iter().position(|member| Some(member.count) == most).unwrap_or(0);
+        let numbers = hosts.iter().map(|host| numbers.get(host).copied()).collect();
+        Self { members, numbers, reference }
+    }
+
+    /// How often a host was kept for one or more values.
+    fn stays(&self) -> usize {
+        let numbers = self.numbers.iter().flatten();
+        let moves = numbers.clone().zip(numbers.skip(1)).filter(|(one, two)| one != two);
+        1 + moves.count()
+    }
+
+    /// The scale of values, by the differences of neighbors on the same host if there are enough of them.
+    fn scale(&self, values: &[f64], is_logarithmic: bool, buffer: &mut Vec<f64>) -> Scale {
+        let is_same =
+            |place: usize| self.numbers[place].is_some() && self.numbers[place] == self.numbers[place - 1];
+        let same = (1..values.len()).filter(|place| is_same(*place)).count();
+        Scale::of(values, is_logarithmic, |place| same < REACH || is_same(place), buffer)
+    }
+}
+
+/// The values of a host in a row: their places, each with the number of the host, and the values.
+type Stay<'a> = (&'a [(usize, usize)], &'a [f64]);
+
+/// What a move from one host to another shows.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    from: usize,
+    to: usize,
+    /// By how much the second is above the first.
+    difference: f64,
+    /// One for the variance of that.
+    weight: f64,
+}
+
+/// Memory that is reused from one estimation to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Estimation {
+    /// Values in units of noise.
+    scaled: Vec<f64>,
+    /// The same on the reference host.
+    adjusted: Vec<f64>,
+    partition: Partition,
+    cuts: Vec<usize>,
+    buffer: Vec<f64>,
+}
+
+impl Estimation {
+    /// By how much the values of each member are above those of the reference; zero for all if values are explained as well
+    /// without hosts.
+    fn effects(&mut self, fleet: &Fleet, values: &[f64], is_logarithmic: bool) -> Vec<f64> {
+        let scale = fleet.scale(values, is_logarithmic, &mut self.buffer);
+        scale.apply_all(values, &mut self.scaled);
+        self.cuts.clear();
+        let mut effects = self.solve_moves(fleet, REACH);
+        self.divide(fleet, &effects);
+        effects = self.solve_moves(fleet, FAR_REACH);
+        for _ in 0..REFINEMENTS {
+            self.divide(fleet, &effects);
+            self.refine(fleet, &mut effects);
+        }
+        for (effect, member) in effects.iter_mut().zip(&fleet.members) {
+            if effect.abs() * (member.count as f64).sqrt() < LEAST {
+                *effect = 0.0;
+            }
+        }
+        let known = effects.iter().filter(|effect| **effect != 0.0).count();
+        if known > 0 {
+            let new = (fleet.members.len() - 1) as f64 / fleet.stays() as f64;
+            let price = PRICE * new * known as f64;
+            let with = self.divide(fleet, &effects) + price;
+            effects =
+                if with <= self.divide(fleet, &[]) + DOUBT { effects } else { vec![0.0; effects.len()] };
+        }
+        effects.iter_mut().for_each(|effect| *effect *= scale.noise());
+        effects
+    }
+
+    /// Divides the adjusted values into levels, and answers what they cost.
+    fn divide(&mut self, fleet: &Fleet, effects: &[f64]) -> f64 {
+        let effect = |number: &Option<usize>| number.and_then(|number| effects.get(number)).unwrap_or(&0.0);
+        let adjusted = self.scaled.iter().zip(&fleet.numbers).map(|(value, number)| value - effect(number));
+        self.adjusted.clear();
+        self.adjusted.extend(adjusted);
+        self.partition.reset(&self.adjusted, 0);
+        self.partition.cuts(&mut self.cuts);
+        self.partition.cost()
+    }
+
+    /// The effects by the moves between hosts.
+    fn solve_moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<f64> {
+        let moves = self.moves(fleet, reach);
+        let mut of_members: Vec<Vec<Move>> = vec![Vec::new(); fleet.members.len()];
+        for one in moves {
+            of_members[one.from].push(one);
+            of_members[one.to].push(one);
+        }
+        let mut effects = vec![0.0; fleet.members.len()];
+        for _ in 0..ROUNDS {
+            for (member, moves) in of_members.iter().enumerate() {
+                if member == fleet.reference {
+                    continue;
+                }
+                let (mut sum, mut weights) = (0.0, 0.0);
+                for one in moves {
+                    let rest = one.difference - (effects[one.to] - effects[one.from]);
+                    let weight = one.weight * (CLEAR / (rest.abs() * one.weight.sqrt())).min(1.0);
+                    sum += weight * if one.to == member { rest } else { -rest };
+                    weights += weight;
+                }
+                if weights > 0.0 {
+                    effects[member] += sum / weights;
+                }
+            }
+        }
+        effects
+    }
+
+    /// What the moves between hosts show, by so many values on both sides, but none beyond a cut. A cut next to a move may be
+    /// what is left of an effect, and does not count.
+    fn moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<Move> {
+        let own = fleet.numbers.iter().enumerate().filter_map(|(place, number)| Some((place, (*number)?)));
+        let (places, values): (Vec<_>, Vec<f64>) =
+            own.map(|(place, number)| ((place, number), self.scaled[place])).unzip();
+        let (mut moves, mut start) = (Vec::new(), 0);
+        let mut before: Option<Stay<'_>> = None;
+        for stay in places.chunk_by(|one, two| one.1 == two.1) {
+            let later = &values[start..start + stay.len()];
+            start += stay.len();
+            let at = stay[0].0;
+            let near = before.filter(|(places, _)| at - places[places.len() - 1].0 <= REACH);
+            if let Some((places, earlier)) = near {
+                let (from, to) = (places[0].1, stay[0].1);
+                let cut = |after: usize| self.cuts.get(after).copied().unwrap_or(usize::MAX);
+                let low = self.cuts.partition_point(|cut| *cut + REACH <= at).checked_sub(1).map_or(0, cut);
+                let high = cut(self.cuts.partition_point(|cut| *cut < at + REACH));
+                let earlier = &earlier[places.partition_point(|(place, _)| *place < low)..];
+                let later = &later[..stay.partition_point(|(place, _)| *place < high)];
+                let (earlier, later) = (last(earlier, reach), first(later, reach));
+                let difference = median(later, &mut self.buffer) - median(earlier, &mut self.buffer);
+                let (left, right) = (earlier.len() as f64, later.len() as f64);
+                if left * right > 0.0 {
+                    moves.push(Move { from, to, difference, weight: left * right / (left + right) });
+                }
+            }
+            before = Some((stay, later));
+        }
+        moves
+    }
+
+    /// Makes effects better by the distances of all values of a host from their levels.
+    fn refine(&mut self, fleet: &Fleet, effects: &mut [f64]) {
+        let mut rests: Vec<Vec<f64>> = vec![Vec::new(); effects.len()];
+        let mut start = 0;
+        for end in self.cuts.iter().copied().chain([self.adjusted.len()]) {
+            let level = median(&self.adjusted[start..end], &mut self.buffer);
+            for (value, number) in self.adjusted[start..end].iter().zip(&fleet.numbers[start..end]) {
+                if let Some(number) = number {
+                    rests[*number].push(value - level);
+                }
+            }
+            start = end;
+        }
+        let zero = rests.get(fleet.reference).map_or(0.0, |rests| median(rests, &mut self.buffer));
+        for (number, rests) in rests.iter().enumerate().filter(|(number, _)| *number != fleet.reference) {
+            effects[number] += median(rests, &mut self.buffer) - zero;
+        }
+    }
+}
+
+/// The value without its last bits.
+fn round(value: f64) -> f64 {
+    let half = 1 << (ROUNDED_BITS - 1);
+    f64::from_bits((value.to_bits() + half) >> ROUNDED_BITS << ROUNDED_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::{Noise, normal};
+
+    /// The effects of hosts, as differences from the first one.
+    fn effects(hosts: &[u16], values: &[f64]) -> Vec<f64> {
+        let mut known = Hosts::default();
+        for (place, host) in hosts.iter().enumerate() {
+            known.push(Some(*host), place);
+        }
+        known.estimate(values, false, &mut Estimation::default());
+        let effect = |host: u16| {
+            let place = hosts.iter().position(|other| *other == host).unwrap();
+            -known.adjust(place, 0.0)
+        };
+        let most = hosts.iter().max().unwrap();
+        (0..=*most).map(|host| effect(host) - effect(0)).collect()
+    }
+
+    fn sticky(seed: u64) -> (Vec<u16>, Vec<f64>) {
+        let (hosts, values) = Noise::StickyHosts.hosts_and_series(seed, 512);
+        (hosts.iter().map(|host| *host as u16).collect(), values)
+    }
+
+    #[test]
+    fn effects_are_found_with_and_without_steps() {
+        for steps in [&[][..], &[(200, 5.0)], &[(100, 4.0), (300, -8.0), (400, 6.0)]] {
+            let mut errors = Vec::new();
+            for seed in 0..40 {
+                let (hosts, mut values) = sticky(seed);
+                for (at, size) in steps {
+                    values[*at..].iter_mut().for_each(|value| *value += size);
+                }
+                let found = effects(&hosts, &values);
+                errors.extend(found.iter().zip([0.0, 3.0, 6.0, 9.0]).map(|(one, two)| (one - two).abs()));
+            }
+            errors.sort_by(f64::total_cmp);
+            // Of each series three effects that may be wrong, and one of zero.
+            let (usual, great) = (errors[100], errors[152]);
+            assert!(usual < 0.25 && great < 1.0, "{usual} {great} with {steps:?}: {:?}", &errors[140..]);
+        }
+    }
+
+    #[test]
+    fn hosts_in_no_order_have_effects_too() {
+        let hosts: Vec<u16> = (0_u32..300).map(|run| (run * 7 / 3 % 3) as u16).collect();
+        let values: Vec<f64> =
+            normal(1, 300).iter().zip(&hosts).map(|(noise, host)| noise + 20.0 * f64::from(*host)).collect();
+        let found = effects(&hosts, &values);
+        assert!((found[1] - 20.0).abs() < 0.5 && (found[2] - 40.0).abs() < 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn hosts_that_are_alike_have_hardly_any_effects() {
+        for seed in 0..20 {
+            let hosts: Vec<u16> = (0..300).map(|run| run / 10 % 6).collect();
+            let found = effects(&hosts, &normal(seed, 300));
+            assert!(found.iter().all(|effect| effect.abs() < 0.6), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_step_is_cheaper_than_an_effect_of_every_later_host() {
+        let hosts: Vec<u16> = (0..200).map(|run| run / 5).collect();
+        let mut values = normal(3, 200);
+        values[100..].iter_mut().for_each(|value| *value += 5.0);
+        assert_eq!(effects(&hosts, &values), [0.0; 40]);
+    }
+
+    /// A count is the same number after an effect was taken out, not one that is nearly the same.
+    #[test]
+    fn counts_stay_equal() {
+        let (mut hosts, mut values) = (Hosts::default(), Vec::new());
+        for place in 0..100 {
+            let host = place / 10 % 3;
+            hosts.push(Some(host as u16), place);
+            values.push([1_000_001.0, 1_000_037.0, 999_902.0][host]);
+        }
+        hosts.estimate(&values, true, &mut Estimation::default());
+        assert!(hosts.differ());
+        let adjusted: Vec<f64> =
+            values.iter().enumerate().map(|(place, value)| hosts.adjust(place, *value)).collect();
+        assert!(adjusted.iter().all(|value| *value == adjusted[0]), "{adjusted:?}");
+    }
+
+    #[test]
+    fn hosts_are_kept_from_the_second_one_on() {
+        let mut hosts = Hosts::default();
+        assert!((0..10).all(|place| !hosts.push(Some(7), place)));
+        assert_eq!((hosts.bytes(), hosts.get(3)), (0, Some(7)));
+        assert!(!hosts.push(None, 10) && !hosts.push(None, 11));
+        assert!(!hosts.push(Some(8), 12) && hosts.push(Some(8), 13));
+        assert_eq!([9, 10, 13].map(|place| hosts.get(place)), [Some(7), None, Some(8)]);
+        hosts.forget(11);
+        assert_eq!([0, 1].map(|place| hosts.get(place)), [None, Some(8)]);
+        hosts.forget(1);
+        assert_eq!((hosts.bytes(), hosts.get(0)), (0, Some(8)));
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_what_there_are_do_not_break_it() {
+        let hosts: Vec<u16> = (0..60).map(|run| run / 10 % 2).collect();
+        for (one, two) in [(f64::MAX, f64::MIN), (f64::MAX, f64::MIN_POSITIVE), (0.0, 0.0)] {
+            let mut known = Hosts::default();
+            hosts.iter().enumerate().for_each(|(place, host)| _ = known.push(Some(*host), place));
+            let values: Vec<f64> = hosts.iter().map(|host| if *host == 0 { one } else { two }).collect();
+            for is_logarithmic in [false, two > 0.0] {
+                known.estimate(&values, is_logarithmic, &mut Estimation::default());
+                let adjusted = values.iter().enumerate().map(|(place, value)| known.adjust(place, *value));
+                assert!(adjusted.into_iter().all(f64::is_finite));
+            }
+        }
+    }
+}
