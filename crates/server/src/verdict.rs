@@ -8,7 +8,8 @@ use tidemark_api::{
     Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
 };
 use tidemark_stats::{
-    Baseline, Common, Comparison, Criteria, Monitor, Verdict as Outcome, Worse, is_exact, median, verdicts,
+    Baseline, Common, Comparison, Criteria, Cut, CutKind, Monitor, Peers, Settled, Verdict as Outcome, Worse,
+    is_exact, median, settled, verdicts,
 };
 use tidemark_store::{
     BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
@@ -35,8 +36,10 @@ pub(crate) struct Material {
     base: History,
     head: History,
     subjects: HashMap<u32, Subject>,
-    /// Of each series, the reports with which its level changed.
-    changed: HashMap<Subject, Vec<ReportId>>,
+    /// Of each series, the reports with which its level changed, and what is known of it.
+    changed: HashMap<Subject, Vec<(ReportId, CutKind)>>,
+    /// Whether the base is earlier runs of the own branch.
+    is_own: bool,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -61,7 +64,8 @@ impl Material {
         let inherited = stretches.split_off(stretches.len().min(1));
         let mut base = History::read(tx, &inherited, place.testbed, Monitor::KEPT)?;
         let mut heads: Vec<_> = inherited.iter().map(|stretch| stretch.head).collect();
-        if base.reports.is_empty() {
+        let is_own = base.reports.is_empty();
+        if is_own {
             let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
             base = History::read(tx, &[earlier], place.testbed, Monitor::KEPT)?;
             heads = vec![place.head];
@@ -72,10 +76,10 @@ impl Material {
             (base, head) = head.split_at(place.unwrap_or_default());
         }
         heads.dedup();
-        let mut changed: HashMap<Subject, Vec<ReportId>> = HashMap::new();
+        let mut changed: HashMap<Subject, Vec<(ReportId, CutKind)>> = HashMap::new();
         for one in change::of_heads(tx, &heads, place.testbed)? {
-            if !one.is_withdrawn && one.status != ChangeStatus::FalseAlarm {
-                changed.entry(one.subject).or_default().push(one.found.at);
+            if !one.is_withdrawn {
+                changed.entry(one.subject).or_default().push((one.found.at, kind(&one)));
             }
         }
         let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
@@ -99,6 +103,7 @@ impl Material {
             head,
             subjects,
             changed,
+            is_own,
         })
     }
 
@@ -111,11 +116,12 @@ impl Material {
             Some(shift) if pair.follows_machine() => *shift,
             _ => 0.0,
         };
+        let peers = peers(&pairs);
         let compared: Vec<_> = pairs
             .iter()
             .filter_map(|pair| {
-                let baseline = pair.baseline.as_ref()?;
-                Some((baseline.compare(CONFIDENCE, shift(pair)), self.worse(pair.subject.measure)))
+                let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.subject.measure)?);
+                Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.subject.measure)))
             })
             .collect();
         let mut judged = compared
@@ -123,7 +129,7 @@ impl Material {
             .zip(verdicts(&compared, &CRITERIA))
             .map(|((comparison, _), (outcome, p))| Judged { comparison, outcome, p });
         let is_same_code = match (self.base.reports.last(), self.head.reports.last()) {
-            (Some(base), Some(head)) => Measured::is_same_code(base, head),
+            (Some(base), Some(head)) => is_same_binary(base, head),
             _ => false,
         };
         let mut comparisons = Vec::with_capacity(pairs.len());
@@ -167,23 +173,37 @@ impl Material {
         let mut pair = Pair { subject, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
         if let Some(base) = self.base.series.get(&series) {
             let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
-            let mut cuts: Vec<usize> = base
-                .places
-                .iter()
-                .enumerate()
-                .filter(|(_, place)| changed.contains(&self.base.reports[**place].report))
-                .map(|(index, _)| index)
-                .filter(|index| *index > 0)
+            let cuts: Vec<Cut> = (1..base.values.len())
+                .filter_map(|at| {
+                    let report = &self.base.reports[base.places[at]];
+                    let (_, kind) = changed.iter().find(|(changed, _)| *changed == report.report)?;
+                    let is_noise = is_same_binary(&self.base.reports[base.places[at - 1]], report);
+                    Some(Cut { at, kind: if is_noise { CutKind::Accepted } else { *kind } })
+                })
                 .collect();
-            cuts.dedup();
-            pair.runs = base.values.len() - cuts.last().copied().unwrap_or(0);
-            pair.is_exact = is_exact(&base.values);
+            let Settled { count, changes } = match self.is_own {
+                true => settled(&base.values, &cuts, &head.values),
+                // A branch is not to blame for what happened on the one that it starts from.
+                false => Settled {
+                    count: base.values.len(),
+                    changes: cuts
+                        .iter()
+                        .filter(|cut| cut.kind != CutKind::Dismissed)
+                        .map(|cut| cut.at)
+                        .collect(),
+                },
+            };
+            let values = &base.values[..count];
+            pair.runs = count - changes.last().copied().unwrap_or(0);
+            pair.is_exact = is_exact(values);
             let sampling = Spread::sampling(&base.spread, &head.spread);
-            pair.baseline =
-                Baseline::new(&base.values, &cuts, &head.values).map(|baseline| match &sampling {
+            pair.baseline = Baseline::new(values, &changes, &head.values).map(|baseline| {
+                let baseline = baseline.lasting(&base.values[count..]);
+                match &sampling {
                     Some(sampling) => baseline.sampled(sampling),
                     None => baseline,
-                });
+                }
+            });
         }
         Some(pair)
     }
@@ -260,7 +280,7 @@ impl Material {
             change: comparison.and_then(|comparison| comparison.change),
             lower: interval.map(|interval| interval.0),
             upper: interval.map(|interval| interval.1),
-            detectable: comparison.and_then(Comparison::detectable),
+            detectable: comparison.and_then(|comparison| comparison.detectable),
             p,
         })
     }
@@ -290,6 +310,32 @@ impl Pair {
     fn follows_machine(&self) -> bool {
         !self.is_exact && self.baseline.as_ref().is_some_and(|baseline| baseline.step().is_some())
     }
+}
+
+/// What is known of a change. One of the machine is open, too, so that all series of a run are compared with the same time and
+/// show what they have in common.
+fn kind(change: &change::Stored) -> CutKind {
+    match change.status {
+        ChangeStatus::FalseAlarm => CutKind::Dismissed,
+        ChangeStatus::Active if change.found.worse == 1 => CutKind::Open,
+        _ => CutKind::Accepted,
+    }
+}
+
+/// Whether two reports measured the same, so that they differ by noise only. The same commit says less: what was measured may
+/// not have been committed.
+fn is_same_binary(one: &Measured, other: &Measured) -> bool {
+    one.binary_hash.is_some() && one.binary_hash == other.binary_hash
+}
+
+/// What the histories of each measure tell of its noise.
+fn peers(pairs: &[Pair]) -> HashMap<MeasureId, Peers> {
+    let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
+    for pair in pairs {
+        baselines.entry(pair.subject.measure).or_default().extend(&pair.baseline);
+    }
+    let count = baselines.values().map(Vec::len).sum();
+    baselines.into_iter().map(|(measure, baselines)| (measure, Peers::of(baselines, count))).collect()
 }
 
 fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {

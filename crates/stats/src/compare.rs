@@ -2,8 +2,14 @@
 //! of the benchmark, as values from within a run say nothing about the next one.
 
 mod baseline;
+mod peers;
+mod persisting;
+mod simulation;
 
 pub use baseline::{Baseline, Sampling};
+pub use peers::Peers;
+pub use persisting::{Cut, CutKind, ESTABLISHED, Settled, settled};
+pub use simulation::regressed_runs;
 
 use crate::{
     holm,
@@ -57,7 +63,11 @@ pub struct Comparison {
     smallest: f64,
     /// Whether a difference far beyond all values is judged, though there are too few of them for ranks.
     has_tail: bool,
-    confidence: f64,
+    /// How often ranks may be wrong, and how often all comparisons that are made together may raise any false alarm.
+    rank_chance: f64,
+    chance: f64,
+    /// The smallest change that would have been seen, as a share; none where no change can be.
+    pub detectable: Option<f64>,
 }
 
 /// What a comparison amounts to, the worst first.
@@ -127,16 +137,20 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
             (is_ranked.then(|| rank_sum(&base, &new)), smallest_rank_sum(base.len(), new.len()))
         }
     };
+    let change = if is_positive { Some(new_center / base_center - 1.0) } else { share(step) };
+    let reach = |(change, (lower, upper)): (f64, (f64, f64))| (change - lower).max(upper - change);
     Comparison {
         base: base_center,
         new: new_center,
-        change: if is_positive { Some(new_center / base_center - 1.0) } else { share(step) },
+        change,
         interval,
         p,
         ranks,
         smallest,
         has_tail: false,
-        confidence,
+        rank_chance: 1.0 - confidence,
+        chance: 1.0 - confidence,
+        detectable: change.zip(interval).map(reach),
     }
 }
 
@@ -155,8 +169,8 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
         .map(|(comparison, worse)| {
             let adjusted = enough(comparison).and_then(|_| adjusted.next());
             let Some(p) = adjusted else { return (Verdict::Unclear, None) };
-            let chance = comparison.chance();
-            let is_real = p <= chance && comparison.ranks.is_none_or(|ranks| ranks <= chance);
+            let is_real = p <= comparison.chance
+                && comparison.ranks.is_none_or(|ranks| ranks <= comparison.rank_chance);
             let counts = comparison.change.is_none_or(|change| change.abs() >= criteria.smallest_change);
             let verdict = match worse {
                 _ if !is_real || !counts => comparison.unless_it_changed(criteria.same_within),
@@ -171,20 +185,9 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
 }
 
 impl Comparison {
-    /// The smallest change that would have been seen, as a share: how far the interval reaches.
-    pub fn detectable(&self) -> Option<f64> {
-        let (change, (lower, upper)) = (self.change?, self.interval?);
-        Some((change - lower).max(upper - change))
-    }
-
     /// Whether there are values enough for ranks to show a change.
     fn is_ranked(&self) -> bool {
-        self.smallest <= self.chance()
-    }
-
-    /// How often it may be wrong.
-    fn chance(&self) -> f64 {
-        1.0 - self.confidence
+        self.smallest <= self.rank_chance
     }
 
     /// The verdict if no change was found: the interval says whether one would have been.

@@ -34,7 +34,10 @@ use std::str::FromStr;
 
 pub use change::{Budget, Change, Evidence, Monitor, Scratch, Sensitivity, Settings, changes};
 pub use common::Common;
-pub use compare::{Baseline, Comparison, Criteria, Samples, Sampling, Verdict, compare, verdicts};
+pub use compare::{
+    Baseline, Comparison, Criteria, Cut, CutKind, ESTABLISHED, Peers, Samples, Sampling, Settled, Verdict,
+    compare, settled, verdicts,
+};
 pub use level::{Level, is_exact, levels, median, median_deviation, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};

@@ -2,6 +2,8 @@
 
 use crate::random::Random;
 
+pub use crate::compare::regressed_runs;
+
 /// The level of every series, in standard deviations of normal noise.
 const LEVEL: f64 = 100.0;
 /// How far apart four hosts of different speed are.

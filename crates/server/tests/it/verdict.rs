@@ -70,6 +70,43 @@ both! {
         assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/0/5");
     }
 
+    async fn a_regression_stays_one_until_it_is_accepted_or_established(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..40 {
+            lab.six(number, [1.0; 6], json!({})).await;
+        }
+        let slow = [1.2, 1.2, 1.0, 1.0, 1.0, 1.0];
+        for number in 40..72 {
+            let report = lab.six(number, slow, json!({})).await;
+            lab.settled().await;
+            let counts = if number < 50 { "2/0/0/4/0" } else { "1/0/0/5/0" };
+            assert_eq!(lab.verdict(&report).await.1, format!("changed by code: {counts}"), "run {number}");
+            if number == 49 {
+                let changes = lab.changes("", 2).await;
+                let first = changes.iter().find(|change| change["benchmark"]["name"] == json!("a")).unwrap();
+                let path = format!("changes/{}", first["uuid"].as_str().unwrap());
+                lab.patch(&path, json!({ "status": "acknowledged" })).await.expect(200);
+            }
+        }
+        let established = lab.six(72, slow, json!({})).await;
+        lab.settled().await;
+        assert_eq!(lab.verdict(&established).await.1, "unchanged by code: 0/0/0/6/0");
+    }
+
+    async fn a_false_alarm_is_no_baseline_and_no_regression(server: TestServer) {
+        let lab = Lab::open(server).await;
+        for number in 0..40 {
+            let level = if number < 30 { 1.0 } else { 1.2 };
+            lab.six(number, [level, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await;
+        }
+        let change = lab.changes("", 1).await.remove(0);
+        let path = format!("changes/{}", change["uuid"].as_str().unwrap());
+        lab.patch(&path, json!({ "status": "false_alarm" })).await.expect(200);
+        let same = lab.six(40, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], json!({})).await;
+        lab.settled().await;
+        assert_eq!(lab.verdict(&same).await.1, "unchanged by code: 0/0/0/5/1");
+    }
+
     async fn runs_of_one_commit_are_compared_with_each_other(server: TestServer) {
         let lab = Lab::open(server).await;
         let same = json!({ "hash": "a".repeat(40) });
@@ -78,11 +115,14 @@ both! {
         for number in 1..21 {
             lab.six(number, [1.0; 6], same.clone()).await;
         }
-        let last = lab.six(21, [1.0; 6], same).await;
+        let last = lab.six(21, [1.0; 6], same.clone()).await;
         let (verdict, short) = lab.verdict(&last).await;
-        assert_eq!(short, "unchanged by noise: 0/0/0/6/0");
+        assert_eq!(short, "unchanged by code: 0/0/0/6/0");
         let runs = (&verdict["comparisons"][0]["base_runs"], &verdict["comparisons"][0]["head_runs"]);
         assert_eq!(runs, (&json!(21), &json!(1)));
+        // What was measured need not have been committed.
+        let slow = lab.six(22, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], same).await;
+        assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/5/0");
     }
 
     async fn a_run_of_few_iterations_is_trusted_less(server: TestServer) {

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::{Comparison, RANKED, ROUNDING};
+use super::{Comparison, Peers, RANKED, ROUNDING};
 use crate::{
     level::median,
     normal,
@@ -19,11 +19,11 @@ const DRAWS: usize = 999;
 /// Of so many values the median is close to normal.
 const MANY: usize = 8;
 /// From so many runs on, a run far outside all of them is judged.
-const LEAST: usize = 6;
-/// How fast the tail of the noise falls beyond the greatest distance that was seen: with the power of Student's t with
-/// three degrees of freedom, from a distance on that is so many times as great.
-const TAIL_POWER: i32 = 3;
-const TAIL_START: f64 = 3.0;
+pub(super) const LEAST: usize = 10;
+/// How often the comparisons of a run with its history may raise any false alarm, in either direction.
+const CHANCE: f64 = 0.007;
+/// How many runs of a series the runs of its peers count for.
+const PEER_RUNS: f64 = 10.0;
 /// What is drawn from a normal distribution as often: all its parts alike, in any order.
 static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let part = |draw: usize| {
@@ -48,11 +48,15 @@ pub struct Baseline {
     /// How many values the level is of.
     count: usize,
     /// How far each value of the history is from its level, the newest last.
-    residuals: Vec<f64>,
+    pub(super) residuals: Vec<f64>,
     levels: usize,
+    /// How much a run varies around its level, unless it strays.
+    pub(super) noise: f64,
     /// The median of the new values, and those on the same scale.
     center: f64,
     new: Vec<f64>,
+    /// The median of the new runs and of those before them that stand apart with them, on the same scale.
+    lasting: Option<f64>,
     /// How many times as far from its level a new run is as one of the history, as they are not medians of as many samples.
     spread: f64,
 }
@@ -98,7 +102,35 @@ impl Baseline {
         }
         let (base, new) = (base?, new.iter().map(scale).collect());
         let level = scale(&base);
-        Some(Self { is_positive, base, level, count, residuals, levels, center, new, spread: 1.0 })
+        let distances: Vec<f64> = residuals.iter().map(|value| value.abs()).collect();
+        let noise = median(&distances).unwrap_or_default() * crate::level::NORMAL;
+        Some(Self {
+            is_positive,
+            base,
+            level,
+            count,
+            residuals,
+            levels,
+            noise,
+            center,
+            new,
+            lasting: None,
+            spread: 1.0,
+        })
+    }
+
+    /// Takes into account the runs between the history and the new ones, which are no part of it because they stand apart
+    /// from it as the new ones do. That the level is another one has to be sure only once; a single run of it may then be
+    /// closer to the old one.
+    #[must_use]
+    pub fn lasting(mut self, between: &[f64]) -> Self {
+        let is_positive = self.is_positive && between.iter().all(|value| *value > 0.0);
+        if is_positive == self.is_positive && !between.is_empty() {
+            let scale = |value: &f64| if is_positive { value.ln() } else { *value };
+            let runs: Vec<f64> = between.iter().map(scale).chain(self.new.iter().copied()).collect();
+            self.lasting = median(&runs);
+        }
+        self
     }
 
     /// Takes into account how many samples the runs are medians of. A run of few varies more than one of many: by what samples
@@ -127,22 +159,21 @@ impl Baseline {
 
     /// How much a run varies around its level, on the scale of [`step`](Self::step), unless it strays.
     pub fn noise(&self) -> f64 {
-        let distances: Vec<f64> = self.residuals.iter().map(|value| value.abs()).collect();
-        median(&distances).unwrap_or_default() * crate::level::NORMAL
+        self.noise
     }
 
     /// Compares the new runs with the level. `shift` is how far they are from it for a reason that is known, such as a
     /// slow machine.
     ///
     /// How far apart the two are in the noise of the history is judged by Student's t distribution, and by ranks: a
-    /// single new run must be further from the level than almost all that came before (an exact test, if runs could have
-    /// come in any order). The interval is from drawing new runs and levels from the history (the bootstrap; B. Efron,
-    /// 1979).
-    pub fn compare(&self, confidence: f64, shift: f64) -> Comparison {
+    /// single new run must be further from the level than almost all that came before. The interval is from drawing new
+    /// runs and levels from the history (the bootstrap; B. Efron, 1979).
+    pub fn compare(&self, confidence: f64, shift: f64, peers: &Peers) -> Comparison {
         let new = if self.is_positive { self.center / shift.exp() } else { self.center - shift };
         let step = if self.is_positive { new.ln() } else { new } - self.level;
         let step = Some(step).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
-        let freedom = self.residuals.len().saturating_sub(self.levels) as f64;
+        // What moved less than the machine, or not at all, is not called a change for that.
+        let raw = self.step().filter(|raw| raw * step > 0.0).unwrap_or(if shift == 0.0 { step } else { 0.0 });
         let share = |step: f64| {
             if self.is_positive {
                 Some(step.exp_m1())
@@ -152,45 +183,97 @@ impl Baseline {
                 (step == 0.0).then_some(0.0)
             }
         };
-        let (ranks, smallest) = self.ranks(step, shift);
+        let (mut ranks, smallest) = self.ranks(step, shift, peers);
+        let own = self.chance(step, peers).max(self.chance(raw, peers));
+        let p = match self.lasting.map(|lasting| lasting - self.level) {
+            Some(lasting) if lasting * step > 0.0 => {
+                ranks = ranks.max(own);
+                self.chance(lasting, peers)
+            }
+            _ => own,
+        };
+        let has_tail = self.new.len() == 1 && self.residuals.len() >= LEAST;
+        let rank_chance = 1.0 - confidence;
+        let can_see = has_tail || smallest <= rank_chance;
         Comparison {
             base: self.base,
             new,
             change: share(step),
             interval: self.interval(step, confidence).and_then(|(low, high)| share(low).zip(share(high))),
-            p: (freedom >= 1.0).then(|| self.chance(step, freedom)),
+            p: (self.residuals.len() > self.levels).then_some(p),
             ranks: Some(ranks),
             smallest,
-            has_tail: self.new.len() == 1 && self.residuals.len() >= LEAST,
-            confidence,
+            has_tail,
+            rank_chance,
+            chance: CHANCE,
+            detectable: can_see.then(|| share(self.detectable(peers))).flatten(),
         }
     }
 
-    /// How likely a step like this is when nothing has changed.
-    fn chance(&self, step: f64, freedom: f64) -> f64 {
+    /// The degrees of freedom of the noise.
+    fn freedom(&self, peers: &Peers) -> f64 {
+        (self.residuals.len().saturating_sub(self.levels) as f64 / peers.inflation).max(1.0)
+    }
+
+    /// How likely a step like this is when nothing has changed: by Student's t distribution and, for a single run, by how
+    /// many runs of the history and of its peers were as far from their level, whichever is more likely.
+    fn chance(&self, step: f64, peers: &Peers) -> f64 {
         let count = self.new.len() as f64;
         let new = self.spread.powi(2) * of_median(count) / count;
-        match (self.variance() * (new + MEDIAN_VARIANCE / self.count as f64)).sqrt() {
-            _ if step == 0.0 => 1.0,
-            error if error > 0.0 => student::two_sided(step / error, freedom),
-            // What has never varied has changed if it does.
-            _ => 0.0,
+        let student =
+            match (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt() {
+                _ if step == 0.0 => 1.0,
+                error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
+                // What has never varied has changed if it does.
+                _ => 0.0,
+            };
+        if self.new.len() == 1 {
+            student.max(self.tail(step, peers)).max(self.tail_among(step, peers))
+        } else {
+            student
         }
     }
 
-    /// The same by ranks, and the least that can come out of so many.
-    fn ranks(&self, step: f64, shift: f64) -> (f64, f64) {
+    /// How likely a single run is as far from its level, by those of its own history.
+    fn tail(&self, step: f64, peers: &Peers) -> f64 {
+        let distances = || self.residuals.iter().map(|value| value.abs() * self.spread);
+        let beyond = distances().filter(|distance| *distance >= step.abs()).count();
+        peers.tail(beyond, self.residuals.len(), distances().fold(0.0, f64::max), step.abs())
+    }
+
+    /// The same, with the runs of its peers for those that it does not have yet.
+    fn tail_among(&self, step: f64, peers: &Peers) -> f64 {
+        let (noise, count) = (self.noise * self.spread, self.residuals.len() as f64);
+        if noise == 0.0 {
+            return 0.0;
+        }
+        let beyond = self.residuals.iter().filter(|value| value.abs() * self.spread >= step.abs()).count();
+        (beyond as f64 / peers.inflation + PEER_RUNS * peers.share(step.abs() / noise))
+            / (count / peers.inflation + PEER_RUNS)
+    }
+
+    /// The smallest step that would be called a change.
+    fn detectable(&self, peers: &Peers) -> f64 {
+        let chance = CHANCE / peers.among.max(1) as f64;
+        let mut high = self.residuals.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+        if high == 0.0 {
+            return 0.0;
+        }
+        while high.is_finite() && self.chance(high, peers) > chance {
+            high *= 2.0;
+        }
+        let mut low = 0.0;
+        for _ in 0..20 {
+            let middle = f64::midpoint(low, high);
+            if self.chance(middle, peers) > chance { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// The same by ranks alone, and the least that can come out of so many.
+    fn ranks(&self, step: f64, shift: f64, peers: &Peers) -> (f64, f64) {
         if let [_] = self.new[..] {
-            let beyond =
-                self.residuals.iter().filter(|value| value.abs() * self.spread >= step.abs()).count();
-            let all = self.residuals.len() as f64 + 1.0;
-            let greatest = self.residuals.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
-            // Ranks say the same of a value just beyond all others and of one far away from them.
-            let tail = match beyond {
-                0 => (TAIL_START * greatest * self.spread / step.abs()).powi(TAIL_POWER),
-                _ => 1.0,
-            };
-            return ((beyond as f64 + 1.0) / all * tail.min(1.0), 1.0 / all);
+            return (self.tail(step, peers), 1.0 / (self.residuals.len() as f64 + 1.0));
         }
         let room = RANKED.saturating_sub(self.new.len());
         let newest = self.residuals[self.residuals.len().saturating_sub(room)..].iter();
@@ -247,8 +330,13 @@ mod tests {
         normal(seed, count).iter().map(|value| 100.0 + noise * value).collect()
     }
 
+    /// A comparison that is made alone.
+    fn alone(baseline: &Baseline, shift: f64) -> Comparison {
+        baseline.compare(0.95, shift, &Peers::of([baseline], 1))
+    }
+
     fn judged(history: &[f64], changes: &[usize], new: &[f64]) -> Verdict {
-        let comparison = Baseline::new(history, changes, new).unwrap().compare(0.95, 0.0);
+        let comparison = alone(&Baseline::new(history, changes, new).unwrap(), 0.0);
         verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0
     }
 
@@ -259,7 +347,7 @@ mod tests {
         assert_eq!(judged(&quiet, &[], &[90.0]), Verdict::Improvement);
         assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Same);
         assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Unclear);
-        assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear, "five runs say little");
+        assert_eq!(judged(&quiet[..9], &[], &[400.0]), Verdict::Unclear, "nine runs say little");
         assert_eq!(judged(&quiet[..14], &[], &[103.0]), Verdict::Unclear, "so do 14 of a small step");
         assert_eq!(judged(&quiet[..14], &[], &[100.1]), Verdict::Unclear, "and of none");
         assert_eq!(
@@ -271,19 +359,19 @@ mod tests {
         assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
     }
 
-    /// With six to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
+    /// With ten to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
     #[test]
     fn few_runs_raise_no_false_alarm() {
         for noise in [Noise::Normal, Noise::HeavyTails, Noise::LogNormal, Noise::Autoregressive(0.5)] {
             let wrong = (0..2_000)
                 .filter(|seed| {
                     let values = noise.series(*seed, 20);
-                    let count = 6 + (*seed as usize) % 13;
+                    let count = LEAST + (*seed as usize) % 9;
                     let (before, new) = (&values[..count], &values[count..=count]);
                     judged(before, &[], new) != Verdict::Unclear
                 })
                 .count();
-            assert!(wrong <= 30, "{noise}: {wrong} of 2,000");
+            assert!(wrong <= 40, "{noise}: {wrong} of 2,000");
         }
     }
 
@@ -293,7 +381,7 @@ mod tests {
         values[..76].iter_mut().for_each(|value| *value += 50.0);
         assert_eq!(judged(&values, &[76], &[100.0]), Verdict::Same);
         assert_eq!(judged(&values, &[76], &[150.0]), Verdict::Regression);
-        let whole = Baseline::new(&values, &[76], &[104.0]).unwrap().compare(0.95, 0.0);
+        let whole = alone(&Baseline::new(&values, &[76], &[104.0]).unwrap(), 0.0);
         assert!((whole.base - 100.0).abs() < 2.0, "{whole:?}");
     }
 
@@ -310,7 +398,7 @@ mod tests {
         let slow = Baseline::new(&quiet, &[], &[120.0]).unwrap();
         let step = slow.step().unwrap();
         assert!((step - 1.2_f64.ln()).abs() < 0.02 && slow.noise() < 0.02);
-        let comparison = slow.compare(0.95, step);
+        let comparison = alone(&slow, step);
         assert_eq!(verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0, Verdict::Same);
     }
 
@@ -326,9 +414,9 @@ mod tests {
         let values: Vec<f64> = normal(6, 40).iter().map(|value| value - 10.0).collect();
         let baseline = Baseline::new(&values, &[], &[20.0]).unwrap();
         assert_eq!(baseline.step(), None);
-        assert!(baseline.compare(0.95, 0.0).change.unwrap() > 2.5);
+        assert!(alone(&baseline, 0.0).change.unwrap() > 2.5);
         assert!(Baseline::new(&[], &[], &[1.0]).is_none() && Baseline::new(&[1.0], &[], &[]).is_none());
-        let single = Baseline::new(&[1.0], &[], &[2.0]).unwrap().compare(0.95, 0.0);
+        let single = alone(&Baseline::new(&[1.0], &[], &[2.0]).unwrap(), 0.0);
         assert_eq!((single.interval, single.p), (None, None));
     }
 
@@ -338,7 +426,7 @@ mod tests {
         let held = (0..400).filter(|seed| {
             let mut values = history(100 + seed, 41, 1.0);
             let new = values.pop().unwrap() * 1.1;
-            let comparison = Baseline::new(&values, &[], &[new]).unwrap().compare(0.95, 0.0);
+            let comparison = alone(&Baseline::new(&values, &[], &[new]).unwrap(), 0.0);
             let (low, high) = comparison.interval.unwrap();
             (low..=high).contains(&0.1)
         });
@@ -363,7 +451,7 @@ mod tests {
                 let new = run(seed * 100 + 99, count);
                 let samples = Sampling { variance: 0.08 * 0.08, history: 25.0, new: count as f64 };
                 let baseline = Baseline::new(&values, &[], &[new]).unwrap().sampled(&samples);
-                let (low, high) = baseline.compare(0.95, 0.0).interval.unwrap();
+                let (low, high) = alone(&baseline, 0.0).interval.unwrap();
                 held += u32::from((low..=high).contains(&0.0));
                 width += (high - low) / 600.0;
             }
@@ -373,7 +461,7 @@ mod tests {
         }
         let exact = Baseline::new(&[7.0; 30], &[], &[8.0]).unwrap();
         let samples = Sampling { variance: 0.0, history: 3.0, new: 1.0 };
-        assert_eq!(exact.sampled(&samples).compare(0.95, 0.0).p, Some(0.0));
+        assert_eq!(alone(&exact.sampled(&samples), 0.0).p, Some(0.0));
     }
 
     #[test]

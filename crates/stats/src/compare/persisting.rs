@@ -1,0 +1,158 @@
+//! Which runs of a history a new one is compared with. A regression that persists must not become its own baseline: not
+//! while the detector has too few runs to see it, and not while it is young and nobody has accepted it.
+
+use super::baseline::LEAST;
+use crate::level::median;
+
+/// From so many runs on, a worse level is the established one, accepted or not.
+pub const ESTABLISHED: usize = 32;
+/// The share of runs that may be as far from their level as those that stand apart.
+const STRAYING: f64 = 0.05;
+
+/// A change of the level of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The first run of the new level.
+    pub at: usize,
+    /// What is known of it.
+    pub kind: CutKind,
+}
+
+/// What is known of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutKind {
+    /// The new level is worse, and nobody has accepted it.
+    Open,
+    /// The new level is the one to compare with.
+    Accepted,
+    /// Somebody has said that it is none.
+    Dismissed,
+}
+
+/// The runs of a history that new ones are compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How many of the oldest runs they are.
+    pub count: usize,
+    /// Where the level of those changed.
+    pub changes: Vec<usize>,
+}
+
+/// Which runs of a history new ones are compared with: those before an open change that was not undone since, without the
+/// newest ones that stand apart together with the new ones.
+pub fn settled(history: &[f64], cuts: &[Cut], new: &[f64]) -> Settled {
+    // Runs since then stand apart, and somebody has said that they do not.
+    let is_recent = |cut: &Cut| history.len() - cut.at < 2 * ESTABLISHED;
+    let is_dismissed = cuts.iter().any(|cut| cut.kind == CutKind::Dismissed && is_recent(cut));
+    let cuts: Vec<Cut> = cuts.iter().filter(|cut| cut.kind != CutKind::Dismissed).copied().collect();
+    let mut count = open(history, &cuts).unwrap_or(history.len());
+    let mut changes: Vec<usize> = cuts.iter().map(|cut| cut.at).filter(|at| *at < count).collect();
+    if !is_dismissed {
+        let start = changes.last().copied().unwrap_or(0);
+        count = start + joint(&history[start..count], new);
+        changes.retain(|at| *at < count);
+    }
+    Settled { count, changes }
+}
+
+/// Where the oldest open change is that is neither established nor undone.
+fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
+    let level = |place: usize| {
+        let end = cuts.get(place).map_or(history.len(), |cut| cut.at);
+        median(&history[if place == 0 { 0 } else { cuts[place - 1].at }..end])
+    };
+    let now = level(cuts.len())?;
+    let lasts = |place: usize| {
+        let (before, after) = (level(place)?, level(place + 1)?);
+        Some((now - after).abs() <= (now - before).abs())
+    };
+    let is_open = |cut: &Cut| cut.kind == CutKind::Open && history.len() - cut.at < ESTABLISHED;
+    let mut places = cuts.iter().enumerate().filter(|(_, cut)| is_open(cut));
+    places.find(|(place, _)| lasts(*place) == Some(true)).map(|(_, cut)| cut.at)
+}
+
+/// How many runs of a level are left without the newest ones that are as far from it as the new ones, on the same side, and
+/// further than nearly all others.
+fn joint(level: &[f64], new: &[f64]) -> usize {
+    let (Some(new), Some(last)) = (median(new), level.last()) else { return level.len() };
+    let first = (level.len() + 1).saturating_sub(ESTABLISHED).max(LEAST);
+    let stands_apart = |rest: &[f64], newest: &[f64]| {
+        let Some(center) = median(rest) else { return false };
+        let side = (new - center).signum();
+        let distances = newest.iter().map(|value| (value - center) * side);
+        let weakest = distances.fold((new - center) * side, f64::min);
+        let as_far = rest.iter().filter(|value| (*value - center).abs() >= weakest).count();
+        weakest > 0.0 && as_far as f64 <= STRAYING * rest.len() as f64
+    };
+    // Nearly all series end here, with a single median.
+    if first >= level.len() || !stands_apart(&level[..first], &[*last]) {
+        return level.len();
+    }
+    let mut places = first..level.len();
+    places.find(|place| stands_apart(&level[..*place], &level[*place..])).unwrap_or(level.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Settings, changes, synthetic::normal};
+
+    fn steps(levels: &[(usize, f64)]) -> Vec<f64> {
+        let levels = levels.iter().flat_map(|(count, level)| vec![*level; *count]);
+        levels.zip(normal(9, 400)).map(|(level, noise)| level * (1.0 + 0.02 * noise)).collect()
+    }
+
+    fn count(history: &[f64], cuts: &[(usize, CutKind)], new: f64) -> usize {
+        let cuts: Vec<Cut> = cuts.iter().map(|(at, kind)| Cut { at: *at, kind: *kind }).collect();
+        settled(history, &cuts, &[new]).count
+    }
+
+    #[test]
+    fn an_open_regression_is_no_baseline_until_it_is_established() {
+        for (runs, left) in [(1, 40), (12, 40), (31, 40), (32, 72), (60, 100)] {
+            let values = steps(&[(40, 100.0), (runs, 120.0)]);
+            assert_eq!(count(&values, &[(40, CutKind::Open)], 120.0), left, "{runs} runs");
+            assert_eq!(count(&values, &[(40, CutKind::Accepted)], 120.0), 40 + runs, "{runs} accepted runs");
+            assert_eq!(
+                count(&values, &[(40, CutKind::Dismissed)], 120.0),
+                40 + runs,
+                "{runs} dismissed runs"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_undone_is_not_open() {
+        let back = steps(&[(40, 100.0), (8, 120.0), (8, 100.0)]);
+        assert_eq!(count(&back, &[(40, CutKind::Open), (48, CutKind::Accepted)], 100.0), 56);
+        let partly = steps(&[(40, 100.0), (8, 120.0), (8, 115.0)]);
+        assert_eq!(count(&partly, &[(40, CutKind::Open), (48, CutKind::Accepted)], 115.0), 40);
+    }
+
+    /// With the changes that the detector has seen until then: all runs are compared with what was before.
+    #[test]
+    fn every_run_of_a_regression_is_compared_with_the_level_before() {
+        for seed in 0..20 {
+            let noise = normal(seed, 90);
+            let value = |run: usize| (if run < 50 { 100.0 } else { 120.0 }) * (1.0 + 0.02 * noise[run]);
+            let values: Vec<f64> = (0..90).map(value).collect();
+            for run in 50..82 {
+                let found = changes(&values[..run], &Settings::default());
+                let cuts: Vec<_> = found.iter().map(|change| (change.at, CutKind::Open)).collect();
+                let left = count(&values[..run], &cuts, values[run]);
+                // A run before it that strayed the same way may go with it.
+                assert!((47..=50).contains(&left), "seed {seed}, run {run}: {left}, {cuts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_that_strays_alone_leaves_all() {
+        let values = steps(&[(40, 100.0), (1, 150.0)]);
+        assert_eq!(count(&values, &[], 100.0), 41);
+        assert_eq!(count(&values, &[], 148.0), 40);
+        assert_eq!(count(&values, &[], 60.0), 41);
+        assert_eq!(count(&[], &[], 60.0), 0);
+        assert_eq!(count(&[1.0; 30], &[], 1.0), 30);
+    }
+}

@@ -1,0 +1,90 @@
+//! The verdicts on runs as the server makes them, on synthetic series: how many runs without a change are called regressed, and
+//! how many of a change are.
+
+use super::{Baseline, Criteria, Cut, CutKind, Peers, Settled, Verdict, settled, verdicts};
+use crate::{Change, Common, Monitor, Settings, Worse};
+
+const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+
+/// Which runs of some series, one value of each per run, have a regression in any of them by the verdict against earlier runs,
+/// with the changes that the detector has seen until then. A greater value is worse.
+pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
+    let mut monitors: Vec<Monitor> = series.iter().map(|_| Monitor::new(Settings::default())).collect();
+    let mut found: Vec<Vec<Cut>> = vec![Vec::new(); series.len()];
+    let mut regressed = Vec::new();
+    for run in 0..series.first().map_or(0, Vec::len) {
+        let baselines: Vec<Baseline> = series
+            .iter()
+            .zip(&found)
+            .filter_map(|(values, cuts)| {
+                let new = &values[run..=run];
+                let Settled { count, changes } = settled(&values[..run], cuts, new);
+                Some(Baseline::new(&values[..count], &changes, new)?.lasting(&values[count..run]))
+            })
+            .collect();
+        let steps: Vec<_> = baselines.iter().filter_map(|one| Some((one.step()?, one.noise()))).collect();
+        let shift = Common::of(&steps).filter(Common::is_of_machine).map_or(0.0, |common| common.step);
+        let peers = Peers::of(&baselines, baselines.len());
+        let compared: Vec<_> =
+            baselines.iter().map(|one| (one.compare(0.95, shift, &peers), Worse::Up)).collect();
+        regressed
+            .push(verdicts(&compared, &CRITERIA).iter().any(|(verdict, _)| *verdict == Verdict::Regression));
+        for ((values, monitor), cuts) in series.iter().zip(&mut monitors).zip(&mut found) {
+            monitor.push(values[run]);
+            let kind = |is_worse: bool| if is_worse { CutKind::Open } else { CutKind::Accepted };
+            let cut = |change: &Change| Cut { at: change.at, kind: kind(change.after > change.before) };
+            *cuts = monitor.known().iter().map(cut).collect();
+        }
+    }
+    regressed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::{Noise, normal};
+
+    /// The false alarms in the runs of twelve benchmarks of this noise, 10 % of the level.
+    fn false_alarms(noise: Noise, seed: u64, runs: usize) -> usize {
+        let series: Vec<Vec<f64>> = (0..12)
+            .map(|benchmark| {
+                let values = noise.series(100 * seed + benchmark, runs);
+                values.iter().map(|value| (0.1 * (value - 100.0)).exp()).collect()
+            })
+            .collect();
+        regressed_runs(&series).iter().filter(|is_regressed| **is_regressed).count()
+    }
+
+    #[test]
+    fn runs_without_a_change_are_not_regressed() {
+        for noise in [
+            Noise::Normal,
+            Noise::HeavyTails,
+            Noise::Spikes,
+            Noise::UnevenModes,
+            Noise::Autoregressive(0.5),
+            Noise::Autoregressive(0.7),
+        ] {
+            let alarms = false_alarms(noise, 1, 220);
+            assert!(alarms <= 2, "{noise}: {alarms} of 220");
+        }
+    }
+
+    /// With one benchmark from ten earlier runs on, and with twelve from sixty on.
+    #[test]
+    fn every_run_of_a_regression_is_regressed() {
+        for (benchmarks, before) in [(1, 10), (1, 60), (12, 60)] {
+            for seed in 0..3 {
+                let series: Vec<Vec<f64>> = (0..benchmarks)
+                    .map(|benchmark| {
+                        let factor = |run: usize| if run >= before && benchmark == 0 { 1.2 } else { 1.0 };
+                        let noise = normal(100 * seed + benchmark, before + 30);
+                        noise.iter().enumerate().map(|(run, one)| factor(run) * (0.02 * one).exp()).collect()
+                    })
+                    .collect();
+                let regressed = regressed_runs(&series);
+                assert_eq!(regressed[before..], [true; 30], "{benchmarks} after {before}, seed {seed}");
+            }
+        }
+    }
+}
