@@ -7,8 +7,12 @@ use super::{Baseline, CLOSEST};
 /// are distances to estimate it from, that of Student's t with three degrees of freedom, and for how many of them it counts.
 const TAIL_POWER: f64 = 3.0;
 const TAIL_WEIGHT: f64 = 5.0;
+/// The least power: one series that strays much must not hide all changes of others.
+const LEAST_POWER: f64 = 2.0;
 /// The share of distances that the power is estimated from, the greatest ones.
 const TAIL_SHARE: f64 = 0.05;
+/// The most series whose runs are looked at, one of so many where there are more.
+const MOST_SERIES: usize = 64;
 /// Where a distance is cut off for autocorrelations, in units of the noise.
 const CUT_OFF: f64 = 4.0;
 
@@ -16,8 +20,8 @@ const CUT_OFF: f64 = 4.0;
 /// outlier yet, and its peers on the same machine have.
 #[derive(Clone, Debug)]
 pub struct Peers {
-    /// How far runs were from their levels, in units of the noise of their series, in ascending order.
-    distances: Vec<f64>,
+    /// Of each series, how far runs were from their levels, in units of its noise, in ascending order.
+    series: Vec<Vec<f64>>,
     /// How fast the share of runs falls with their distance, as a power.
     power: f64,
     /// How many runs in a row say as much as one alone, as those of a slow machine are alike.
@@ -29,29 +33,39 @@ pub struct Peers {
 impl Peers {
     /// What these histories tell, by the estimator of B. Hill (1975) for the tail; `among` is how many comparisons are made together.
     pub fn of<'a>(baselines: impl IntoIterator<Item = &'a Baseline>, among: usize) -> Self {
-        let mut distances = Vec::new();
-        let (mut series, mut products, mut squares) = (0.0, 0.0, 0.0);
+        let mut series = Vec::new();
+        let (mut products, mut squares) = (0.0, 0.0);
         for baseline in baselines.into_iter().filter(|baseline| baseline.noise > 0.0) {
             let scaled = || baseline.residuals.iter().map(|value| value / baseline.noise);
-            distances.extend(scaled().map(f64::abs));
+            let mut distances: Vec<f64> = scaled().map(f64::abs).collect();
+            distances.sort_by(f64::total_cmp);
+            series.push(distances);
             let cut_off = || scaled().map(|value| value.clamp(-CUT_OFF, CUT_OFF));
-            series += 1.0;
             products += cut_off().zip(cut_off().skip(1)).map(|(one, next)| one * next).sum::<f64>();
             squares += cut_off().map(|value| value * value).sum::<f64>();
         }
-        let inflation = inflation(products / squares, series, distances.len() as f64);
-        distances.sort_by(f64::total_cmp);
-        let count = (distances.len() as f64 * TAIL_SHARE) as usize;
-        let (rest, greatest) = distances.split_at(distances.len() - count);
+        let mut all: Vec<f64> = series.iter().flatten().copied().collect();
+        let inflation = inflation(products / squares, series.len() as f64, all.len() as f64);
+        all.sort_by(f64::total_cmp);
+        let count = (all.len() as f64 * TAIL_SHARE) as usize;
+        let (rest, greatest) = all.split_at(all.len() - count);
         let ratios: f64 = rest.last().map_or(0.0, |last| greatest.iter().map(|one| (one / last).ln()).sum());
         let power = (TAIL_WEIGHT + count as f64) / (TAIL_WEIGHT / TAIL_POWER + ratios);
-        Self { distances, power, inflation, among }
+        let step = series.len().div_ceil(MOST_SERIES).max(1);
+        let series = series.into_iter().step_by(step).collect();
+        Self { series, power: power.max(LEAST_POWER), inflation, among }
     }
 
-    /// Which share of runs is as far from its level.
+    /// Which share of runs is as far from its level: the third quartile of all series, so that a few that stray much say
+    /// nothing of the others.
     pub(super) fn share(&self, distance: f64) -> f64 {
-        let beyond = self.distances.len() - self.distances.partition_point(|other| *other < distance);
-        self.tail(beyond, self.distances.len(), self.distances.last().copied().unwrap_or(0.0), distance)
+        let share = |one: &Vec<f64>| {
+            let beyond = one.len() - one.partition_point(|other| *other < distance);
+            self.tail(beyond, one.len(), one.last().copied().unwrap_or(0.0), distance)
+        };
+        let mut shares: Vec<f64> = self.series.iter().map(share).collect();
+        shares.sort_by(f64::total_cmp);
+        shares.get(shares.len().saturating_sub(1) * 3 / 4).copied().unwrap_or(0.0)
     }
 
     /// Which share of runs is as far from its level as this distance, given how many of all were, and the greatest
@@ -70,4 +84,25 @@ fn inflation(neighbors: f64, series: f64, runs: f64) -> f64 {
     let corrected = (neighbors + 1.0 / length) / (1.0 - 3.0 / length).max(0.5) - 1.0 / runs.sqrt();
     let r = if corrected.is_finite() { corrected.clamp(0.0, CLOSEST) } else { 0.0 };
     (1.0 + r) / (1.0 - r)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Criteria, Verdict, Worse, synthetic::normal, verdicts};
+
+    #[test]
+    fn a_series_that_strays_does_not_hide_the_change_of_another() {
+        let quiet: Vec<f64> = normal(1, 14).iter().map(|noise| 100.0 + noise).collect();
+        let wild: Vec<f64> =
+            (0..14).map(|run| if run % 3 == 0 { 3.0 } else { 20.0 + f64::from(run) / 10.0 }).collect();
+        let baselines =
+            [Baseline::new(&quiet, &[], &[400.0]).unwrap(), Baseline::new(&wild, &[], &[24.0]).unwrap()];
+        let peers = Peers::of(&baselines, 2);
+        let compared = baselines.each_ref().map(|one| (one.compare(0.95, 0.0, &peers), Worse::Up));
+        let criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+        let found = verdicts(&compared, &criteria);
+        assert_eq!((found[0].0, found[1].0), (Verdict::Regression, Verdict::Unclear));
+        assert!(compared[0].0.detectable.unwrap() < 0.5, "{:?}", compared[0].0);
+    }
 }
