@@ -1,4 +1,4 @@
-// How a value stands against its limits: the words of `tidemark run`, and how far it has moved. Pure.
+// How a value stands against its limits, and how far it has moved. Pure.
 
 import type { BoundaryLimit, JsonBoundary, JsonReportMeasure } from "./api";
 import { worseOf } from "./stats/worse";

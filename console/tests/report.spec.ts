@@ -43,7 +43,7 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   const rows = page.getByRole("region", { name: "Results", exact: true }).getByRole("row");
   await expect(rows.nth(1)).toContainText("text::parse");
   await expect(rows.nth(1)).toContainText("+100 %");
-  await expect(rows.nth(1)).toContainText("regression");
+  await expect(rows.nth(1)).toContainText("outside the threshold");
   await expect(page.getByRole("heading", { name: "Throughput" })).toBeVisible();
   await accessible(page);
   await fits(page);
@@ -57,9 +57,9 @@ test("a report shows the worst first, only what moved, and dismisses its alerts"
   await page.getByRole("searchbox").fill("");
 
   await page.getByRole("button", { name: "Dismiss 1 alert" }).click();
-  await expect(page.getByText("regression, dismissed")).toBeVisible();
+  await expect(page.getByText("outside the threshold, dismissed")).toBeVisible();
   await page.getByRole("button", { name: "Undo" }).click();
-  await expect(page.getByText("regression, dismissed")).toBeHidden();
+  await expect(page.getByText("outside the threshold, dismissed")).toBeHidden();
   await page.getByRole("button", { name: "JSON" }).click();
   await expect(page.getByRole("dialog")).toContainText(uuid);
   await page.keyboard.press("Escape");

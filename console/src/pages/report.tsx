@@ -83,8 +83,8 @@ interface Row extends Judged {
 const SHOWN: readonly { value: string; label: string; fits: (verdict: Verdict) => boolean }[] = [
   { value: "", label: "All", fits: () => true },
   { value: "moved", label: "Only what moved", fits: (verdict) => verdict === "regression" || verdict === "improvement" },
-  { value: "regression", label: "Regressions", fits: (verdict) => verdict === "regression" },
-  { value: "improvement", label: "Improvements", fits: (verdict) => verdict === "improvement" },
+  { value: "regression", label: "Outside the threshold", fits: (verdict) => verdict === "regression" },
+  { value: "improvement", label: "Better than the limits", fits: (verdict) => verdict === "improvement" },
   { value: "unwatched", label: "Not judged", fits: (verdict) => verdict.startsWith("no_") },
 ];
 

@@ -1,4 +1,4 @@
-// Verdicts, and where a value lies between its limits.
+// How a value stands against its threshold, and where it lies between its limits.
 
 import { Show, type JSX } from "solid-js";
 import type { AlertStatus, JsonBoundary } from "../api";
@@ -7,8 +7,8 @@ import type { Verdict } from "../verdict";
 import { Badge, type Tone } from "./parts";
 
 export const VERDICTS: Readonly<Record<Verdict, { word: string; tone: Tone }>> = {
-  regression: { word: "regression", tone: "alert" },
-  improvement: { word: "improvement", tone: "good" },
+  regression: { word: "outside the threshold", tone: "alert" },
+  improvement: { word: "better than the limits", tone: "good" },
   pass: { word: "within limits", tone: "neutral" },
   no_baseline: { word: "too little history", tone: "neutral" },
   no_threshold: { word: "no threshold", tone: "neutral" },

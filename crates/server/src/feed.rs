@@ -9,7 +9,7 @@ use tidemark_api::{
         links::project_page,
         markup::{self, Align, Block, Dialect, Span, html},
         shown,
-        verdict::{Verdict, badness, change},
+        verdict::{Standing, badness, change},
     },
 };
 use tidemark_store::{
@@ -44,8 +44,8 @@ struct Items {
 /// An alert or a change, as texts.
 #[derive(Debug)]
 struct Item {
-    /// What it is, and how bad that is.
-    verdict: Verdict,
+    /// Whether it is for the worse, and how bad that is.
+    standing: Standing,
     badness: f64,
     benchmark: String,
     measure: String,
@@ -59,8 +59,8 @@ struct Item {
 impl Items {
     fn add(&mut self, item: Item) {
         self.count += 1;
-        let key = (item.verdict, -item.badness);
-        let place = self.worst.partition_point(|before| (before.verdict, -before.badness) <= key);
+        let key = (item.standing, -item.badness);
+        let place = self.worst.partition_point(|before| (before.standing, -before.badness) <= key);
         if place < ROWS {
             self.worst.insert(place, item);
             self.worst.truncate(ROWS);
@@ -73,7 +73,7 @@ impl Item {
         let (worse, units) = (alert.measure.worse(), alert.measure.units.as_str());
         let change = change(alert.value, alert.boundary.baseline);
         Self {
-            verdict: Verdict::of_crossing(alert.limit, worse),
+            standing: Standing::of_crossing(alert.limit, worse),
             badness: badness(change, worse),
             benchmark: shown::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
             measure: shown::plain(alert.measure.name.as_str()),
@@ -86,7 +86,7 @@ impl Item {
     fn of_change(moved: &Moved) -> Self {
         let units = moved.measure.units.as_str();
         Self {
-            verdict: if moved.worse < 0 { Verdict::Improvement } else { Verdict::Regression },
+            standing: if moved.worse < 0 { Standing::Better } else { Standing::Worse },
             badness: moved.effect.unwrap_or(0.0).abs(),
             benchmark: shown::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
             measure: shown::plain(moved.measure.name.as_str()),
@@ -192,8 +192,9 @@ impl Event {
     /// The worst of it in one line.
     fn title(&self) -> String {
         let Some(worst) = self.items.worst.first() else { return String::new() };
-        let verdict = match worst.verdict {
-            Verdict::Improvement => "Improvement",
+        let verdict = match worst.standing {
+            _ if self.noun == "alert" => "Outside the configured threshold",
+            Standing::Better => "Improvement",
             _ => "Regression",
         };
         let size = match &worst.change {
@@ -231,20 +232,23 @@ impl Event {
             let texts = [item.measure.clone(), item.value.clone(), change, item.expected.clone()];
             let mut row = vec![Span::name(item.benchmark.clone())];
             row.extend(texts.map(Span::text));
-            row.push(Span::text(item.verdict.word()));
+            if self.noun == "change" {
+                let is_better = item.standing == Standing::Better;
+                row.push(Span::text(if is_better { "improvement" } else { "regression" }));
+            }
             row
         };
-        let table = Block::Table {
-            titles: vec![
-                ("Benchmark", Align::Left),
-                ("Measure", Align::Left),
-                ("Value", Align::Right),
-                ("Change", Align::Right),
-                (self.expected(), Align::Right),
-                ("Verdict", Align::Left),
-            ],
-            rows: self.items.worst.iter().map(row).collect(),
-        };
+        let mut titles = vec![
+            ("Benchmark", Align::Left),
+            ("Measure", Align::Left),
+            ("Value", Align::Right),
+            ("Change", Align::Right),
+            (self.expected(), Align::Right),
+        ];
+        if self.noun == "change" {
+            titles.push(("Direction", Align::Left));
+        }
+        let table = Block::Table { titles, rows: self.items.worst.iter().map(row).collect() };
         let mut blocks = vec![Block::Paragraph(place), table];
         let hidden = count - self.items.worst.len();
         if hidden > 0 {

@@ -5,14 +5,14 @@ mod judge;
 mod resolve;
 mod sample;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use tidemark_adapters::Results;
 use tidemark_api::{
     Adapter, BranchName, DEFAULT_MAX_VERSIONS, Fold, GitHash, NameId, NewReport, ReportThresholds,
     ResourceName, StartPointPatch, Timestamp, Visibility,
 };
-use tidemark_stats::{Model, Test, Worse};
+use tidemark_stats::Model;
 use tidemark_store::{
     BranchId, Fresh, Lock, MeasureId, OrganizationId, ProjectId, ReportId, SpecId, TestbedId, Tx, UserId,
     branch, head, measure, project, quota::Scope, report, testbed, threshold, unclaimed::Stored, version,
@@ -20,10 +20,7 @@ use tidemark_store::{
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use self::{
-    judge::Place,
-    resolve::{Item, ensure_measures},
-};
+use self::{judge::Place, resolve::ensure_measures};
 use crate::{
     http::error::{Error, Result},
     quota::Quota,
@@ -37,11 +34,6 @@ const MAX_MODELS: usize = 1_000;
 
 /// Bytes that a report counts besides its results, so that empty reports have an end, too.
 const REPORT_BYTES: usize = 1024;
-
-/// How much worse than the mean of the newest values is fine where nobody has said otherwise, as a share of it.
-const TOLERANCE: f64 = 0.10;
-/// How many values that mean is of at the most: few enough to settle soon after an intended change.
-const TOLERANCE_SAMPLE: u32 = 16;
 
 /// A report that has been read and is to be recorded.
 #[derive(Clone, Debug)]
@@ -62,8 +54,6 @@ pub struct Submission {
     pub spec: Option<SpecId>,
     /// The thresholds for the branch and the testbed.
     pub thresholds: Option<ReportThresholds>,
-    /// Whether measures that nobody has said how to judge get a threshold, if the report says nothing of thresholds.
-    pub watch: bool,
     /// When the run began.
     pub start_time: Timestamp,
     /// When the run ended.
@@ -114,7 +104,6 @@ impl Submission {
             spec_reset,
             spec: None,
             thresholds: new.thresholds,
-            watch: false,
             start_time: new.start_time,
             end_time: new.end_time,
             adapter,
@@ -202,9 +191,6 @@ pub fn record(
     }
     let head = head::current(tx, branch)?.id;
     let items = resolve::resolve(tx, fresh, project, &new.results, new.fold)?;
-    if new.watch && new.thresholds.is_none() {
-        watch(tx, fresh, project, (branch, testbed), &items)?;
-    }
     let version = version::ensure(tx, fresh, head, new.hash.as_ref())?;
     let new_report = report::New {
         project,
@@ -374,44 +360,4 @@ fn set_thresholds(
     }
     let complete: Vec<_> = complete.into_iter().map(|(measure, (_, model))| (measure, model)).collect();
     Ok(threshold::set(tx, fresh, project, lane, &complete, reset)?)
-}
-
-/// Gives the measures that have never had a threshold on this branch and testbed one that can tell from the second
-/// value on. One whose model was taken away stays without.
-fn watch(
-    tx: &mut Tx<'_>,
-    fresh: &Fresh,
-    project: ProjectId,
-    lane: (BranchId, TestbedId),
-    items: &[Item<'_>],
-) -> Result<()> {
-    let (branch, testbed) = lane;
-    let watched: HashSet<MeasureId> =
-        threshold::active(tx, branch, testbed)?.into_iter().map(|one| one.measure).collect();
-    let mut ids: Vec<i64> = items
-        .iter()
-        .map(|item| item.subject.measure)
-        .filter(|measure| !watched.contains(measure))
-        .map(MeasureId::get)
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let measures = measure::by_ids(tx, &ids)?;
-    let models: Vec<_> = measures.iter().map(|(id, measure)| (*id, tolerant(measure.worse()))).collect();
-    Ok(threshold::set(tx, fresh, project, lane, &models, false)?)
-}
-
-/// A model that tolerates a little in the direction where a measure gets worse.
-fn tolerant(worse: Worse) -> Model {
-    Model {
-        test: Test::Percentage,
-        min_sample_size: None,
-        max_sample_size: Some(TOLERANCE_SAMPLE),
-        window: None,
-        lower_boundary: (worse != Worse::Up).then_some(TOLERANCE),
-        upper_boundary: (worse != Worse::Down).then_some(TOLERANCE),
-    }
 }

@@ -269,8 +269,7 @@ impl Session<'_> {
         links: &Links,
         subject: &Subject<'_>,
     ) -> Vec<String> {
-        let only_thresholds = self.flags.ci_only_thresholds;
-        let comment = Comment { report, rows, verdict, links, only_thresholds };
+        let comment = Comment { report, rows, verdict, links };
         let id = self.flags.ci_id.clone().unwrap_or_else(|| default_id(report, subject));
         let (is_silent, may_create) =
             (self.flags.reserve().is_silent(rows), self.flags.reserve().may_create(rows));

@@ -54,11 +54,13 @@ impl Table {
         self.rows.push((None, row.into()));
     }
 
-    /// Leaves the last column out if the table is wider than this.
-    pub(crate) fn fit(&mut self, width: usize) {
-        let widths = self.shown().into_iter().map(|(.., width)| width + GAP.len());
-        if widths.sum::<usize>() > width + GAP.len() {
-            self.columns.pop();
+    /// Leaves out as many of the last columns, up to `most`, as make the table wider than this.
+    pub(crate) fn fit(&mut self, width: usize, most: usize) {
+        for _ in 0..most {
+            let widths = self.shown().into_iter().map(|(.., width)| width + GAP.len());
+            if widths.sum::<usize>() > width + GAP.len() {
+                self.columns.pop();
+            }
         }
     }
 
@@ -218,9 +220,9 @@ mod tests {
         }
         let expected = "Name      Value\n日本語        1\nnaïve 🚀      1\ne\u{301}             1\n";
         assert_eq!(table.to_string(), expected);
-        table.fit(15);
+        table.fit(15, 1);
         assert_eq!(table.to_string(), expected);
-        table.fit(14);
+        table.fit(14, 1);
         assert_eq!(table.to_string(), "Name\n日本語\nnaïve 🚀\ne\u{301}\n");
     }
 

@@ -1,5 +1,5 @@
-//! The verdict on a report as a table for a terminal, by its thresholds and against the runs before it. What the verdict is,
-//! is decided where servers find it, too.
+//! The verdict on a report as a table for a terminal, with the limits of its thresholds. What the verdict is, is decided where
+//! servers find it, too.
 
 use std::{thread, time::Duration};
 
@@ -19,49 +19,83 @@ use crate::{
 };
 
 /// The table for a terminal, and a summary.
-pub(crate) fn show(report: &Report, rows: &[Row<'_>], history: &History, colors: bool) -> String {
-    let several = is_repeated(report);
+pub(crate) fn show(
+    report: &Report,
+    rows: &[Row<'_>],
+    verdict: Option<&tidemark_api::Verdict>,
+    history: &History,
+    colors: bool,
+) -> String {
+    let table = table(&outcome::lines(rows, verdict), history, colors);
+    let mut text = format!("{table}\n");
+    let summary = verdict.map(outcome::counts).into_iter().chain(limits(rows));
+    for sentence in summary {
+        text.push_str(&format!("{}.\n", capitalized(&sentence)));
+    }
+    for sentence in verdict.map(outcome::sentences).unwrap_or_default() {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    if let Some(JobNoise { before, after }) = report.noise {
+        let (before, after) = (before * 100.0, after * 100.0);
+        text.push_str(&format!("Noise of the machine: {before:.2} % before, {after:.2} % after.\n"));
+    }
+    text
+}
+
+/// The comparisons of a verdict alone.
+pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
+    let sentences: Vec<String> = outcome::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
+    let table = table(&outcome::compared(verdict), &History::default(), false);
+    format!("{table}\n{}.\n{}", capitalized(&outcome::counts(verdict)), sentences.concat())
+}
+
+fn table(lines: &[outcome::Line<'_>], history: &History, colors: bool) -> Table {
     let mut table = Table::new([
         Column::Left("Verdict"),
         Column::Left("Benchmark"),
-        Column::Right("Iteration"),
+        Column::Right("Iterations"),
         Column::Left("Measure"),
         Column::Right("Value"),
-        Column::Right("Baseline"),
         Column::Right("Change"),
-        Column::Right("Limit"),
+        Column::Right("95%"),
+        Column::Left("Limit"),
+        Column::Right("Detectable"),
         Column::Left("History"),
     ]);
-    for row in rows {
-        let color = match row.verdict {
-            Verdict::Regression => Some(Color::Red),
-            Verdict::Improvement => Some(Color::Green),
+    for line in lines {
+        let color = match line.word() {
+            "regressed" => Some(Color::Red),
+            "improved" => Some(Color::Green),
             _ => None,
         };
-        let iteration = if several { row.result.iteration.to_string() } else { String::new() };
         table.push_colored(
             color.filter(|_| colors),
             [
-                row.word().to_owned(),
-                row.benchmark(),
-                iteration,
-                output::plain(row.measured.measure.name.as_str()),
-                row.value(),
-                row.baseline(),
-                row.change(),
-                row.limit(),
-                history.sparkline(row),
+                line.word().to_owned(),
+                line.benchmark(),
+                line.iterations(),
+                line.measure(),
+                line.value(),
+                line.change(),
+                line.reach(),
+                line.limit(),
+                line.detectable(),
+                line.rows.first().map_or_else(String::new, |row| history.sparkline(row)),
             ],
         );
     }
-    // A line that is broken is harder to read than one without its history.
+    // A line that is broken is harder to read than one without its last columns.
     if let Some(width) = output::terminal_width() {
-        table.fit(width);
+        table.fit(width, 2);
     }
-    let noise = report.noise.map(|JobNoise { before, after }| {
-        format!("Noise of the machine: {:.2} % before, {:.2} % after.\n", before * 100.0, after * 100.0)
-    });
-    format!("{table}\n{}.\n{}", summary(rows), noise.unwrap_or_default())
+    table
+}
+
+/// A sentence with a capital letter.
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", characters.as_str())
 }
 
 /// What a report shows against the runs before it, once the server has looked at them; nothing from a server that does not
@@ -96,38 +130,4 @@ pub(crate) fn regressions(verdict: &tidemark_api::Verdict) -> u32 {
     };
     let found = verdict.changes.iter().filter(is_worse).filter(is_new);
     verdict.counts.regressions + u32::try_from(found.count()).unwrap_or(u32::MAX)
-}
-
-/// What a report shows against the runs before it, for a terminal.
-pub(crate) fn show_history(verdict: &tidemark_api::Verdict, colors: bool) -> String {
-    let mut text = String::new();
-    let lines = outcome::lines(verdict);
-    if !lines.is_empty() {
-        let mut table = Table::new([
-            Column::Left("Against the runs before"),
-            Column::Left("Benchmark"),
-            Column::Left("Measure"),
-            Column::Right("Level"),
-            Column::Right("Now"),
-            Column::Right("Change (95 %)"),
-        ]);
-        for line in lines {
-            let color = match line.word {
-                "regression" => Some(Color::Red),
-                "improvement" => Some(Color::Green),
-                _ => None,
-            };
-            let row = [line.word.to_owned(), line.benchmark, line.measure, line.base, line.head, line.change];
-            table.push_colored(color.filter(|_| colors), row);
-        }
-        if let Some(width) = output::terminal_width() {
-            table.fit(width);
-        }
-        text.push_str(&format!("{table}\n"));
-    }
-    for sentence in outcome::sentences(verdict) {
-        text.push_str(&sentence);
-        text.push('\n');
-    }
-    text
 }

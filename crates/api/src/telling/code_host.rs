@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     comment::Comment,
     shown,
-    verdict::{Row, Verdict},
+    verdict::{Row, Standing},
 };
 use crate::{VerdictAnswer, job::JobCallbackKind};
 
@@ -87,10 +87,10 @@ impl Conclusion {
         if comment.report.counts.alerts.total > 0 {
             return Self::Failure;
         }
-        if comment.rows.iter().any(|row| row.verdict == Verdict::Pass) {
+        if comment.rows.iter().any(|row| row.standing == Standing::Within) {
             return Self::Success;
         }
-        match comment.unwatched_verdict() {
+        match comment.verdict {
             Some(verdict) if verdict.answer == VerdictAnswer::Unchanged => Self::Success,
             _ => Self::Neutral,
         }
@@ -290,12 +290,12 @@ pub struct Reserve {
 impl Reserve {
     /// Whether nothing is to be said about a report.
     pub fn is_silent(self, rows: &[Row<'_>]) -> bool {
-        self.only_thresholds && rows.iter().all(|row| row.verdict == Verdict::NoThreshold)
+        self.only_thresholds && rows.iter().all(|row| row.standing == Standing::NoThreshold)
     }
 
     /// Whether a report may get a first comment.
     pub fn may_create(self, rows: &[Row<'_>]) -> bool {
-        !self.only_on_alert || rows.iter().any(Row::has_moved)
+        !self.only_on_alert || rows.iter().any(|row| row.standing.is_outside())
     }
 }
 

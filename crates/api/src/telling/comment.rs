@@ -4,8 +4,9 @@
 use super::{
     links::Links,
     markup::{self, Align, Block, Dialect, Span},
-    outcome, shown,
-    verdict::{self, Row, Verdict},
+    outcome::{self, Line},
+    shown,
+    verdict::{Row, Standing},
 };
 use crate::{Report, Slug, VerdictAnswer};
 
@@ -15,12 +16,10 @@ pub struct Comment<'a> {
     pub report: &'a Report,
     /// Its metrics, the worst first.
     pub rows: &'a [Row<'a>],
-    /// What it shows against the history of its branch, where that is known.
+    /// The verdict on it, where the server gives one.
     pub verdict: Option<&'a crate::Verdict>,
     /// Where people find it.
     pub links: &'a Links,
-    /// Whether nothing is said about measures that nobody watches.
-    pub only_thresholds: bool,
 }
 
 /// How much of a report is told.
@@ -56,38 +55,33 @@ impl Comment<'_> {
 
     /// The verdict in a few words.
     pub fn title(&self) -> String {
-        match self.unwatched_verdict() {
-            Some(verdict) => outcome::counts(verdict),
-            None => verdict::summary(self.rows),
-        }
+        outcome::summary(self.rows, self.verdict)
     }
 
-    /// The verdict against the history of the branch, if there is no other one because nobody watches.
-    pub(super) fn unwatched_verdict(&self) -> Option<&crate::Verdict> {
-        let is_unwatched = self.rows.iter().all(|row| row.verdict == Verdict::NoThreshold);
-        self.verdict.filter(|verdict| is_unwatched && verdict.answer != VerdictAnswer::Inconclusive)
+    fn lines(&self) -> Vec<Line<'_>> {
+        outcome::lines(self.rows, self.verdict)
     }
 
     fn all(&self) -> Extent {
-        let moved = self.rows.iter().filter(|row| row.has_moved()).count();
-        Extent { moved, others: self.rows.len() - moved }
+        let lines = self.lines();
+        let moved = lines.iter().filter(|line| line.has_moved()).count();
+        Extent { moved, others: lines.len() - moved }
     }
 
     fn blocks(&self, extent: Extent) -> Vec<Block> {
         let all = self.all();
         let mut blocks = vec![self.heading(), self.subject()];
-        let (moved, others) = self.rows.split_at(all.moved);
+        let lines = self.lines();
+        let (moved, others) = lines.split_at(all.moved);
         if extent.moved > 0 {
             blocks.push(self.table(&moved[..extent.moved], true));
         }
-        if let Some(verdict) = self.verdict {
-            blocks.extend(outcome::blocks(verdict));
+        let sentences = self.verdict.map(outcome::sentences).unwrap_or_default();
+        if !sentences.is_empty() {
+            blocks.push(Block::Paragraph(vec![Span::text(sentences.join(" "))]));
         }
         if extent.moved < all.moved || extent.others < all.others {
             blocks.push(self.cut(extent));
-        }
-        if !self.only_thresholds && self.unwatched_verdict().is_none() {
-            blocks.extend(self.unwatched());
         }
         if extent.others > 0 {
             let more = if all.moved > 0 { "other result" } else { "result" };
@@ -105,19 +99,16 @@ impl Comment<'_> {
     }
 
     fn heading(&self) -> Block {
-        let by_history = self.unwatched_verdict().map(|verdict| match verdict.answer {
-            VerdictAnswer::Changed if verdict.counts.regressions > 0 => "❌ ",
-            VerdictAnswer::Changed => "⚠️ ",
-            VerdictAnswer::Unchanged | VerdictAnswer::Inconclusive => "✅ ",
-        });
-        let by_threshold = match self.rows.first().map(|row| row.verdict) {
-            Some(Verdict::Regression) => "❌ ",
+        let has = |standing: Standing| self.rows.iter().any(|row| row.standing == standing);
+        let counts = self.verdict.map(|verdict| verdict.counts).unwrap_or_default();
+        let is_unchanged = self.verdict.is_some_and(|verdict| verdict.answer == VerdictAnswer::Unchanged);
+        let sign = match () {
+            () if counts.regressions > 0 || has(Standing::Worse) => "❌ ",
             // It is an alert, too: somebody wanted to know.
-            Some(Verdict::Improvement) => "⚠️ ",
-            Some(Verdict::Pass) => "✅ ",
-            Some(Verdict::NoBaseline | Verdict::NoThreshold) | None => "⚪ ",
+            () if counts.improvements + counts.differences > 0 || has(Standing::Better) => "⚠️ ",
+            () if is_unchanged || has(Standing::Within) => "✅ ",
+            () => "⚪ ",
         };
-        let sign = by_history.unwrap_or(by_threshold);
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])
     }
 
@@ -140,37 +131,33 @@ impl Comment<'_> {
         Block::Paragraph(spans)
     }
 
-    fn table(&self, rows: &[Row<'_>], stand_out: bool) -> Block {
-        let several = verdict::is_repeated(self.report);
-        let mut titles = vec![("Verdict", Align::Left), ("Benchmark", Align::Left)];
-        if several {
-            titles.push(("Iteration", Align::Right));
-        }
-        titles.extend([
-            ("Measure", Align::Left),
-            ("Value", Align::Right),
-            ("Baseline", Align::Right),
-            ("Change", Align::Right),
-            ("Limit", Align::Right),
-        ]);
-        let cells = |row: &Row<'_>| {
-            let loud = stand_out && row.verdict == Verdict::Regression;
+    fn table(&self, lines: &[Line<'_>], stand_out: bool) -> Block {
+        let cells = |line: &Line<'_>| {
+            let loud = stand_out && line.is_regressed();
             let said = |text: String| if loud { Span::strong(text) } else { Span::text(text) };
-            let plot = self.links.plot(self.report, row).filter(|_| stand_out);
-            let mut cells = vec![said(row.word().to_owned()), Span::name(row.benchmark()).to(plot)];
-            if several {
-                cells.push(Span::text(row.result.iteration.to_string()));
-            }
-            cells.extend([
-                Span::text(shown::plain(row.measured.measure.name.as_str())),
-                said(row.value()),
-                Span::text(row.baseline()),
-                said(row.change()),
-                Span::text(row.limit()),
-            ]);
-            cells
+            let plot = line.rows.first().and_then(|row| self.links.plot(self.report, row));
+            [
+                (("Verdict", Align::Left), said(line.word().to_owned())),
+                (("Benchmark", Align::Left), Span::name(line.benchmark()).to(plot.filter(|_| stand_out))),
+                (("Iterations", Align::Right), Span::text(line.iterations())),
+                (("Measure", Align::Left), Span::text(line.measure())),
+                (("Value", Align::Right), said(line.value())),
+                (("Level", Align::Right), Span::text(line.base())),
+                (("Change", Align::Right), said(line.change())),
+                (("95% interval", Align::Right), Span::text(line.reach())),
+                (("Detectable", Align::Right), Span::text(line.detectable())),
+                (("Limit", Align::Right), Span::text(line.limit())),
+            ]
         };
-        Block::Table { titles, rows: rows.iter().map(cells).collect() }
+        let cells: Vec<_> = lines.iter().map(cells).collect();
+        let is_shown = |column: usize| cells.iter().any(|row| !row[column].1.is_empty());
+        let columns: Vec<usize> = (0..10).filter(|column| is_shown(*column)).collect();
+        let titles = cells.first().map(|row| columns.iter().map(|column| row[*column].0).collect());
+        let rows = cells.into_iter().map(|row| {
+            let shown = row.into_iter().enumerate().filter(|(column, _)| columns.contains(column));
+            shown.map(|(_, (_, span))| span).collect()
+        });
+        Block::Table { titles: titles.unwrap_or_default(), rows: rows.collect() }
     }
 
     /// Says that something is missing, and where it is.
@@ -183,28 +170,6 @@ impl Comment<'_> {
             Span::text("the report").to(self.links.report()),
             Span::text("."),
         ])
-    }
-
-    /// Names the measures that have no threshold.
-    fn unwatched(&self) -> Option<Block> {
-        let mut names: Vec<&str> = self
-            .rows
-            .iter()
-            .filter(|row| row.verdict == Verdict::NoThreshold)
-            .map(|row| row.measured.measure.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let (first, rest) = names.split_first()?;
-        let mut spans = vec![Span::text("Nobody watches "), Span::name(shown::plain(first))];
-        for name in rest.iter().take(8) {
-            spans.extend([Span::text(", "), Span::name(shown::plain(name))]);
-        }
-        if rest.len() > 8 {
-            spans.push(Span::text(format!(" and {} more", rest.len() - 8)));
-        }
-        spans.push(Span::text(": without a threshold there is no verdict."));
-        Some(Block::Paragraph(spans))
     }
 }
 

@@ -75,6 +75,11 @@ impl Span {
         Self { style: Style::Name, ..Self::text(text) }
     }
 
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// The same with a link, if there is one.
     pub fn to(self, link: Option<String>) -> Self {
         Self { link, ..self }

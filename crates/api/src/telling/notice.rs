@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     links::Links,
     shown,
-    verdict::{self, Row, Verdict},
+    verdict::{self, Row, Standing},
 };
 use crate::{
     Change, ChangeCause, ChangeDirection, EventUuid, NoticeEvent, Report, ReportUuid, Timestamp, Url,
@@ -82,7 +82,8 @@ impl<'a> Telling<'a> {
         let part = |report: &'a Report| {
             let mut items: Vec<Item<'_>> = match news {
                 News::Alerts => {
-                    verdict::rows(report).into_iter().filter(Row::has_moved).map(Item::Alert).collect()
+                    let outside = verdict::rows(report).into_iter().filter(|row| row.standing.is_outside());
+                    outside.map(Item::Alert).collect()
                 }
                 News::Changes(changes) => {
                     let own = changes.iter().filter(|(with, _)| *with == report.uuid);
@@ -252,14 +253,14 @@ impl Part<'_> {
 impl Item<'_> {
     fn is_regression(&self) -> bool {
         match self {
-            Self::Alert(row) => row.verdict == Verdict::Regression,
+            Self::Alert(row) => row.standing == Standing::Worse,
             Self::Change(change) => change.direction == ChangeDirection::Regression,
         }
     }
 
     fn is_improvement(&self) -> bool {
         match self {
-            Self::Alert(row) => row.verdict == Verdict::Improvement,
+            Self::Alert(row) => row.standing == Standing::Better,
             Self::Change(change) => change.direction == ChangeDirection::Improvement,
         }
     }
@@ -309,7 +310,7 @@ fn alert(row: &Row<'_>) -> Value {
         "parameters": row.result.variant.as_ref().map(|variant| &variant.parameters),
         "measure": row.measured.measure.name,
         "units": row.measured.measure.units,
-        "verdict": row.word(),
+        "verdict": if row.standing == Standing::Better { "improvement" } else { "regression" },
         "direction": if is_up(row) { "up" } else { "down" },
         "value": value,
         "baseline": baseline,
@@ -330,12 +331,11 @@ fn line(row: &Row<'_>, style: Style) -> String {
         (true, true) => String::new(),
     };
     format!(
-        "{arrow} {} {}:{change} to {}{}, {}",
+        "{arrow} {} {}:{change} to {}{}, outside the configured threshold",
         style.name(&row.benchmark()),
         style.name(row.measured.measure.name.as_str()),
         style.escape(&row.value()),
         style.escape(&expected),
-        row.word()
     )
 }
 
@@ -347,9 +347,10 @@ fn is_up(row: &Row<'_>) -> bool {
 
 /// How many of what there are, the worst first.
 fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
-    let (mut regressions, mut improvements, mut others) = (0, 0, 0);
+    let (mut regressions, mut improvements, mut others, mut outside) = (0, 0, 0, 0);
     for item in items {
         *match () {
+            () if matches!(item, Item::Alert(_)) => &mut outside,
             () if item.is_regression() => &mut regressions,
             () if item.is_improvement() => &mut improvements,
             () => &mut others,
@@ -360,8 +361,13 @@ fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
         1 => Some(format!("1 {word}")),
         count => Some(format!("{count} {word}s")),
     };
-    let counts =
-        [count(regressions, "regression"), count(improvements, "improvement"), count(others, "change")];
+    let outside = count(outside, "value").map(|values| format!("{values} outside the configured threshold"));
+    let counts = [
+        count(regressions, "regression"),
+        count(improvements, "improvement"),
+        count(others, "change"),
+        outside,
+    ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

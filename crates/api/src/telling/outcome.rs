@@ -1,57 +1,157 @@
-//! What a run shows against the history of its branch, in words and as a table.
+//! The verdict on a run: how each of its series compares with earlier runs, as texts.
+
+use std::collections::HashMap;
+
+use tidemark_stats::median;
 
 use super::{
-    markup::{Align, Block, Span},
     shown,
+    verdict::{self, Row},
 };
-use crate::{Change, ChangeCause, ChangeDirection, Verdict, VerdictAnswer, VerdictComparison};
+use crate::{Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison};
 
-/// The most comparisons and changes that are told one by one.
+/// The most changes that are told one by one.
 const MOST: usize = 20;
 /// How many runs it takes to hold one against: fewer can all be nearer to their level than one run in twenty is.
 const ENOUGH: u32 = 19;
+/// The same for people, with how many it takes to see a great change.
+const NEEDED: &str = "A large change shows after 10 runs, a small one after 19.";
 /// As much of a hash as tells commits apart.
 const SHORT_HASH: usize = 10;
 
-/// A comparison that came to a change, as texts.
-pub struct Line {
-    /// Which way it goes.
-    pub word: &'static str,
-    /// The benchmark with its parameters.
-    pub benchmark: String,
-    /// The measure.
-    pub measure: String,
-    /// The level before.
-    pub base: String,
-    /// What was measured.
-    pub head: String,
-    /// The change in percent, with its interval.
-    pub change: String,
+/// A series of a report: its iterations with their thresholds, and how it compares with earlier runs.
+pub struct Line<'a> {
+    /// The iterations, the worst first; none where only the comparison is known.
+    pub rows: Vec<&'a Row<'a>>,
+    /// The comparison, where the server makes one.
+    pub comparison: Option<&'a VerdictComparison>,
 }
 
-/// The comparisons that came to a change, the worst first.
-pub fn lines(verdict: &Verdict) -> Vec<Line> {
-    let changed = verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Changed);
-    changed.take(MOST).map(line).collect()
-}
-
-fn line(comparison: &VerdictComparison) -> Line {
-    let units = comparison.measure.units.as_str();
-    let percent = shown::percent;
-    let change = match (comparison.change, comparison.lower, comparison.upper) {
-        (Some(change), Some(lower), Some(upper)) => {
-            format!("{} ({} … {})", percent(change), percent(lower), percent(upper))
-        }
-        (Some(change), ..) => percent(change),
-        (None, ..) => String::new(),
+/// The series of a report: those that changed or are outside a threshold first, the worst before others.
+pub fn lines<'a>(rows: &'a [Row<'a>], verdict: Option<&'a Verdict>) -> Vec<Line<'a>> {
+    let key = |row: &Row<'_>| {
+        let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
+        (row.result.benchmark.uuid, variant, row.measured.measure.uuid)
     };
-    Line {
-        word: word(comparison.direction),
-        benchmark: benchmark(&comparison.benchmark, comparison.variant.as_ref()),
-        measure: shown::plain(comparison.measure.name.as_str()),
-        base: comparison.base.map_or_else(String::new, |base| shown::quantity(base, units)),
-        head: shown::quantity(comparison.head, units),
-        change,
+    let comparisons = verdict.into_iter().flat_map(|verdict| &verdict.comparisons);
+    let comparisons: HashMap<_, (usize, &VerdictComparison)> = comparisons
+        .enumerate()
+        .map(|(place, one)| {
+            let variant = one.variant.as_ref().map(|variant| variant.uuid);
+            ((one.benchmark.uuid, variant, one.measure.uuid), (place, one))
+        })
+        .collect();
+    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut lines: Vec<(usize, Line<'_>)> = Vec::new();
+    for row in rows {
+        let found = comparisons.get(&key(row));
+        let place = *places.entry(key(row)).or_insert(lines.len());
+        if place == lines.len() {
+            let comparison = found.map(|(_, comparison)| *comparison);
+            lines
+                .push((found.map_or(usize::MAX, |(place, _)| *place), Line { rows: Vec::new(), comparison }));
+        }
+        lines[place].1.rows.push(row);
+    }
+    lines.sort_by_key(|(place, line)| (!line.has_moved(), *place));
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The comparisons of a verdict alone.
+pub fn compared(verdict: &Verdict) -> Vec<Line<'_>> {
+    verdict.comparisons.iter().map(|one| Line { rows: Vec::new(), comparison: Some(one) }).collect()
+}
+
+impl Line<'_> {
+    /// Whether it changed or has a value outside a threshold.
+    pub fn has_moved(&self) -> bool {
+        self.comparison.is_some_and(|one| one.answer == VerdictAnswer::Changed) || self.outside() > 0
+    }
+
+    /// Whether it got worse.
+    pub fn is_regressed(&self) -> bool {
+        self.word() == "regressed"
+    }
+
+    /// The verdict in a word; empty where there is none.
+    pub fn word(&self) -> &'static str {
+        self.comparison.map_or("", |one| match (one.answer, one.direction) {
+            (VerdictAnswer::Changed, ChangeDirection::Regression) => "regressed",
+            (VerdictAnswer::Changed, ChangeDirection::Improvement) => "improved",
+            (VerdictAnswer::Changed, ChangeDirection::Unknown) => "changed",
+            (VerdictAnswer::Unchanged, _) => "unchanged",
+            (VerdictAnswer::Inconclusive, _) => "inconclusive",
+        })
+    }
+
+    /// The benchmark with its parameters.
+    pub fn benchmark(&self) -> String {
+        match (self.rows.first(), self.comparison) {
+            (Some(row), _) => row.benchmark(),
+            (None, Some(one)) => benchmark(&one.benchmark, one.variant.as_ref()),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The measure.
+    pub fn measure(&self) -> String {
+        self.of_measure().map_or_else(String::new, |measure| shown::plain(measure.name.as_str()))
+    }
+
+    fn of_measure(&self) -> Option<&Measure> {
+        let measured = self.rows.first().map(|row| &row.measured.measure);
+        measured.map(|measure| &**measure).or(self.comparison.map(|one| &one.measure))
+    }
+
+    /// How many iterations there are; empty if there is one.
+    pub fn iterations(&self) -> String {
+        if self.rows.len() > 1 { self.rows.len().to_string() } else { String::new() }
+    }
+
+    /// What was measured: the median of the iterations.
+    pub fn value(&self) -> String {
+        let values: Vec<f64> = self.rows.iter().map(|row| row.measured.metric.value).collect();
+        let units = self.of_measure().map_or("", |measure| measure.units.as_str());
+        let value = median(&values).or(self.comparison.map(|one| one.head));
+        value.map_or_else(String::new, |value| shown::quantity(value, units))
+    }
+
+    /// The level of the earlier runs; empty if there are none.
+    pub fn base(&self) -> String {
+        let base = self.comparison.and_then(|one| Some((one.base?, one.measure.units.as_str())));
+        base.map_or_else(String::new, |(base, units)| shown::quantity(base, units))
+    }
+
+    /// By how much it differs from that.
+    pub fn change(&self) -> String {
+        self.comparison.and_then(|one| one.change).map_or_else(String::new, shown::percent)
+    }
+
+    /// How far the confidence interval of 95 % reaches to either side of the change.
+    pub fn reach(&self) -> String {
+        let ends = self.comparison.and_then(|one| Some((one.change?, one.lower?, one.upper?)));
+        let reach = ends.map(|(change, lower, upper)| (change - lower).max(upper - change));
+        reach.map_or_else(String::new, |reach| format!("±{}", shown::share(reach)))
+    }
+
+    /// The smallest change that would have been seen.
+    pub fn detectable(&self) -> String {
+        self.comparison.and_then(|one| one.detectable).map_or_else(String::new, shown::share)
+    }
+
+    /// What the value may be by its threshold, and whether it is outside.
+    pub fn limit(&self) -> String {
+        let limit = self.rows.first().map_or_else(String::new, |row| row.limit());
+        match (self.outside(), self.rows.len()) {
+            (0, _) => limit,
+            (1, 1) => format!("outside {limit}"),
+            (outside, all) => format!("{outside} of {all} outside {limit}"),
+        }
+    }
+
+    /// How many iterations are outside their threshold.
+    fn outside(&self) -> usize {
+        self.rows.iter().filter(|row| row.standing.is_outside()).count()
     }
 }
 
@@ -71,50 +171,30 @@ fn benchmark(benchmark: &crate::Benchmark, variant: Option<&crate::Variant>) -> 
 /// How many comparisons come to what, the worst first.
 pub fn counts(verdict: &Verdict) -> String {
     let counts = &verdict.counts;
-    let counted = |count: u32, one: &str, many: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        count => Some(format!("{count} {many}")),
-    };
     let parts: Vec<String> = [
-        counted(counts.regressions, "regression", "regressions"),
-        counted(counts.differences, "change", "changes"),
-        counted(counts.improvements, "improvement", "improvements"),
-        counted(counts.unchanged, "unchanged", "unchanged"),
-        counted(counts.inconclusive, "inconclusive", "inconclusive"),
+        (counts.regressions, "regressed"),
+        (counts.differences, "changed"),
+        (counts.improvements, "improved"),
+        (counts.unchanged, "unchanged"),
+        (counts.inconclusive, "inconclusive"),
     ]
     .into_iter()
-    .flatten()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{count} {word}"))
     .collect();
-    parts.join(", ")
+    if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join(", ") }
 }
 
-/// All of it in a few sentences.
+/// The verdict and the thresholds in a few words.
+pub fn summary(rows: &[Row<'_>], verdict: Option<&Verdict>) -> String {
+    let parts: Vec<String> = verdict.map(counts).into_iter().chain(verdict::limits(rows)).collect();
+    if parts.is_empty() { "no verdict and no threshold".to_owned() } else { parts.join(", ") }
+}
+
+/// What there is to say besides the numbers, in sentences.
 pub fn sentences(verdict: &Verdict) -> Vec<String> {
     let mut sentences = Vec::new();
-    let most = verdict.comparisons.iter().map(|one| one.base_runs).max();
-    match most {
-        None => {}
-        Some(runs) if runs < ENOUGH && verdict.answer == VerdictAnswer::Inconclusive => {
-            sentences.push(format!(
-                "Against the runs before: it takes {ENOUGH} of them to tell, and there are {runs}."
-            ));
-        }
-        Some(_) => sentences.push(format!("Against the runs before: {}.", counts(verdict))),
-    }
-    let mut seen: Vec<f64> = verdict
-        .comparisons
-        .iter()
-        .filter(|one| one.answer == VerdictAnswer::Unchanged)
-        .filter_map(|one| one.detectable)
-        .collect();
-    seen.sort_by(f64::total_cmp);
-    if let Some(median) = seen.get(seen.len() / 2) {
-        sentences.push(format!(
-            "In half of those that are unchanged, a change of {:.1}% would have been seen.",
-            median * 100.0
-        ));
-    }
+    sentences.extend(advice(verdict));
     match verdict.cause {
         ChangeCause::Code => {}
         ChangeCause::Noise => {
@@ -140,6 +220,34 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
     sentences
 }
 
+/// Why comparisons are inconclusive, and what helps; nothing if none is.
+fn advice(verdict: &Verdict) -> Option<String> {
+    let unclear = || verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Inconclusive);
+    let runs = unclear().map(|one| one.base_runs).max()?;
+    let mut seen: Vec<f64> = unclear().filter_map(|one| one.detectable).collect();
+    seen.sort_by(f64::total_cmp);
+    let seen = seen.get(seen.len() / 2).map(|median| shown::share(*median));
+    let runs = match runs {
+        0 => return Some(format!("There is no earlier run to compare with. {NEEDED}")),
+        1 => "There is 1 earlier run".to_owned(),
+        runs if runs < ENOUGH => format!("There are {runs} earlier runs"),
+        _ => {
+            let seen = seen.map_or_else(String::new, |seen| format!(" changes below {seen}"));
+            return Some(format!(
+                "Inconclusive: the noise hides{seen}. More iterations (--iter), measuring both commits in turn (--ab) or a \
+                 quieter testbed shows smaller ones."
+            ));
+        }
+    };
+    Some(match seen {
+        Some(seen) => format!(
+            "{runs}, so the confidence is low: a change of {seen} would have been seen. {NEEDED} --ab compares two \
+             commits without any."
+        ),
+        None => format!("{runs}. {NEEDED} --ab compares two commits without any."),
+    })
+}
+
 /// A change that was found with a report.
 fn found(change: &Change) -> String {
     let units = change.measure.units.as_str();
@@ -156,39 +264,4 @@ fn found(change: &Change) -> String {
         shown::quantity(change.before, units),
         shown::quantity(change.after, units),
     )
-}
-
-/// The same for a document; nothing where nothing can be told.
-pub(super) fn blocks(verdict: &Verdict) -> Vec<Block> {
-    if verdict.answer == VerdictAnswer::Inconclusive && verdict.changes.is_empty() {
-        return Vec::new();
-    }
-    let mut blocks: Vec<Block> = Vec::new();
-    let lines = lines(verdict);
-    if !lines.is_empty() {
-        let titles = vec![
-            ("Against the runs before", Align::Left),
-            ("Benchmark", Align::Left),
-            ("Measure", Align::Left),
-            ("Level", Align::Right),
-            ("Now", Align::Right),
-            ("Change (95%)", Align::Right),
-        ];
-        let rows = lines.into_iter().map(|line| {
-            vec![
-                Span::text(line.word),
-                Span::name(line.benchmark),
-                Span::text(line.measure),
-                Span::text(line.base),
-                Span::text(line.head),
-                Span::text(line.change),
-            ]
-        });
-        blocks.push(Block::Table { titles, rows: rows.collect() });
-    }
-    let sentences = sentences(verdict);
-    if !sentences.is_empty() {
-        blocks.push(Block::Paragraph(vec![Span::text(sentences.join(" "))]));
-    }
-    blocks
 }

@@ -70,6 +70,11 @@ pub fn percent(share: f64) -> String {
     format!("{:+.2}%", if percent == 0.0 { 0.0 } else { percent })
 }
 
+/// A share in percent without a sign, such as `2.5%`.
+pub fn share(share: f64) -> String {
+    format!("{:.1}%", share.abs() * 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
-//! The verdict on a report: what became of each metric, the worst first, and how it is told in words.
+//! The metrics of a report and their thresholds, the worst first. A value outside a threshold is told as that; the verdict on
+//! a run is made against earlier runs, see [`outcome`](super::outcome).
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -7,49 +8,40 @@ use tidemark_stats::Worse;
 use super::shown;
 use crate::{BoundaryLimit, MetricBoundary, MetricUuid, Report, ReportMeasure, ReportResult};
 
-/// What became of a metric, the worst first.
+/// Where a value is with respect to its threshold, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// It crossed a limit for the worse, or nobody knows which way is worse.
-    Regression,
-    /// It crossed a limit for the better.
-    Improvement,
-    /// It is within its limits.
-    Pass,
-    /// There is too little to compare it with.
+pub enum Standing {
+    /// Outside the limit on the side where the measure gets worse, or it is not known which side that is.
+    Worse,
+    /// Outside the limit on the side where the measure gets better.
+    Better,
+    /// Within the limits.
+    Within,
+    /// There is a threshold, and too few values for its limits.
     NoBaseline,
-    /// Nobody watches it.
+    /// There is no threshold.
     NoThreshold,
 }
 
-impl Verdict {
+impl Standing {
     /// What it means that a limit was crossed.
     pub fn of_crossing(limit: BoundaryLimit, worse: Worse) -> Self {
         match (limit, worse) {
-            (BoundaryLimit::Upper, Worse::Down) | (BoundaryLimit::Lower, Worse::Up) => Self::Improvement,
-            _ => Self::Regression,
+            (BoundaryLimit::Upper, Worse::Down) | (BoundaryLimit::Lower, Worse::Up) => Self::Better,
+            _ => Self::Worse,
         }
     }
 
-    /// What it is called.
-    pub fn word(self) -> &'static str {
-        WORDS[self as usize].1
+    /// Whether the value is outside its limits.
+    pub fn is_outside(self) -> bool {
+        matches!(self, Self::Worse | Self::Better)
     }
 }
 
-/// Each verdict with what it is called in a table, and after one and after many in the summary.
-const WORDS: [(Verdict, &str, &str, &str); 5] = [
-    (Verdict::Regression, "regression", "regression", "regressions"),
-    (Verdict::Improvement, "improvement", "improvement", "improvements"),
-    (Verdict::Pass, "pass", "pass", "pass"),
-    (Verdict::NoBaseline, "no baseline yet", "without a baseline yet", "without a baseline yet"),
-    (Verdict::NoThreshold, "no threshold", "without a threshold", "without a threshold"),
-];
-
-/// A metric of the report with its verdict.
+/// A metric of the report with its threshold.
 pub struct Row<'a> {
-    /// What became of it.
-    pub verdict: Verdict,
+    /// Where it is with respect to its threshold.
+    pub standing: Standing,
     /// By how much it is worse than expected, as a share; negative if better.
     badness: f64,
     /// The benchmark.
@@ -71,14 +63,9 @@ pub fn rows(report: &Report) -> Vec<Row<'_>> {
     }
     rows.sort_by(|left, right| {
         let badness = right.badness.partial_cmp(&left.badness).unwrap_or(Ordering::Equal);
-        left.verdict.cmp(&right.verdict).then(badness)
+        left.standing.cmp(&right.standing).then(badness)
     });
     rows
-}
-
-/// Whether a report has more than one iteration, so that its metrics have to be told apart.
-pub fn is_repeated(report: &Report) -> bool {
-    report.results.as_ref().is_some_and(|results| results.len() > 1)
 }
 
 impl<'a> Row<'a> {
@@ -87,24 +74,14 @@ impl<'a> Row<'a> {
         let judged = measured
             .boundary
             .is_some_and(|boundary| boundary.lower_limit.is_some() || boundary.upper_limit.is_some());
-        let verdict = match crossed {
-            Some(limit) => Verdict::of_crossing(limit, worse),
-            None if judged => Verdict::Pass,
-            None if measured.threshold.is_some() => Verdict::NoBaseline,
-            None => Verdict::NoThreshold,
+        let standing = match crossed {
+            Some(limit) => Standing::of_crossing(limit, worse),
+            None if judged => Standing::Within,
+            None if measured.threshold.is_some() => Standing::NoBaseline,
+            None => Standing::NoThreshold,
         };
         let badness = badness(change_of(measured), worse);
-        Self { verdict, badness, result, measured }
-    }
-
-    /// Whether it crossed a limit, for better or worse.
-    pub fn has_moved(&self) -> bool {
-        matches!(self.verdict, Verdict::Regression | Verdict::Improvement)
-    }
-
-    /// What its verdict is called.
-    pub fn word(&self) -> &'static str {
-        self.verdict.word()
+        Self { standing, badness, result, measured }
     }
 
     /// The benchmark with its parameters.
@@ -164,27 +141,17 @@ pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
     }
 }
 
-/// How many there are of each verdict, the worst first.
-pub fn summary(rows: &[Row<'_>]) -> String {
-    let mut parts = Vec::new();
-    for (verdict, _, one, many) in WORDS {
-        match rows.iter().filter(|row| row.verdict == verdict).count() {
-            0 => {}
-            1 => parts.push(format!("1 {one}")),
-            count => parts.push(format!("{count} {many}")),
-        }
-    }
-    if parts.is_empty() { "Nothing was measured".to_owned() } else { parts.join(", ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_verdict_has_its_words() {
-        for (index, (verdict, ..)) in WORDS.iter().enumerate() {
-            assert_eq!(*verdict as usize, index);
-        }
+/// How many values are outside their threshold, in a few words; nothing where there are no thresholds.
+pub fn limits(rows: &[Row<'_>]) -> Option<String> {
+    let count = |standing: fn(Standing) -> bool| rows.iter().filter(|row| standing(row.standing)).count();
+    let outside = count(Standing::is_outside);
+    let judged = outside + count(|standing| standing == Standing::Within);
+    match (outside, judged, count(|standing| standing == Standing::NoBaseline)) {
+        (0, 0, 0) => None,
+        (0, 0, 1) => Some("the threshold of 1 value has too few earlier values".to_owned()),
+        (0, 0, waiting) => Some(format!("the thresholds of {waiting} values have too few earlier values")),
+        (0, ..) => Some("no value outside the configured threshold".to_owned()),
+        (1, ..) => Some("1 value outside the configured threshold".to_owned()),
+        (outside, ..) => Some(format!("{outside} values outside the configured threshold")),
     }
 }

@@ -139,9 +139,8 @@ impl End {
         let verdict = self.material.take().and_then(|material| material.judge().ok());
         let rows = verdict::rows(&self.report);
         let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
-        let only_thresholds = self.callback.only_thresholds;
         let verdict = verdict.as_ref();
-        let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links, only_thresholds };
+        let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links };
         let host = Host::new(&self.callback, allows_private);
         let repository = self.callback.repository.as_deref().unwrap_or_default();
         let told = match (self.callback.kind, self.callback.number) {

@@ -91,7 +91,7 @@ both! {
         let more = json!({ "branch": "a<b>&'\"", "testbed": HOSTILE.trim_end_matches('\u{ffff}') });
         lab.alarm(1, &[&[HOSTILE]], more).await;
         let feed = lab.feed("").await;
-        assert_eq!(each(&feed, "title"), ["Regression on a<b>&'\": </content>]]><script>alert('1')</script> & \"x\" \\u{202e}, Latency 1 ns (limit 0 … 0 ns)"]);
+        assert_eq!(each(&feed, "title"), ["Outside the configured threshold on a<b>&'\": </content>]]><script>alert('1')</script> & \"x\" \\u{202e}, Latency 1 ns (limit 0 … 0 ns)"]);
         let content = each(&feed, "content").remove(0);
         assert!(content.contains("&lt;script&gt;") && !content.contains("<script>"), "{content}");
         let document = Document::parse(&feed).unwrap();

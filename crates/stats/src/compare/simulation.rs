@@ -2,7 +2,7 @@
 //! how many of a change are.
 
 use super::{Baseline, Criteria, Cut, CutKind, Peers, Settled, Verdict, settled, verdicts};
-use crate::{Change, Common, Monitor, Settings, Worse};
+use crate::{Change, Common, Monitor, Scratch, Settings, Worse};
 
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
@@ -11,7 +11,7 @@ const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 }
 pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
     let mut monitors: Vec<Monitor> = series.iter().map(|_| Monitor::new(Settings::default())).collect();
     let mut found: Vec<Vec<Cut>> = vec![Vec::new(); series.len()];
-    let mut regressed = Vec::new();
+    let (mut regressed, mut scratch) = (Vec::new(), Scratch::default());
     for run in 0..series.first().map_or(0, Vec::len) {
         let baselines: Vec<Baseline> = series
             .iter()
@@ -30,10 +30,10 @@ pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
         regressed
             .push(verdicts(&compared, &CRITERIA).iter().any(|(verdict, _)| *verdict == Verdict::Regression));
         for ((values, monitor), cuts) in series.iter().zip(&mut monitors).zip(&mut found) {
-            monitor.push(values[run]);
+            monitor.push(values[run], &mut scratch);
             let kind = |is_worse: bool| if is_worse { CutKind::Open } else { CutKind::Accepted };
             let cut = |change: &Change| Cut { at: change.at, kind: kind(change.after > change.before) };
-            *cuts = monitor.known().iter().map(cut).collect();
+            *cuts = monitor.known(&mut scratch).iter().map(cut).collect();
         }
     }
     regressed

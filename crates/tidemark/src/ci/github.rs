@@ -14,7 +14,7 @@ use tidemark_api::{
         code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
         comment::{Comment, encode},
         markup::Dialect,
-        verdict::{Row, Verdict},
+        verdict::{Row, Standing},
     },
 };
 use tidemark_client::{Failed, Patience};
@@ -185,13 +185,13 @@ pub(crate) fn summary(comment: &Comment<'_>, before: u64) -> String {
     format!("{}\n", comment.within(Dialect::Folding, room.saturating_sub(1)))
 }
 
-/// The regressions as commands that Actions read from what a step prints.
+/// The values outside their threshold, for the worse, as commands that Actions read from what a step prints.
 pub(crate) fn annotations(rows: &[Row<'_>]) -> String {
-    let regressions: Vec<&Row<'_>> = rows.iter().filter(|row| row.verdict == Verdict::Regression).collect();
-    let shown = if regressions.len() > ANNOTATIONS_MAX { ANNOTATIONS_MAX - 1 } else { regressions.len() };
+    let outside: Vec<&Row<'_>> = rows.iter().filter(|row| row.standing == Standing::Worse).collect();
+    let shown = if outside.len() > ANNOTATIONS_MAX { ANNOTATIONS_MAX - 1 } else { outside.len() };
     let mut text = String::new();
-    for row in &regressions[..shown] {
-        let title = format!("Regression of {}", row.benchmark());
+    for row in &outside[..shown] {
+        let title = format!("{} is outside the configured threshold", row.benchmark());
         let message = format!(
             "{}: {} is {} from {}, the limit is {}",
             row.measured.measure.name.as_str(),
@@ -202,9 +202,11 @@ pub(crate) fn annotations(rows: &[Row<'_>]) -> String {
         );
         text.push_str(&format!("::warning title={}::{}\n", property(&title), data(&message)));
     }
-    if shown < regressions.len() {
-        let rest = regressions.len() - shown;
-        text.push_str(&format!("::warning title=Regressions::{rest} more regressions are in the report\n"));
+    if shown < outside.len() {
+        let rest = outside.len() - shown;
+        text.push_str(&format!(
+            "::warning title=Outside the configured threshold::{rest} more are in the report\n"
+        ));
     }
     text
 }

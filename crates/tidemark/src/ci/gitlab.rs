@@ -8,7 +8,7 @@ use tidemark_api::{
     telling::{
         code_host::{self, Thread},
         comment::{Comment, encode},
-        verdict::{Row, Verdict},
+        verdict::{Row, Standing},
     },
 };
 use tidemark_client::{Failed, Patience};
@@ -74,16 +74,16 @@ impl GitLab {
     }
 }
 
-/// The regressions in the format of Code Climate, which GitLab shows as a change of code quality. Benchmarks have no place
+/// The values outside their threshold, for the worse, in the format of Code Climate, which GitLab shows as a change of code quality. Benchmarks have no place
 /// in a file that we know of, so that their names stand for one.
 pub(crate) fn code_quality(report: &Report, rows: &[Row<'_>]) -> String {
     let issues: Vec<Value> = rows
         .iter()
-        .filter(|row| row.verdict == Verdict::Regression)
+        .filter(|row| row.standing == Standing::Worse)
         .map(|row| {
             let measure = row.measured.measure.name.as_str();
             let benchmark = row.benchmark();
-            // The same regression on two branches is one.
+            // The same on two branches is one.
             let known_by = [
                 report.project.slug.as_str(),
                 report.testbed.slug.as_str(),

@@ -225,7 +225,7 @@ impl Shown for Verdict {
     }
 
     fn more(&self) -> String {
-        verdict::show_history(self, false)
+        verdict::show_compared(self)
     }
 }
 
@@ -257,7 +257,7 @@ impl Shown for Report {
 
     fn more(&self) -> String {
         if self.results.as_ref().is_some_and(|results| !results.is_empty()) {
-            verdict::show(self, &verdict::rows(self), &History::default(), false)
+            verdict::show(self, &verdict::rows(self), None, &History::default(), false)
         } else {
             String::new()
         }

@@ -4,6 +4,7 @@
 mod ab;
 mod binary;
 pub(crate) mod command;
+mod gate;
 pub(crate) mod job;
 mod kept;
 mod start_point;
@@ -27,7 +28,7 @@ use tidemark_client::{Client, projects, run, server};
 use tidemark_server::clock::Clock;
 
 use self::{
-    binary::Binary, command::Benchmark, job::JobFlags, kept::Kept, start_point::StartPoint,
+    binary::Binary, command::Benchmark, gate::Gate, job::JobFlags, kept::Kept, start_point::StartPoint,
     synthetic::Synthetic, threshold::Thresholds,
 };
 use crate::{
@@ -41,7 +42,7 @@ use crate::{
     local,
     manifest::{self, Manifest},
     output::{self, Format},
-    verdict::{self, Verdict},
+    verdict,
 };
 
 /// The most files that results are read from.
@@ -91,10 +92,11 @@ pub(crate) struct Run {
     thresholds: Thresholds,
     #[command(flatten)]
     binary: Binary,
-    /// End with 3 if anything became worse against the runs before, with or without a threshold
+    /// Exit with status 3 if any benchmark regressed against the runs before
     #[arg(long)]
     error_on_change: bool,
-    /// End with 3 if there is an alert; `=false` does not, whatever tidemark.toml says
+    /// Exit with status 3 if a value is outside its threshold, or, without any threshold, if a benchmark regressed; `=false`
+    /// overrides tidemark.toml
     #[arg(
         long,
         alias = "err",
@@ -304,19 +306,8 @@ impl Run {
         let names_testbed = self.testbed.is_some() || self.job.image.is_some();
         let subject = Subject { names_testbed, suffix: &suffix };
         let untold = target.session.finish(report, &rows, history, &links, &subject);
-        let alerts = report.counts.alerts.total;
-        if self.error_on_alert && !self.error_on_change {
-            threshold::warn_if_none(&rows);
-        }
-        let worse = history.filter(|_| self.error_on_change).map_or(0, verdict::regressions);
-        let cause = match (alerts, worse) {
-            (1, _) if self.error_on_alert => "There is cause for 1 alert.".to_owned(),
-            (2.., _) if self.error_on_alert => format!("There is cause for {alerts} alerts."),
-            (_, 0) => String::new(),
-            (_, 1) => "There is 1 regression against the runs before.".to_owned(),
-            (_, _) => format!("There are {worse} regressions against the runs before."),
-        };
-        if !cause.is_empty() {
+        let gate = Gate { on_alert: self.error_on_alert, on_change: self.error_on_change };
+        if let Some(cause) = gate.cause(report, &rows, history) {
             for sentence in untold {
                 eprintln!("warning: {sentence}");
             }
@@ -457,7 +448,7 @@ impl Run {
         verdict: Option<&tidemark_api::Verdict>,
         links: &Links,
     ) -> Result {
-        let comment = Comment { report, rows, verdict, links, only_thresholds: false };
+        let comment = Comment { report, rows, verdict, links };
         match self.format {
             Format::Human => {}
             Format::Html => return print(&comment.whole(Dialect::Html)),
@@ -468,24 +459,25 @@ impl Run {
         let claim = links
             .claim(report)
             .map_or_else(String::new, |link| format!("\nNobody owns this project yet; claim it at {link}\n"));
-        let table = verdict::show(report, rows, &history, output::has_colors());
+        let table = verdict::show(report, rows, verdict, &history, output::has_colors());
         let end = match links.report() {
             Some(link) => link,
             None => format!(
                 "Kept on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` brings it to a server.",
                 report.project.slug,
                 local::place()?,
-                if rows.iter().all(|row| row.verdict == Verdict::NoBaseline) {
+                if verdict.is_some_and(|verdict| verdict.comparisons.iter().all(|one| one.base_runs == 0)) {
                     "The next run is compared with it. "
                 } else {
                     ""
                 }
             ),
         };
-        let against = verdict.map_or_else(String::new, |verdict| {
-            format!("\n{}", verdict::show_history(verdict, output::has_colors()))
-        });
-        print(&format!("{table}{against}{claim}\n{end}\n"))
+        let missing = match verdict {
+            Some(_) => "",
+            None => "The server gives no verdict against earlier runs; only thresholds were checked.\n",
+        };
+        print(&format!("{table}{missing}{claim}\n{end}\n"))
     }
 
     /// Shows a job that nobody waits for.

@@ -110,14 +110,14 @@ fn a_push_has_a_check_and_a_summary() {
     assert_eq!(requests[1].1["conclusion"], "failure");
     assert_eq!(requests[1].1["name"], "Tidemark (nightly)");
     let summary = redact(&fs::read_to_string(summary).unwrap());
-    assert!(summary.starts_with("Another step was here.\n## ⚪ 2 without a baseline yet"), "{summary}");
+    assert!(summary.starts_with("Another step was here.\n## ⚪ 3 inconclusive, the thresholds of 2 values have too few earlier values"), "{summary}");
     insta::assert_snapshot!("push_summary", summary.split("## ").last().unwrap());
     // Annotations are printed where they do not mix with the report.
     let annotations: Vec<&str> = text(&output.stderr).lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(
         annotations,
         [
-            "::warning title=Regression of sort::Latency: 3 µs is +50.00%25 from 2 µs, the limit is 1.800 … 2.200 µs"
+            "::warning title=sort is outside the configured threshold::Latency: 3 µs is +50.00%25 from 2 µs, the limit is 1.800 … 2.200 µs"
         ]
     );
     assert!(!text(&output.stdout).contains("::warning"));
@@ -143,7 +143,13 @@ fn a_pull_request_has_one_comment() {
     let requests = actions.host.requests();
     let (line, body) = requests.last().unwrap();
     assert_eq!(line, "PATCH /repos/acme/widget/issues/comments/2120 as Bearer ghs_token");
-    assert!(body["body"][1].as_str().unwrap().starts_with("## ✅ 2 pass"), "{body}");
+    assert!(
+        body["body"][1]
+            .as_str()
+            .unwrap()
+            .starts_with("## ✅ 3 inconclusive, no value outside the configured threshold"),
+        "{body}"
+    );
     assert_eq!(actions.host.with(|state| state.comments.len()), 121);
     // Nothing of it is on the terminal, and the token is nowhere.
     for stream in [&output.stdout, &output.stderr] {
@@ -263,9 +269,12 @@ fn a_long_report_keeps_what_moved() {
     });
     for body in [bodies.0.as_str().unwrap(), bodies.1.as_str().unwrap()] {
         assert!(body.len() <= 65_535 && body.len() > 60_000, "{}", body.len());
-        assert!(body.contains("## ❌ 60 regressions, 40 improvements, 900 pass"), "{}", &body[..200]);
-        assert_eq!(body.matches("\n| **regression** | [`").count(), 60);
-        assert_eq!(body.matches("\n| improvement | [`").count(), 40);
+        assert!(
+            body.contains("## ❌ 1000 inconclusive, 100 values outside the configured threshold"),
+            "{}",
+            &body[..200]
+        );
+        assert_eq!(body.matches("\n| inconclusive | [`").count(), 100);
         assert!(body.contains(
             " did not fit here**; all of them are in [the report](https://tidemark.example.com/perf/lab/"
         ));
@@ -347,7 +356,7 @@ fn the_verdict_does_not_wait_for_the_code_host() {
     };
     let output = down(&[]);
     assert_eq!(output.status.code(), Some(9), "{output:?}");
-    assert!(text(&output.stdout).contains("1 regression, 1 pass"), "{output:?}");
+    assert!(text(&output.stdout).contains("1 value outside the configured threshold"), "{output:?}");
     insta::assert_snapshot!("down", text(&output.stderr).lines().skip(1).collect::<Vec<_>>().join("\n"));
     // A regression counts for more.
     let output = down(&["--err"]);

@@ -89,7 +89,7 @@ fn runs_go_by_the_file_of_their_repository() {
     fs::write(machine.widget().join("tidemark.toml"), "project = \"widget\"\n[thresholds]\n").unwrap();
     let piped = fs::File::open(machine.widget().join("results.txt")).unwrap();
     let mut command = machine.command(&["run", "--testbed", "lab", "--file", "-"]);
-    assert!(printed(command.stdin(piped).output().unwrap()).contains("no threshold  sort"));
+    assert!(printed(command.stdin(piped).output().unwrap()).contains("inconclusive  sort"));
 }
 
 #[test]

@@ -140,8 +140,10 @@ fn what_people_made_of_it_is_brought_along() {
     let machine = Machine::new();
     let run = |branch: &str, value: f64| {
         let line = format!(r#"echo '{{"sort": {{"latency": {{"value": {value}}}}}}}'"#);
-        let run = ["run", "--quiet", "--json", "--project", "widget", "--branch", branch, &line];
-        report(machine.command(&run).output().unwrap());
+        let run = ["run", "--quiet", "--json", "--project", "widget", "--branch", branch];
+        let watch = ["--threshold-measure", "latency", "--threshold-test", "percentage"];
+        let boundary = ["--threshold-upper-boundary", "0.1", &line];
+        report(machine.command(&run).args(watch).args(boundary).output().unwrap());
     };
     for (branch, value) in [("main", 1.0), ("main", 5.0), ("main", 50.0), ("old", 1.0)] {
         run(branch, value);

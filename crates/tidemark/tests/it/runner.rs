@@ -143,7 +143,7 @@ fn a_job_is_run_and_judged() {
 
     let second = run(&["--err", "--quiet"]);
     assert_eq!(second.status.code(), Some(3), "{second:?}");
-    assert!(text(&second.stdout).contains("1 regression"), "{second:?}");
+    assert!(text(&second.stdout).contains("1 value outside the configured threshold"), "{second:?}");
     assert_eq!(text(&second.stderr), "error: There is cause for 1 alert.\n");
 
     let third = run(&["--quiet"]);

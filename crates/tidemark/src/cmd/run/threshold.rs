@@ -7,20 +7,15 @@ use tidemark_stats::{Test, Worse};
 
 use crate::{
     failure::{Failure, Result},
-    verdict::{Row, Verdict},
+    verdict::{Row, Standing},
 };
 
 /// What stands in the place of a value that a measure does not have.
 const SKIP: &str = "_";
 
-/// Warns that `--error-on-alert` fails nothing where no threshold applies to a report.
-pub(super) fn warn_if_none(rows: &[Row<'_>]) {
-    if rows.iter().all(|row| row.verdict == Verdict::NoThreshold) {
-        eprintln!(
-            "warning: --error-on-alert fails nothing here: no threshold applies to this report. Create one with \
-             `tidemark threshold create` or --threshold-measure, or use --error-on-change, which needs none."
-        );
-    }
+/// Whether no threshold applies to a report.
+pub(super) fn is_none(rows: &[Row<'_>]) -> bool {
+    rows.iter().all(|row| row.standing == Standing::NoThreshold)
 }
 
 /// The thresholds of the branch and testbed that a run is for.

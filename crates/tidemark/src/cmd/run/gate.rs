@@ -1,0 +1,42 @@
+//! Whether a run fails: by its thresholds, by the verdict against earlier runs, or both.
+
+use tidemark_api::{Report, Verdict};
+
+use super::threshold;
+use crate::verdict::{self, Row};
+
+/// What a run fails on.
+#[derive(Clone, Copy)]
+pub(super) struct Gate {
+    /// A value outside a threshold; a regression where there is no threshold.
+    pub(super) on_alert: bool,
+    /// A regression.
+    pub(super) on_change: bool,
+}
+
+impl Gate {
+    /// Why a run fails; nothing if it does not. Warns if nothing can fail though something should.
+    pub(super) fn cause(
+        self,
+        report: &Report,
+        rows: &[Row<'_>],
+        verdict: Option<&Verdict>,
+    ) -> Option<String> {
+        let is_unwatched = threshold::is_none(rows);
+        if self.on_alert && is_unwatched && verdict.is_none() {
+            eprintln!(
+                "warning: --error-on-alert fails nothing here: no threshold applies to this report, and the server gives \
+                 no verdict. Create a threshold with `tidemark threshold create` or --threshold-measure."
+            );
+        }
+        let by_verdict = self.on_change || (self.on_alert && is_unwatched);
+        let worse = verdict.filter(|_| by_verdict).map_or(0, verdict::regressions);
+        match (report.counts.alerts.total, worse) {
+            (1, _) if self.on_alert => Some("There is cause for 1 alert.".to_owned()),
+            (alerts @ 2.., _) if self.on_alert => Some(format!("There is cause for {alerts} alerts.")),
+            (_, 0) => None,
+            (_, 1) => Some("There is 1 regression against the runs before.".to_owned()),
+            (_, _) => Some(format!("There are {worse} regressions against the runs before.")),
+        }
+    }
+}
