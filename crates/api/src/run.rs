@@ -13,7 +13,7 @@ use crate::{
 /// The prefixes of the keys of a context: our own, and the one that existing clients send.
 const PREFIXES: [&str; 2] = ["tidemark.dev/v0", "bencher.dev/v0"];
 
-/// The longest hash of a binary.
+/// The longest hash of a binary, and the longest name of a host.
 const HASH_MAX: usize = 128;
 
 /// A run to record.
@@ -80,6 +80,13 @@ impl RunContext {
         value.map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
+    /// The value of a key if it is short and of printable characters of ASCII; another one is ignored.
+    fn get_plain(&self, key: &str) -> Option<&str> {
+        let is_plain =
+            |value: &&str| value.len() <= HASH_MAX && value.bytes().all(|byte| byte.is_ascii_graphic());
+        self.get(key).filter(is_plain)
+    }
+
     /// The name of the repository.
     pub fn repo_name(&self) -> Option<&str> {
         self.get("repo/name")
@@ -102,9 +109,12 @@ impl RunContext {
 
     /// A hash of what was measured, by its content.
     pub fn binary_hash(&self) -> Option<&str> {
-        let is_plain =
-            |hash: &&str| hash.len() <= HASH_MAX && hash.bytes().all(|byte| byte.is_ascii_graphic());
-        self.get("binary/hash").filter(is_plain)
+        self.get_plain("binary/hash")
+    }
+
+    /// What tells the machine from others: its own key, or else its fingerprint.
+    pub fn host(&self) -> Option<&str> {
+        self.get_plain("testbed/host").or_else(|| self.get_plain("testbed/fingerprint"))
     }
 
     /// The operating system of the machine.
@@ -134,5 +144,19 @@ mod tests {
         assert_eq!(context.branch_hash(), None);
         let made: RunContext = [("branch/ref/name", "fix".to_owned())].into_iter().collect();
         assert_eq!(made.branch_name(), Some("fix"));
+    }
+
+    #[test]
+    fn a_host_is_known_by_its_own_key_or_by_its_fingerprint() {
+        let host = |text: &str| serde_json::from_str::<RunContext>(text).unwrap().host().map(str::to_owned);
+        let fingerprint = r#""bencher.dev/v0/testbed/fingerprint": "cws1tbnfkj8h3""#;
+        assert_eq!(host(&format!("{{{fingerprint}}}")).as_deref(), Some("cws1tbnfkj8h3"));
+        let own =
+            |name: &str| host(&format!(r#"{{"tidemark.dev/v0/testbed/host": "{name}", {fingerprint}}}"#));
+        assert_eq!(own("k3v9").as_deref(), Some("k3v9"));
+        for wrong in ["two words", "über", &"x".repeat(129), " "] {
+            assert_eq!(own(wrong).as_deref(), Some("cws1tbnfkj8h3"), "{wrong}");
+        }
+        assert_eq!(host("{}"), None);
     }
 }

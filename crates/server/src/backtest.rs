@@ -114,13 +114,14 @@ impl Outcome {
         let times = || reports.iter().map(|report| report.start_time);
         self.since = self.since.into_iter().chain(times()).min();
         self.until = self.until.into_iter().chain(times()).max();
+        let hosts = lane.history.hosts();
         for (series, values) in &lane.history.series {
             let Some(subject) = lane.subjects.get(series) else { continue };
             let Some(measure) = lane.measures.get(&subject.measure) else { continue };
             self.series += 1;
             self.values += values.values.len();
             let alarms = match detector {
-                Detector::Changes(settings) => changes(&values.values, settings),
+                Detector::Changes(settings) => changes(values, &hosts, settings),
                 Detector::Threshold(model) => {
                     let times: Vec<Timestamp> =
                         values.places.iter().map(|place| reports[*place].start_time).collect();
@@ -217,18 +218,18 @@ impl Outcome {
 }
 
 /// The alarms of a series that is looked at for changes, and the changes that raised none at once.
-fn changes(values: &[f64], settings: Settings) -> Vec<Alarm> {
+fn changes(series: &Values, hosts: &[Option<u16>], settings: Settings) -> Vec<Alarm> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
-    for (raised, value) in values.iter().enumerate() {
-        if let Some(change) = monitor.push(*value, &mut scratch) {
+    for (raised, (value, place)) in series.values.iter().zip(&series.places).enumerate() {
+        if let Some(change) = monitor.push_on(hosts[*place], *value, &mut scratch) {
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }
     let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
     for change in monitor.changes(&mut scratch) {
         if !at_once.iter().any(|at| change.is_close(*at)) {
-            let raised = (change.at + Monitor::UNSURE).min(values.len() - 1);
+            let raised = (change.at + Monitor::UNSURE).min(series.values.len() - 1);
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }

@@ -3,6 +3,7 @@
 
 mod cache;
 mod history;
+mod hosts;
 mod monitors;
 mod noise;
 mod places;

@@ -68,6 +68,8 @@ pub struct Submission {
     pub fold: Option<Fold>,
     /// What was measured, by its content.
     pub binary_hash: Option<String>,
+    /// The machine that it was measured on, if that is known. Of a job it is known when the job is done.
+    pub host: Option<String>,
     /// By what it is known when it is sent again.
     pub idempotency_key: Option<Uuid>,
 }
@@ -111,6 +113,7 @@ impl Submission {
             bytes: new.results.iter().map(String::len).sum(),
             fold: settings.fold,
             binary_hash: None,
+            host: None,
             idempotency_key: new.idempotency_key.map(|key| key.0),
         })
     }
@@ -204,6 +207,7 @@ pub fn record(
         start_time: new.start_time,
         end_time: new.end_time,
         binary_hash: new.binary_hash.as_deref(),
+        host: new.host.as_deref(),
         idempotency_key: new.idempotency_key,
         counts: &resolve::count(&items),
         metrics: items.len(),
@@ -250,6 +254,8 @@ pub(crate) struct Filling {
     pub(crate) start_time: Timestamp,
     /// When the run ended.
     pub(crate) end_time: Timestamp,
+    /// The machine that made it.
+    pub(crate) host: Option<String>,
 }
 
 /// Fills the report of a job, which was recorded without results when the job was asked for. It is judged by the runs
@@ -271,7 +277,8 @@ pub(crate) fn fill(
     quota.check_metrics(tx, home.organization, home.claimed, standing, fresh.now)?;
     let items = resolve::resolve(tx, fresh, project, &filling.results, filling.fold)?;
     let Filling { start_time, end_time, .. } = *filling;
-    let uuid = report::fill(tx, report, (start_time, end_time), &resolve::count(&items), items.len())?;
+    let host = filling.host.as_deref();
+    let uuid = report::fill(tx, report, (start_time, end_time), host, &resolve::count(&items), items.len())?;
     if !home.claimed {
         quota.store_unclaimed(tx, home.organization, stored(items.len(), filling.bytes), fresh.now)?;
     }

@@ -2,6 +2,9 @@
 
 alter table project add column notifies_host {bool} not null default false;
 
+-- The machine that a report was measured on, if that is known.
+alter table report add column host {text};
+
 -- A lane counts the reports that have results, without those of jobs that have none yet, and those that were deleted.
 
 alter table lane add column deleted {int} not null default 0;

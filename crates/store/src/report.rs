@@ -45,6 +45,8 @@ pub struct New<'a> {
     pub end_time: Timestamp,
     /// What was measured, by its content.
     pub binary_hash: Option<&'a str>,
+    /// The machine that it was measured on.
+    pub host: Option<&'a str>,
     /// By what it is known when it is sent again.
     pub idempotency_key: Option<Uuid>,
     /// How much is in each iteration.
@@ -88,8 +90,9 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
     let id = tx.one(
         "report",
         "insert into report (uuid, project_id, account_id, branch_id, head_id, version_id, testbed_id, spec_id, adapter,
-                             start_time, end_time, idempotency_key, counts, iterations, metrics, created, binary_hash)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+                             start_time, end_time, idempotency_key, counts, iterations, metrics, created, binary_hash,
+                             host)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
          returning id",
         &[
             &uuid,
@@ -109,6 +112,7 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
             &metrics,
             &fresh.now,
             &new.binary_hash,
+            &new.host,
         ],
         |row| row.get(0),
     )?;
@@ -165,11 +169,12 @@ pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
     tx.one("report", "select adapter from report where id = $1", &[&report], |row| row.get(0))
 }
 
-/// Tells when the run of a report was, and how much it brought, and answers the id of the report.
+/// Tells when and on which machine the run of a report was, and how much it brought, and answers the id of the report.
 pub fn fill(
     tx: &mut Tx<'_>,
     report: ReportId,
     (start_time, end_time): (Timestamp, Timestamp),
+    host: Option<&str>,
     counts: &[IterationCounts],
     metrics: usize,
 ) -> Result<ReportUuid> {
@@ -177,8 +182,9 @@ pub fn fill(
     let metrics = i64::try_from(metrics).unwrap_or(i64::MAX);
     tx.one(
         "report",
-        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5 where id = $1 returning uuid",
-        &[&report, &start_time, &end_time, &counts, &metrics],
+        "update report set start_time = $2, end_time = $3, counts = $4, metrics = $5, host = $6
+         where id = $1 returning uuid",
+        &[&report, &start_time, &end_time, &counts, &metrics, &host],
         |row| row.get(0),
     )
 }

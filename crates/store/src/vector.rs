@@ -90,6 +90,8 @@ pub struct Measured {
     pub start_time: Timestamp,
     /// What was measured, by its content.
     pub binary_hash: Option<String>,
+    /// The machine that it was measured on.
+    pub host: Option<String>,
 }
 
 impl Measured {
@@ -165,7 +167,7 @@ pub fn newest_from(
 }
 
 const MEASURED: &str =
-    "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash,
+    "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash, report.host,
         report_vector.series, report_vector.vals
      from report join report_vector on report_vector.report_id = report.id
      where report.head_id = $1 and report.testbed_id = $2";
@@ -183,8 +185,9 @@ fn measured(
             version: row.get(2)?,
             start_time: row.get(3)?,
             binary_hash: row.get(4)?,
+            host: row.get(5)?,
         };
-        row.bytes(5, |series| row.bytes(6, |values| vector(measured, series, values)))?
+        row.bytes(6, |series| row.bytes(7, |values| vector(measured, series, values)))?
     })
 }
 

@@ -94,6 +94,7 @@ impl Context {
             ("binary/hash", binary),
             ("testbed/os", Some(self.machine.os.to_owned())),
             ("testbed/fingerprint", Some(self.machine.fingerprint())),
+            ("testbed/host", machine::host()),
         ];
         facts.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }

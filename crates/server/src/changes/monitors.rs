@@ -11,12 +11,14 @@ use tidemark_store::{
     vector::{self, Mark, Measured},
 };
 
-use super::{places::Places, seen::Noted};
+use super::{hosts::Hosts, places::Places, seen::Noted};
 
 /// The monitors of a lane.
 pub(super) struct Monitors {
     /// The newest reports, the oldest first.
     reports: VecDeque<Measured>,
+    /// Their hosts.
+    hosts: Hosts,
     /// The number of the first of them among all reports of the lane.
     first: usize,
     /// Before the number of this one there are no reports.
@@ -71,7 +73,8 @@ impl Monitors {
     pub(super) fn new(reports: usize, given: usize, is_all: bool, deleted: i64) -> Self {
         let first = reports.saturating_sub(given);
         let origin = if is_all { first } else { 0 };
-        Self { reports: VecDeque::new(), first, origin, deleted, series: Vec::new(), can_go_on: true }
+        let (reports, hosts, series) = (VecDeque::new(), Hosts::default(), Vec::new());
+        Self { reports, hosts, first, origin, deleted, series, can_go_on: true }
     }
 
     /// Whether they can take further reports.
@@ -132,9 +135,10 @@ impl Monitors {
         wanted: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) {
-        let mut fresh: HashMap<u32, Vec<(usize, f64)>> = HashMap::new();
+        let mut fresh: HashMap<u32, Vec<(usize, Option<u16>, f64)>> = HashMap::new();
         for Vector { measured, series, values } in vectors {
             let number = self.count();
+            let host = self.hosts.enter(&measured);
             self.reports.push_back(measured);
             let (mut known, mut from) = (self.series.iter_mut().peekable(), 0);
             for ids in series.chunk_by(|one, two| one == two) {
@@ -147,16 +151,16 @@ impl Monitors {
                 }
                 while known.next_if(|one| one.id < id).is_some() {}
                 match known.next_if(|one| one.id == id) {
-                    Some(one) => one.take(number, value, reports, scratch),
-                    None => fresh.entry(id).or_default().push((number, value)),
+                    Some(one) => one.take(number, host, value, reports, scratch),
+                    None => fresh.entry(id).or_default().push((number, host, value)),
                 }
             }
         }
         if !fresh.is_empty() {
-            let begin = |(id, values): (u32, Vec<(usize, f64)>)| {
+            let begin = |(id, values): (u32, Vec<(usize, Option<u16>, f64)>)| {
                 let mut series = Series::new(id);
-                for (number, value) in values {
-                    series.take(number, value, reports, scratch);
+                for (number, host, value) in values {
+                    series.take(number, host, value, reports, scratch);
                 }
                 series
             };
@@ -164,7 +168,9 @@ impl Monitors {
             self.series.sort_unstable_by_key(|series| series.id);
         }
         while self.reports.len() > Self::REPORTS {
-            self.reports.pop_front();
+            if let Some(oldest) = self.reports.pop_front() {
+                self.hosts.leave(&oldest);
+            }
             self.first += 1;
         }
     }
@@ -184,7 +190,7 @@ impl Monitors {
                 let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
                 numbers.iter().all(|number| number.is_finite())
             });
-            series.is_exact = tidemark_stats::is_exact(series.monitor.values());
+            series.is_exact = tidemark_stats::is_exact(&series.monitor.adjusted());
             true
         });
     }
@@ -219,7 +225,7 @@ impl Monitors {
     /// What a series tells of noise: its values shuffled, and runs of the same code.
     pub(super) fn evidence(&self, series: &Series, scratch: &mut Scratch) -> Evidence {
         let cuts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
-        let shuffled = Evidence::of(series.monitor.values(), &cuts, Settings::default(), scratch);
+        let shuffled = Evidence::of(&series.monitor.adjusted(), &cuts, Settings::default(), scratch);
         let mut alike = Evidence::default();
         alike.values += (1..series.places.len()).filter(|at| self.is_same_code(series, *at)).count() as u64;
         for change in series.changes.iter().filter(|change| self.is_noise(series, change)) {
@@ -258,17 +264,18 @@ impl Monitors {
 
     /// How many bytes of memory they take.
     pub(super) fn bytes(&self) -> usize {
-        let hash = |measured: &Measured| measured.binary_hash.as_ref().map_or(0, String::capacity);
-        let reports: usize = self.reports.iter().map(hash).sum();
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
+        let texts = self.reports.iter().map(|report| text(&report.binary_hash) + text(&report.host));
         self.reports.capacity() * size_of::<Measured>()
-            + reports
+            + texts.sum::<usize>()
+            + self.hosts.bytes()
             + self.series.iter().map(Series::bytes).sum::<usize>()
     }
 }
 
 impl Series {
     /// About how many bytes of memory one with as many values as are looked at takes.
-    pub(super) const BYTES: usize = 10 << 10;
+    pub(super) const BYTES: usize = 12 << 10;
 
     fn new(id: u32) -> Self {
         Self {
@@ -284,11 +291,11 @@ impl Series {
     }
 
     /// Takes the value of a report, if it is watched that far back.
-    fn take(&mut self, number: usize, value: f64, reports: usize, scratch: &mut Scratch) {
+    fn take(&mut self, number: usize, host: Option<u16>, value: f64, reports: usize, scratch: &mut Scratch) {
         self.renew(reports.max(number + 1), scratch);
         if number >= self.start {
             self.places.push(number);
-            self.monitor.push(value, scratch);
+            self.monitor.push_on(host, value, scratch);
         }
     }
 
@@ -302,8 +309,8 @@ impl Series {
         let old = self.places.split_off(start);
         if old > 0 {
             let mut monitor = Monitor::new(Settings::default());
-            for value in &self.monitor.values()[old..] {
-                monitor.push(*value, scratch);
+            for (host, value) in self.monitor.values_with_hosts().skip(old) {
+                monitor.push_on(host, value, scratch);
             }
             self.monitor = monitor;
         }
@@ -351,6 +358,7 @@ pub(super) mod tests {
                 version: VersionId::from(key),
                 start_time: Timestamp::from_micros(0),
                 binary_hash: None,
+                host: None,
             },
             series: values.iter().map(|(series, _)| *series).collect(),
             values: values.iter().map(|(_, value)| *value).collect(),
@@ -370,11 +378,14 @@ pub(super) mod tests {
         monitors
     }
 
-    /// Monitors of so many series that have a value in each of so many reports.
+    /// Monitors of so many series that have a value in each of so many reports, from three hosts.
     pub(in crate::changes) fn filled(series: u32, reports: usize) -> Monitors {
         anew(reports, |number| {
             let value = |series: u32| 100.0 + noise(number, series);
-            vector(number, &(0..series).map(|series| (series, value(series))).collect::<Vec<_>>())
+            let values: Vec<_> = (0..series).map(|series| (series, value(series))).collect();
+            let mut vector = vector(number, &values);
+            vector.measured.host = Some(format!("host-{}", number / 10 % 3));
+            vector
         })
     }
 
@@ -403,18 +414,24 @@ pub(super) mod tests {
         fn monitors_that_were_kept_know_what_new_ones_do(
             series in prop::collection::vec((0_u32..400, 1_usize..4, 0_usize..300, 0_usize..900, -9.0..9.0), 1..6),
             portions in prop::collection::vec(1_usize..120, 1..14),
+            (stay, fleet, speed) in (1_usize..20, 0_usize..9, 0.0..9.0),
         ) {
+            // No hosts, a few in turn, or another one each time.
+            let host = |number: usize| number / stay % [1, 2, 3, 4, 5, 40, 700, usize::MAX][fleet.max(1) - 1];
             let vector = |number: usize| {
                 let mut values: Vec<(u32, f64)> = series
                     .iter()
                     .filter(|(_, every, begin, _, _)| number >= *begin && number.is_multiple_of(*every))
                     .map(|(id, _, _, step, size)| {
                         let level = if number < *step { 100.0 } else { 100.0 + size };
-                        (*id, level + noise(number, *id))
+                        let speed = if fleet == 0 { 0.0 } else { speed * (host(number) % 7) as f64 };
+                        (*id, level + speed + noise(number, *id))
                     })
                     .collect();
                 values.sort_by_key(|(id, _)| *id);
-                super::tests::vector(number, &values)
+                let mut vector = super::tests::vector(number, &values);
+                vector.measured.host = (fleet > 0).then(|| format!("host-{}", host(number)));
+                vector
             };
             let mut kept = anew(0, vector);
             let mut scratch = Scratch::default();
@@ -437,7 +454,9 @@ pub(super) mod tests {
             let mut some = Monitors::new(300, 300, true, 0);
             let vectors = (0..300).map(|number| {
                 let value = |series: u32| (series, 100.0 + noise(number, series));
-                vector(number, &(0..7).map(value).collect::<Vec<_>>())
+                let mut vector = vector(number, &(0..7).map(value).collect::<Vec<_>>());
+                vector.measured.host = Some(format!("host-{}", number / 10 % 3));
+                vector
             });
             some.take(vectors.collect(), 300, |series| series % 3 == part, &mut Scratch::default());
             some.look(&mut Scratch::default());

@@ -96,6 +96,8 @@ pub(super) async fn create(
     let is_job = order.is_some();
     let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     submission.binary_hash = known.binary_hash().map(str::to_owned);
+    // A job is measured elsewhere than it is asked for.
+    submission.host = known.host().filter(|_| !is_job).map(str::to_owned);
     let (fresh, quota, claims) = (app.fresh(), Quota::new(&app.config), app.config.access.claims);
     let origin = Origin { actor: caller.actor(), ..origin };
     let address = origin.address;

@@ -56,7 +56,8 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
         let (start_time, end_time) = times(&found, fresh.now);
         let fold = found.config.fold;
         let home = Home::of(&project::by_id(tx, found.project)?);
-        let filling = Filling { results, bytes, fold, start_time, end_time };
+        let host = found.job.runner.map(|runner| runner.to_string());
+        let filling = Filling { results, bytes, fold, start_time, end_time, host };
         ingest::fill(tx, &fresh, quota, home, found.report, &filling)
     };
     match app.db.write(write).await {

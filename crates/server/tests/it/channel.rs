@@ -162,6 +162,9 @@ both! {
         assert_eq!(runner.say(completed(&uuid, results)).await["event"], "ack");
         let job = server.until(&path, &ada.token, "processed").await;
         assert_snapshot!("channel_processed", server.show(&job));
+        // The host of the report is the runner.
+        let host = |tx: &mut tidemark_store::Tx<'_>| tx.value::<String>("select host from report", &[]);
+        assert_eq!(server.app.db.read::<_, tidemark_store::Error, _>(host).await.unwrap(), job.text("/runner"));
         let report = server.get(&format!("/v0/projects/lab/reports/{}", job.text("/report")), "").await.expect(200);
         assert_snapshot!("channel_report", server.show(&report));
         let usage = server.get("/v0/organizations/ada/usage", &ada.token).await.expect(200);

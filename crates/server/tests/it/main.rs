@@ -31,6 +31,7 @@ mod feed;
 mod frame;
 mod garbage;
 mod history;
+mod host;
 mod invitation;
 mod job;
 mod key;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What takes the tables back to migration 11.
-const BACK: [&str; 10] = [
+const BACK: [&str; 13] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -21,7 +21,10 @@ const BACK: [&str; 10] = [
     "alter table job drop column env",
     "alter table session drop column agent",
     "alter table session drop column address",
-    "delete from migration where number = 12",
+    "alter table project drop column notifies_host",
+    "alter table report drop column host",
+    "alter table lane drop column deleted",
+    "delete from migration where number >= 12",
 ];
 
 /// Makes the database one of the release before: a job has its environment in its configuration, also after its end.

@@ -1,5 +1,5 @@
 //! The machine that benchmarks run on, by what decides how fast they are: processor, cores and operating system. It is
-//! not told apart from another of the same kind.
+//! not told apart from another of the same kind but by [`host`].
 
 use std::{env::consts, fs, process::Command, thread};
 
@@ -51,25 +51,52 @@ impl Machine {
     pub(crate) fn fingerprint(&self) -> String {
         let Self { os, architecture, processor, cores } = self;
         let processor = processor.as_deref().unwrap_or_default();
-        let digest = Sha256::digest(format!("{os}\n{architecture}\n{processor}\n{cores}"));
-        let mut rest = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        let mut digits = String::new();
-        for _ in 0..13 {
-            digits.extend(char::from_digit((rest % 36) as u32, 36));
-            rest /= 36;
-        }
-        digits
+        digits(&format!("{os}\n{architecture}\n{processor}\n{cores}"))
     }
+}
+
+/// Thirteen letters and digits that tell this machine from others, also of the same kind: a hash of the id that the system
+/// was given when it was installed, or else of its name. Neither can be found out from it.
+pub(crate) fn host() -> Option<String> {
+    let id = match consts::OS {
+        "linux" => read("/etc/machine-id").or_else(|| read("/var/lib/dbus/machine-id")),
+        "macos" => printed("ioreg", &["-rd1", "-c", "IOPlatformExpertDevice"])
+            .and_then(|output| Some(output.lines().find(|line| line.contains("IOPlatformUUID"))?.to_owned())),
+        "windows" => printed("reg", &["query", r"HKLM\SOFTWARE\Microsoft\Cryptography", "/v", "MachineGuid"]),
+        _ => None,
+    };
+    let name = || read("/proc/sys/kernel/hostname").or_else(|| printed("hostname", &[]));
+    id.or_else(name).map(|id| digits(&format!("tidemark host\n{}", id.trim())))
+}
+
+/// What a file holds, if it is not empty.
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// What a command prints, if it is not nothing.
+fn printed(command: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(command).args(arguments).output().ok()?;
+    String::from_utf8(output.stdout).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// Thirteen letters and digits made of a hash.
+fn digits(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    let mut rest = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    let mut digits = String::new();
+    for _ in 0..13 {
+        digits.extend(char::from_digit((rest % 36) as u32, 36));
+        rest /= 36;
+    }
+    digits
 }
 
 /// What the system calls the processor.
 fn processor() -> Option<String> {
     match consts::OS {
         "linux" => model(&fs::read_to_string("/proc/cpuinfo").ok()?),
-        "macos" => {
-            let output = Command::new("sysctl").args(["-n", "machdep.cpu.brand_string"]).output().ok()?;
-            String::from_utf8(output.stdout).ok()
-        }
+        "macos" => printed("sysctl", &["-n", "machdep.cpu.brand_string"]),
         "windows" => std::env::var("PROCESSOR_IDENTIFIER").ok(),
         _ => None,
     }
@@ -107,6 +134,15 @@ mod tests {
             assert_eq!(tidy(&model(list).unwrap()), name);
         }
         assert_eq!(model("processor : 0\n"), None);
+    }
+
+    #[test]
+    fn a_host_is_told_by_a_hash() {
+        let (host, other) = (host(), super::host());
+        assert_eq!(host, other);
+        assert!(
+            host.is_none_or(|host| host.len() == 13 && host.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        );
     }
 
     #[test]

@@ -75,6 +75,9 @@ fn git_says_where_we_are() {
     assert_eq!(told("branch/ref/name"), "trunk");
     assert_eq!(told("branch/hash"), second.as_str());
     assert_eq!(told("testbed/fingerprint").as_str().unwrap().len(), 13);
+    let host = told("testbed/host");
+    assert!(host.is_null() || host.as_str().unwrap().len() == 13, "{host}");
+    assert_eq!(host, context(&mut in_folder(&inside))["context"]["tidemark.dev/v0/testbed/host"]);
     assert_eq!(found["testbed"], context(&mut in_folder(&inside))["testbed"]);
 
     git(folder.path(), &["checkout", "--quiet", "--detach"]);
