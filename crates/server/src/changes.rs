@@ -51,6 +51,8 @@ const PAUSE: Duration = Duration::from_secs(60);
 const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
 /// A month.
 pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// A project with fewer runs in the last month may be young, and have as many in the next.
+const USUAL_RUNS: i64 = 300;
 /// How many reports are read at once.
 const VECTORS: i64 = 64;
 
@@ -332,7 +334,7 @@ fn raise(
     let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
     let evidence = evidence(noise);
     let chances: Vec<f64> = open.iter().map(|one| evidence.chance(one.margin)).collect();
-    let budget = Budget::new(f64::from(settings.budget.get()), runs as f64);
+    let budget = Budget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
     let limit = budget.limit(&chances, series);
     let told = change::raised_since(tx, lane.head, horizon)?;
     let mut is_event = false;

@@ -27,8 +27,7 @@ pub(super) async fn view(State(app): State<App>, project: Project<View>) -> Resu
     Ok(Json(app.db.read(move |tx| read(tx, id, created, now)).await?))
 }
 
-/// Choose what a project is told of, alerts or changes, how many false alarms a month it takes, and whether it is told of the
-/// machine.
+/// Choose what a project is notified of, and how many false alarms a month it takes.
 #[utoipa::path(patch, path = "/v0/projects/{project}/detection", operation_id = "proj_detection_patch",
     tag = "changes", params(ProjectPath), request_body = DetectionPatch,
     responses((status = 200, body = Detection)), extensions(("x-right" = json!("project:manage"))))]
