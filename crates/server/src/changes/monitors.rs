@@ -34,7 +34,7 @@ pub(super) struct Monitors {
 /// A series, and what is known of it.
 pub(super) struct Series {
     id: u32,
-    /// What it is of; nobody knows yet of a new one.
+    /// What it is of; none until it is looked up.
     pub(super) subject: Option<Subject>,
     /// The number of the report that it is watched from.
     pub(super) start: usize,
@@ -45,7 +45,7 @@ pub(super) struct Series {
     pub(super) changes: Vec<Change>,
     /// Whether its values are counted rather than timed, so that no machine moves them.
     pub(super) is_exact: bool,
-    /// What was last written of its changes; nobody knows yet after a start.
+    /// What was last written of its changes; none before the first time.
     pub(super) written: Option<Vec<Noted>>,
 }
 
@@ -195,7 +195,7 @@ impl Monitors {
         });
     }
 
-    /// The keys of series of which nobody knows yet what they are of.
+    /// The keys of series whose subjects have to be looked up.
     pub(super) fn unknown(&self) -> Vec<i64> {
         let unknown = self.series.iter().filter(|series| series.subject.is_none());
         unknown.map(|series| i64::from(series.id)).collect()

@@ -41,7 +41,7 @@ impl Due {
     }
 }
 
-/// What series told.
+/// The evidence that series gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sample {
     /// Nothing was asked for.

@@ -94,6 +94,7 @@ fn an_error_names_setting_value_and_remedy() {
         from_environment(&[("TIDEMARK_SERVER__BIND", "0.0.0.0:1")]).unwrap_err().to_string(),
         from_environment(&[("TIDEMARK_DATABASE__CACHE_SIZE", "much")]).unwrap_err().to_string(),
         from_environment(&[("TIDEMARK_DATABASE__CACHE_SIZE", "0")]).unwrap_err().to_string(),
+        from_environment(&[("TIDEMARK_DETECTION__MEMORY_BYTES", "64")]).unwrap_err().to_string(),
         from_environment(&[("TIDEMARK_SECURITY__SECRET_KEY", "hunter2")]).unwrap_err().to_string(),
         from_environment(&[("TIDEMARK_DATABASE__URL", "mysql://me:hunter2@host/x")]).unwrap_err().to_string(),
         from_file("bind_address = '0.0.0.0:1'").unwrap_err(),
@@ -110,6 +111,7 @@ server.bind_address = "localhost" (from TIDEMARK_SERVER__BIND_ADDRESS) cannot be
 There is no setting server.bind (from TIDEMARK_SERVER__BIND); did you mean server.bind_address?
 database.cache_size = "much" (from TIDEMARK_DATABASE__CACHE_SIZE) cannot be used: it must be a whole number; use a value such as 65536.
 database.cache_size = 0 (from TIDEMARK_DATABASE__CACHE_SIZE) cannot be used: invalid value: integer `0`, expected a nonzero u32; use a value such as 65536.
+detection.memory_bytes = 64 (from TIDEMARK_DETECTION__MEMORY_BYTES) cannot be used: it must be at least 16777216 (16 MiB); use a value such as 134217728.
 security.secret_key = ************ (from TIDEMARK_SECURITY__SECRET_KEY) cannot be used: it must have at least 16 characters; use a value such as the output of openssl rand -base64 32.
 database.url = mysql://me:************@host/x (from TIDEMARK_DATABASE__URL) cannot be used: it must start with postgres:// (a SQLite file is named by database.file); use a value such as "postgres://tidemark:password@localhost/tidemark".
 There is no setting bind_address (in FILE); did you mean server.bind_address?
