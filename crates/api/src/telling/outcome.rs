@@ -16,6 +16,8 @@ const MOST: usize = 20;
 const ENOUGH: u32 = 19;
 /// The same for people, with how many it takes to see a great change.
 const NEEDED: &str = "A large change shows after 10 runs, a small one after 19.";
+/// A detectable change beyond this share says only that there is too much noise.
+const WHOLE: f64 = 1.0;
 /// As much of a hash as tells commits apart.
 const SHORT_HASH: usize = 10;
 
@@ -226,23 +228,28 @@ fn advice(verdict: &Verdict) -> Option<String> {
     let runs = unclear().map(|one| one.base_runs).max()?;
     let mut seen: Vec<f64> = unclear().filter_map(|one| one.detectable).collect();
     seen.sort_by(f64::total_cmp);
-    let seen = seen.get(seen.len() / 2).map(|median| shown::share(*median));
+    let seen = seen.get(seen.len() / 2).copied();
     let runs = match runs {
         0 => return Some(format!("There is no earlier run to compare with. {NEEDED}")),
         1 => "There is 1 earlier run".to_owned(),
         runs if runs < ENOUGH => format!("There are {runs} earlier runs"),
         _ => {
-            let seen = seen.map_or_else(String::new, |seen| format!(" changes below {seen}"));
+            let seen = match seen {
+                Some(seen) if seen <= WHOLE => format!("changes below {}", shown::share(seen)),
+                Some(_) => "even changes of 100%".to_owned(),
+                None => "changes".to_owned(),
+            };
             return Some(format!(
-                "Inconclusive: the noise hides{seen}. More iterations (--iter), measuring both commits in turn (--ab) or a \
+                "Inconclusive: the noise hides {seen}. More iterations (--iter), measuring both commits in turn (--ab) or a \
                  quieter testbed shows smaller ones."
             ));
         }
     };
-    Some(match seen {
+    Some(match seen.filter(|seen| *seen <= WHOLE) {
         Some(seen) => format!(
-            "{runs}, so the confidence is low: a change of {seen} would have been seen. {NEEDED} --ab compares two \
-             commits without any."
+            "{runs}, so the confidence is low: a change of {} would have been seen. {NEEDED} --ab compares two commits \
+             without any.",
+            shown::share(seen)
         ),
         None => format!("{runs}. {NEEDED} --ab compares two commits without any."),
     })
