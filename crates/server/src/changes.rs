@@ -307,7 +307,7 @@ fn reports(lane: &Lane) -> usize {
     usize::try_from(lane.reports).unwrap_or_default()
 }
 
-/// Whether a change may still become worth to be told.
+/// Whether people may still be notified of a change.
 fn is_open(one: &Known, now: Timestamp) -> bool {
     let found = &one.written.found;
     one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)

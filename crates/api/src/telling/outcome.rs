@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison};
 
-/// The most changes that are told one by one.
+/// Maximum number of changes that are listed one by one.
 const MOST: usize = 20;
 /// How many runs it takes to hold one against: fewer can all be nearer to their level than one run in twenty is.
 const ENOUGH: u32 = 19;

@@ -22,7 +22,7 @@ pub(super) struct Known {
     pub(super) written: Written,
     /// How much speaks for it.
     pub(super) margin: f64,
-    /// Whether it may still become worth to be told.
+    /// Whether people may still be notified of it.
     pub(super) is_open: bool,
     /// Whether it is stored like this already.
     pub(super) is_stored: bool,
@@ -187,7 +187,7 @@ pub(super) fn reconcile(
     (known, withdrawn)
 }
 
-/// Remembers what was written of these series, and which changes may still become worth to be told.
+/// Remembers what was written of these series, and which changes people may still be notified of.
 pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(Subject, ReportId)>) {
     for Sighting { place, subject, found } in sightings {
         let noted = |found: &Found| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };

@@ -182,7 +182,7 @@ impl Fleet {
             }
             members[number].count += 1;
         }
-        // The effect of a host that was seen once cannot be told from noise.
+        // The effect of a host that was seen once cannot be distinguished from noise.
         members.retain(|member| member.count > 1);
         numbers.clear();
         numbers.extend(members.iter().enumerate().map(|(number, member)| (member.host, number)));

@@ -146,7 +146,7 @@ impl Monitor {
         Cow::Borrowed(&self.values)
     }
 
-    /// All changes as far as can be told now, in ascending order: the settled ones, which no later value will alter, then
+    /// All changes as far as they are known now, in ascending order: the settled ones, which no later value will alter, then
     /// those among the newest values, which later values may move, drop or join.
     pub fn changes(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.settled.clone();
