@@ -4,7 +4,7 @@ import { A } from "@solidjs/router";
 import { For, Show, type JSX } from "solid-js";
 import { call, type JsonDetection, type Notifies } from "../api";
 import { loadDetection, monthly } from "../detection";
-import { count, day, plural, significant } from "../format";
+import { count, day, plural } from "../format";
 import type { Loaded } from "../load";
 import { useProject } from "../project";
 import { CheckField, Form, TextField, type Values } from "../ui/Form";
@@ -49,18 +49,15 @@ export function View(): JSX.Element {
 
 function Figures(props: { of: JsonDetection }): JSX.Element {
   const observed = () => props.of.observed;
-  const noise = () => props.of.noise;
   return (
     <section class="stack tight" aria-label="Figures">
       <dl class="numbers">
         <div><dt>False alarms a month</dt><dd class="number">{monthly(observed().false_alarms_per_month)}</dd><dd class="small muted">{count(observed().false_alarms)} of {plural(observed().raised, "alarm")} since {day(observed().since)}</dd></div>
         <div><dt>Wanted at most</dt><dd class="number">{count(props.of.false_alarms_per_month)}</dd><dd class="small muted">people are told of {props.of.notifies}</dd></div>
-        <div><dt>Noise</dt><dd class="number">{significant(noise().per_10_000, 2)}</dd><dd class="small muted">alarms in 10,000 values without a change</dd></div>
         <div><dt>Runs a month</dt><dd class="number">{count(props.of.runs_per_month)}</dd><dd class="small muted">share the false alarms</dd></div>
       </dl>
       <p class="small muted prose">
         False is an alarm that people call so, that later values take back, or that is between runs of the same binary.
-        Values without a change are those of the project in a shuffled order: {count(noise().values)} of them raised {plural(noise().alarms, "alarm")}.
       </p>
     </section>
   );

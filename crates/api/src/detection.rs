@@ -39,8 +39,6 @@ pub struct Detection {
     pub runs_per_month: u32,
     /// What was told, and how much of it was wrong.
     pub observed: ObservedAlarms,
-    /// What is known of the noise of its machines.
-    pub noise: ObservedNoise,
 }
 
 /// What a project was told of changes in the last 90 days.
@@ -55,18 +53,6 @@ pub struct ObservedAlarms {
     pub false_alarms: u32,
     /// How many false alarms that is in 30 days.
     pub false_alarms_per_month: f64,
-}
-
-/// What values without any change tell of the noise: those of the project itself, shuffled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(as = JsonObservedNoise)]
-pub struct ObservedNoise {
-    /// How many values were looked at.
-    pub values: u64,
-    /// How many alarms they raised; each is false.
-    pub alarms: u64,
-    /// How many alarms 10,000 values raise by that, and by what is usual as far as they are few.
-    pub per_10_000: f64,
 }
 
 /// What to change of how a project is watched.

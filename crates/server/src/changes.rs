@@ -5,7 +5,6 @@ mod cache;
 mod history;
 mod hosts;
 mod monitors;
-mod noise;
 mod places;
 mod seen;
 
@@ -18,7 +17,7 @@ use tidemark_api::{ChangeCause, Notifies, Timestamp};
 use tidemark_stats::{Budget, Scratch, Worse};
 use tidemark_store::{
     BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
-    lane::{self, Lane, Noise},
+    lane::{self, Lane},
     measure, series,
     vector::{self, Mark},
     version::Stretch,
@@ -30,11 +29,9 @@ use tokio::{
 };
 
 pub(crate) use self::history::{History, Spread, Values};
-pub(crate) use self::noise::evidence;
 use self::{
     cache::Cache,
     monitors::{Monitors, Series, Vector},
-    noise::{Due, Sample, add},
     seen::Known,
 };
 use crate::{
@@ -161,7 +158,7 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
     if watched.is_none() {
         watched = Some(begin(app, &lane).await?);
     }
-    let Some(Watched { mut monitors, sample }) = watched else { return Ok(()) };
+    let Some(mut monitors) = watched else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let subjects = series::subjects(tx, &monitors.unknown())?;
@@ -169,14 +166,13 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
         let measures = measure::by_ids(tx, &monitors.measures())?;
         let worse =
             |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
-        let noise = add(lane.noise, sample, lane.reports);
         let sightings = seen::sightings(&monitors, worse);
         let mut is_promised = false;
         if !sightings.is_empty() {
             tx.lock(Lock::Project(lane.project.get()))?;
             let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
             let (mut known, mut written) = seen::reconcile(&monitors, &sightings, &stored, fresh.now);
-            let is_event = raise(tx, &lane, &noise, monitors.series().len(), &mut known, fresh.now)?;
+            let is_event = raise(tx, &lane, monitors.series().len(), &mut known, fresh.now)?;
             let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
             let open = open.map(|one| (one.written.subject, one.written.found.at)).collect();
             seen::note(&mut monitors, &sightings, &open);
@@ -190,7 +186,7 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
                 is_promised = delivery::promise(tx, &fresh, lane.project, newest)?;
             }
         }
-        lane::settle(tx, &lane, &noise)?;
+        lane::settle(tx, &lane)?;
         Ok::<_, Error>((monitors, is_promised))
     };
     let (monitors, is_promised) = app.db.write(write).await?;
@@ -201,26 +197,19 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
     Ok(())
 }
 
-/// The monitors of a lane, and what some of its series tell of noise.
-struct Watched {
-    monitors: Monitors,
-    sample: Sample,
-}
-
 /// Lets monitors that were kept take the reports that have come since; nothing, if one has come that is not after the others.
-async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Watched>> {
+async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
     let Some(mark) = monitors.mark() else { return Ok(None) };
     let monitors = read(app, lane, monitors, mark, |_| true).await?;
     if monitors.count() < reports(lane) {
         return Ok(None);
     }
-    let due = Due::of(lane);
-    Ok(Some(in_background(move || watch(monitors, due)).await?))
+    Ok(Some(in_background(move || watch(monitors)).await?))
 }
 
 /// Has new monitors take the newest reports of a lane. Those of a lane with so many series that they would take more memory
 /// than they may do so part by part, and forget what they have seen.
-async fn begin(app: &App, lane: &Lane) -> Result<Watched> {
+async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
     let (head, testbed) = (lane.head, lane.testbed);
     let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
     let (mark, given, series) = app
@@ -237,22 +226,21 @@ async fn begin(app: &App, lane: &Lane) -> Result<Watched> {
     let parts = (series * Series::BYTES).div_ceil(app.changes.cache().bound().max(1)).max(1);
     let given = usize::try_from(given).unwrap_or_default();
     let (from, is_all) = (mark.unwrap_or_else(vector::before_all), mark.is_none());
-    let mut all: Option<Watched> = None;
+    let mut all: Option<Monitors> = None;
     for part in 0..parts {
         let empty = Monitors::new(reports(lane), given, is_all, lane.deleted);
         let is_wanted = move |series: u32| series as usize % parts == part;
         let monitors = read(app, lane, empty, from, is_wanted).await?;
-        let due = if part == 0 { Due::of(lane) } else { Due::None };
-        let mut watched = in_background(move || watch(monitors, due)).await?;
+        let mut monitors = in_background(move || watch(monitors)).await?;
         if parts > 1 {
-            watched.monitors.forget();
+            monitors.forget();
         }
         all = Some(match all {
             Some(mut all) => {
-                all.monitors.join(watched.monitors);
+                all.join(monitors);
                 all
             }
-            None => watched,
+            None => monitors,
         });
     }
     all.ok_or_else(|| Error::Internal("a lane has no parts".into()))
@@ -291,12 +279,12 @@ async fn read(
     }
 }
 
-/// Looks for changes, and at the noise if that is due.
-fn watch(mut monitors: Monitors, due: Due) -> Watched {
+/// Looks for changes, and at how likely noise is to make them.
+fn watch(mut monitors: Monitors) -> Monitors {
     let mut scratch = Scratch::default();
     monitors.look(&mut scratch);
-    let sample = Sample::of(&monitors, due, &mut scratch);
-    Watched { monitors, sample }
+    seen::weigh(&mut monitors, &mut scratch);
+    monitors
 }
 
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
@@ -315,14 +303,7 @@ fn is_open(one: &Known, now: Timestamp) -> bool {
 
 /// Marks the changes that are worth to be told, within the false alarms that the project takes. Answers whether there is an
 /// event among them that nobody was told of before.
-fn raise(
-    tx: &mut Tx<'_>,
-    lane: &Lane,
-    noise: &Noise,
-    series: usize,
-    known: &mut [Known],
-    now: Timestamp,
-) -> Result<bool> {
+fn raise(tx: &mut Tx<'_>, lane: &Lane, series: usize, known: &mut [Known], now: Timestamp) -> Result<bool> {
     let mut open: Vec<&mut Known> = known.iter_mut().filter(|one| is_open(one, now)).collect();
     if open.is_empty() {
         return Ok(false);
@@ -332,16 +313,12 @@ fn raise(
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
     let horizon = now.plus_seconds(-HORIZON_SECONDS);
     let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
-    let evidence = evidence(noise);
-    let chances: Vec<f64> = open.iter().map(|one| evidence.chance(one.margin)).collect();
     let budget = Budget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
-    let limit = budget.limit(&chances, series);
+    let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
+    let worth = budget.worth(&p_values, series);
     let told = change::raised_since(tx, lane.head, horizon)?;
     let mut is_event = false;
-    for (one, chance) in open.into_iter().zip(chances) {
-        if chance > limit {
-            continue;
-        }
+    for (one, _) in open.into_iter().zip(worth).filter(|(_, is_worth)| *is_worth) {
         one.written.is_raised = true;
         let (first, last) = one.span;
         one.written.is_told = !told.iter().any(|(earliest, latest, worse)| {

@@ -6,8 +6,10 @@
 //! them, [`calm`] adds slight ones where nothing else happens, [`extent`] says between which places a change began, and
 //! [`watch`] raises the alarm while there are only a few values to go by. [`dependence`] estimates how much values depend
 //! on those before them, so that autocorrelated noise is not taken for a change, and [`hosts`] how much faster or slower
-//! each host is. `docs/statistics.md` explains them in prose, and says how well they do.
+//! each host is. [`batches`] says how likely noise alone is to move a level as far, and [`budget`] which changes are worth
+//! a false alarm. `docs/statistics.md` explains them in prose, and says how well they do.
 
+mod batches;
 mod budget;
 mod calm;
 mod dependence;
@@ -22,7 +24,7 @@ mod sample;
 mod scale;
 mod watch;
 
-pub use budget::{Budget, Evidence};
+pub use budget::Budget;
 pub use monitor::{Monitor, Scratch};
 
 /// The logarithm of the odds that a change is one that is just believed.

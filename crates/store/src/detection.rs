@@ -2,7 +2,7 @@
 
 use tidemark_api::{DetectionPatch, FalseAlarms, Notifies, Timestamp};
 
-use crate::{ProjectId, Result, Tx, lane::Noise};
+use crate::{ProjectId, Result, Tx};
 
 /// What a project has chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,17 +52,5 @@ pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(
              from change where project_id = $1 and raised >= $2 and raised_id is not null group by raised_id) as event",
         &[&project, &since],
         |row| Ok((row.get(0)?, row.get(1)?)),
-    )
-}
-
-/// What shuffled values of all its lanes tell.
-pub fn noise(tx: &mut Tx<'_>, project: ProjectId) -> Result<Noise> {
-    tx.one(
-        "project",
-        "select cast(coalesce(sum(noise_values), 0) as bigint), cast(coalesce(sum(noise_alarms), 0) as bigint),
-                coalesce(sum(noise_margins), 0.0)
-         from lane join branch on branch.id = lane.branch_id where branch.project_id = $1",
-        &[&project],
-        |row| Ok(Noise { values: row.get(0)?, alarms: row.get(1)?, margins: row.get(2)?, sampled: 0 }),
     )
 }

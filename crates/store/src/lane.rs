@@ -19,21 +19,6 @@ pub struct Lane {
     pub deleted: i64,
     /// How many there were when it was last looked at; less than none if that has to be done again.
     pub analyzed: i64,
-    /// What is known of its noise.
-    pub noise: Noise,
-}
-
-/// What shuffled values of a lane tell of its noise.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Noise {
-    /// How many values were shuffled.
-    pub values: i64,
-    /// How many alarms they raised.
-    pub alarms: i64,
-    /// The margins of those, all together.
-    pub margins: f64,
-    /// How many reports there were then.
-    pub sampled: i64,
 }
 
 /// What the first lane comes after.
@@ -74,8 +59,7 @@ pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<i64> {
 
 fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<Lane>> {
     let sql = format!(
-        "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports, lane.analyzed, lane.noise_values,
-                lane.noise_alarms, lane.noise_margins, lane.sampled, lane.deleted
+        "select branch.project_id, lane.branch_id, head.id, lane.testbed_id, lane.reports, lane.analyzed, lane.deleted
          from lane join branch on branch.id = lane.branch_id
          join head on head.branch_id = branch.id and head.replaced is null where {condition}"
     );
@@ -87,13 +71,7 @@ fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<L
             testbed: row.get(3)?,
             reports: row.get(4)?,
             analyzed: row.get(5)?,
-            deleted: row.get(10)?,
-            noise: Noise {
-                values: row.get(6)?,
-                alarms: row.get(7)?,
-                margins: row.get(8)?,
-                sampled: row.get(9)?,
-            },
+            deleted: row.get(6)?,
         })
     })
 }
@@ -106,16 +84,12 @@ pub fn is_settled(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Resu
     )
 }
 
-/// Remembers that a lane was looked at when it had so many reports, and what was learnt of its noise; not if something has
-/// happened since that has to be looked at again.
-pub fn settle(tx: &mut Tx<'_>, lane: &Lane, noise: &Noise) -> Result<()> {
+/// Remembers that a lane was looked at when it had so many reports; not if something has happened since that has to be looked
+/// at again.
+pub fn settle(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
     tx.execute(
-        "update lane set analyzed = $3, noise_values = $4, noise_alarms = $5, noise_margins = $6, sampled = $7
-         where branch_id = $1 and testbed_id = $2 and analyzed = $8",
-        &[
-            &lane.branch, &lane.testbed, &lane.reports, &noise.values, &noise.alarms, &noise.margins, &noise.sampled,
-            &lane.analyzed,
-        ],
+        "update lane set analyzed = $3 where branch_id = $1 and testbed_id = $2 and analyzed = $4",
+        &[&lane.branch, &lane.testbed, &lane.reports, &lane.analyzed],
     )?;
     Ok(())
 }

@@ -28,6 +28,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (11, "outbox", include_str!("../migrations/0011_outbox.sql")),
     (12, "access", include_str!("../migrations/0012_access.sql")),
     (13, "lanes", include_str!("../migrations/0013_lanes.sql")),
+    (14, "p_values", include_str!("../migrations/0014_p_values.sql")),
 ];
 
 /// The tables with a search index.

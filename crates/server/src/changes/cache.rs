@@ -61,7 +61,7 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use tidemark_store::{BranchId, ProjectId, lane::Noise};
+    use tidemark_store::{BranchId, ProjectId};
 
     use super::*;
     use crate::changes::monitors::tests::filled;
@@ -75,7 +75,6 @@ mod tests {
             reports: 700,
             deleted,
             analyzed: 700,
-            noise: Noise::default(),
         }
     }
 

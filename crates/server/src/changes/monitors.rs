@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tidemark_stats::{Change, Evidence, Monitor, Scratch, Settings};
+use tidemark_stats::{Change, Monitor, Scratch, Settings};
 use tidemark_store::{
     ReportId,
     series::Subject,
@@ -12,6 +12,9 @@ use tidemark_store::{
 };
 
 use super::{hosts::Hosts, places::Places, seen::Noted};
+
+/// People are notified of a change before there are so many values after it.
+const NEW: usize = 64;
 
 /// The monitors of a lane.
 pub(super) struct Monitors {
@@ -43,6 +46,8 @@ pub(super) struct Series {
     monitor: Monitor,
     /// Its changes.
     pub(super) changes: Vec<Change>,
+    /// How likely noise alone is to make each of them.
+    pub(super) p_values: Vec<f64>,
     /// Whether its values are counted rather than timed, so that no machine moves them.
     pub(super) is_exact: bool,
     /// What was last written of its changes; none before the first time.
@@ -185,14 +190,30 @@ impl Monitors {
                 return false;
             }
             series.changes = series.monitor.known(scratch);
-            // Values at the end of what a number can be leave nothing to tell.
+            // Numbers at the end of their range leave nothing to say.
             series.changes.retain(|change| {
                 let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
                 numbers.iter().all(|number| number.is_finite())
             });
+            series.p_values = vec![1.0; series.changes.len()];
             series.is_exact = tidemark_stats::is_exact(&series.monitor.adjusted());
             true
         });
+    }
+
+    /// Says how likely noise alone is to make each of the changes. Nobody is notified of one that is old.
+    pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
+        for place in 0..self.series.len() {
+            let series = &self.series[place];
+            let p_value = |change: &Change| {
+                if series.places.len() >= change.at + NEW {
+                    return 1.0;
+                }
+                let is_explained = |known: &Change| is_host(self, series, known);
+                series.monitor.p_value(change, &series.changes, is_explained, scratch)
+            };
+            self.series[place].p_values = series.changes.iter().map(p_value).collect();
+        }
     }
 
     /// The keys of series whose subjects have to be looked up.
@@ -220,19 +241,6 @@ impl Monitors {
             series.subject = series.subject.or_else(|| subjects.get(&series.id).copied());
             series.subject.is_some()
         });
-    }
-
-    /// What a series tells of noise: its values shuffled, and runs of the same code.
-    pub(super) fn evidence(&self, series: &Series, scratch: &mut Scratch) -> Evidence {
-        let cuts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
-        let shuffled = Evidence::of(&series.monitor.adjusted(), &cuts, Settings::default(), scratch);
-        let mut alike = Evidence::default();
-        alike.values += (1..series.places.len()).filter(|at| self.is_same_code(series, *at)).count() as u64;
-        for change in series.changes.iter().filter(|change| self.is_noise(series, change)) {
-            alike.alarms += 1;
-            alike.margins += change.margin;
-        }
-        shuffled.and(alike)
     }
 
     /// Whether a change lies between runs of the same code.
@@ -285,6 +293,7 @@ impl Series {
             places: Places::default(),
             monitor: Monitor::new(Settings::default()),
             changes: Vec::new(),
+            p_values: Vec::new(),
             is_exact: false,
             written: None,
         }
@@ -322,6 +331,7 @@ impl Series {
             + self.monitor.bytes()
             + self.places.bytes()
             + self.changes.capacity() * size_of::<Change>()
+            + self.p_values.capacity() * size_of::<f64>()
             + written * size_of::<Noted>()
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tidemark_api::{ChangeCause, Timestamp};
-use tidemark_stats::{Change, Monitor, Worse};
+use tidemark_stats::{Change, Monitor, Scratch, Worse};
 use tidemark_store::{
     MeasureId, ReportId, VersionId,
     change::{Found, Stored, Written},
@@ -20,8 +20,10 @@ const TOGETHER: usize = 5;
 pub(super) struct Known {
     /// What is to be written.
     pub(super) written: Written,
-    /// How much speaks for it.
-    pub(super) margin: f64,
+    /// The number of the report that it begins with.
+    pub(super) number: usize,
+    /// How likely noise alone is to make it.
+    pub(super) p_value: f64,
     /// Whether people may still be notified of it.
     pub(super) is_open: bool,
     /// Whether it is stored like this already.
@@ -72,6 +74,15 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
     }
     sightings.sort_by_key(|sighting| sighting.subject);
     sightings
+}
+
+/// Looks at how likely noise alone is to make the changes of all series. What the machine did earlier is none.
+pub(super) fn weigh(monitors: &mut Monitors, scratch: &mut Scratch) {
+    let causes = Causes::of(monitors);
+    let is_host = |monitors: &Monitors, series: &Series, change: &Change| {
+        causes.of_change(monitors, series, change) == ChangeCause::Host
+    };
+    monitors.weigh(is_host, scratch);
 }
 
 /// How many benchmarks changed together.
@@ -144,7 +155,7 @@ pub(super) fn reconcile(
             .flatten()
             .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
             .collect();
-        for (change, found) in series.changes.iter().zip(found) {
+        for ((change, p_value), found) in series.changes.iter().zip(&series.p_values).zip(found) {
             let same = left
                 .iter()
                 .enumerate()
@@ -165,7 +176,8 @@ pub(super) fn reconcile(
                     is_raised: false,
                     is_told: false,
                 },
-                margin: change.margin,
+                number: series.places.number(change.at),
+                p_value: *p_value,
                 is_open: same.is_none_or(|one| !one.is_touched && !one.is_raised),
                 is_stored: same.is_some_and(|one| one.found == *found && !one.is_withdrawn),
                 span: (version(change.earliest), version(change.latest)),

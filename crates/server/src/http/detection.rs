@@ -1,7 +1,7 @@
 //! `/v0/projects/{project}/detection`
 
 use axum::{Json, extract::State};
-use tidemark_api::{Detection, DetectionPatch, ObservedAlarms, ObservedNoise, Timestamp};
+use tidemark_api::{Detection, DetectionPatch, ObservedAlarms, Timestamp};
 use tidemark_store::{ProjectId, Tx, detection};
 
 use super::{
@@ -10,10 +10,7 @@ use super::{
     error::{Error, Result},
     project::ProjectPath,
 };
-use crate::{
-    App,
-    changes::{MONTH_SECONDS, evidence},
-};
+use crate::{App, changes::MONTH_SECONDS};
 
 /// For how long alarms are counted.
 const COUNTED_SECONDS: i64 = 3 * MONTH_SECONDS;
@@ -49,7 +46,6 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
     let runs = detection::runs(tx, project, now.plus_seconds(-MONTH_SECONDS))?;
     let since = created.max(now.plus_seconds(-COUNTED_SECONDS));
     let (raised, wrong) = detection::raised(tx, project, since)?;
-    let evidence = evidence(&detection::noise(tx, project)?);
     // What happened in the first days says little about a month, and is not held to be one.
     let months = ((now.seconds() - since.seconds()) as f64 / MONTH_SECONDS as f64).max(1.0);
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -63,11 +59,6 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
             raised: number(raised),
             false_alarms: number(wrong),
             false_alarms_per_month: wrong as f64 / months,
-        },
-        noise: ObservedNoise {
-            values: evidence.values,
-            alarms: evidence.alarms,
-            per_10_000: evidence.rate() * 10_000.0,
         },
     })
 }

@@ -4,7 +4,12 @@ use serde_json::{Value, json};
 use tidemark_api::Timestamp;
 use tidemark_stats::synthetic::Noise;
 
-use crate::{Lab, both, report::report_body, server::START};
+use crate::{
+    Lab, both,
+    notice::{PRIVATE, Receiver},
+    report::report_body,
+    server::START,
+};
 
 /// A fifth of the series has each.
 const NOISES: [Noise; 5] = [
@@ -20,8 +25,9 @@ const EACH: u64 = 40;
 const RUNS: usize = 300;
 const PAUSE: i64 = 30 * 24 * 60 * 60 / RUNS as i64;
 
-/// With so many runs, it was learnt what noise there is.
-const LEARNT: usize = 130;
+/// The commit that makes some benchmarks slower, and by which factor.
+const COMMIT: usize = 200;
+const STEPS: [(usize, f64); 6] = [(3, 1.03), (7, 1.05), (11, 1.08), (15, 1.12), (19, 1.25), (23, 1.5)];
 
 /// A project of 200 series with one percent of noise.
 struct Project {
@@ -30,7 +36,7 @@ struct Project {
 }
 
 impl Project {
-    fn open(lab: Lab, seed: u64) -> Self {
+    fn new(lab: Lab, seed: u64) -> Self {
         let place = |number: u64| (number, NOISES[(number / EACH) as usize]);
         let series = (0..EACH * NOISES.len() as u64)
             .map(place)
@@ -52,6 +58,7 @@ impl Project {
             .await
             .expect(201);
         self.lab.settled().await;
+        self.lab.server.wait_for_due_work().await;
         self.lab.server.pass(PAUSE);
     }
 
@@ -59,20 +66,53 @@ impl Project {
     async fn events(&self) -> u64 {
         self.lab.get("detection").await.expect(200).body["observed"]["raised"].as_u64().unwrap()
     }
+
+    /// The benchmarks of the changes that people were notified of since it was last asked.
+    async fn notified(&self, receiver: &Receiver) -> Vec<String> {
+        let mut names = Vec::new();
+        for notice in receiver.all(&self.lab).await {
+            let changes = notice.body()["reports"][0]["changes"].as_array().unwrap().clone();
+            names.extend(
+                changes.iter().map(|change| change["benchmark"]["name"].as_str().unwrap().to_owned()),
+            );
+        }
+        names
+    }
 }
 
 both! {
-    /// Before that it is not known yet how much the noise depends on itself.
-    async fn noise_that_is_known_keeps_to_the_budget(server: TestServer) {
-        let project = Project::open(Lab::open(server).await, 1);
-        for number in 0..LEARNT {
+    /// How many there are on average over seeds is for the tests of `stats` to say.
+    async fn noise_that_depends_on_itself_keeps_to_the_budget(server: TestServer) {
+        let project = Project::new(Lab::open(server).await, 2);
+        for number in 0..RUNS {
             project.run(number).await;
         }
-        let before = project.events().await;
-        for number in LEARNT..RUNS {
+        let events = project.events().await;
+        assert!(events <= 2, "{events} events");
+    }
+
+    async fn steps_of_one_commit_are_one_event(server: TestServer = PRIVATE) {
+        let mut project = Project::new(Lab::open(server).await, 1);
+        for (series, factor) in STEPS {
+            project.series[series].1[COMMIT..].iter_mut().for_each(|value| *value *= factor);
+        }
+        for number in 0..COMMIT {
             project.run(number).await;
         }
-        let events = project.events().await - before;
-        assert!(events <= 2, "{events} events after run {LEARNT}");
+        let (receiver, address) = Receiver::open().await;
+        project.lab.webhook(&address, json!({})).await;
+        for number in COMMIT..COMMIT + 5 {
+            project.run(number).await;
+        }
+        let steps = STEPS.iter().filter(|step| step.1 >= 1.05).map(|step| format!("bench-{:03}", step.0));
+        let steps: Vec<String> = steps.collect();
+        let notified = project.notified(&receiver).await;
+        let count = |step: &String| notified.iter().filter(|name| *name == step).count();
+        assert!(steps.iter().all(|step| count(step) == 1), "{notified:?}");
+        for number in COMMIT + 5..COMMIT + 20 {
+            project.run(number).await;
+        }
+        let later = project.notified(&receiver).await;
+        assert!(!steps.iter().any(|step| later.contains(step)), "{later:?}");
     }
 }

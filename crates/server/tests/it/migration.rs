@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What takes the tables back to migration 11.
-const BACK: [&str; 13] = [
+const BACK: [&str; 17] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -24,6 +24,10 @@ const BACK: [&str; 13] = [
     "alter table project drop column notifies_host",
     "alter table report drop column host",
     "alter table lane drop column deleted",
+    "alter table lane add column noise_values integer not null default 0",
+    "alter table lane add column noise_alarms integer not null default 0",
+    "alter table lane add column noise_margins real not null default 0",
+    "alter table lane add column sampled integer not null default 0",
     "delete from migration where number >= 12",
 ];
 

@@ -82,6 +82,12 @@ impl Receiver {
         told
     }
 
+    /// All that was told as time stands.
+    pub(crate) async fn all(&self, lab: &Lab) -> Vec<Told> {
+        lab.server.wait_for_due_work().await;
+        std::mem::take(&mut self.state.lock().unwrap().requests)
+    }
+
     async fn wait(&self, count: usize, mut meanwhile: impl AsyncFnMut()) -> Vec<Told> {
         until(&format!("it is not told {count} things"), async || {
             let is_told = self.state.lock().unwrap().requests.len() >= count;

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use super::{
     Change, Settings,
+    batches::Batches,
     calm::{self, Calm},
     dependence::{Dependence, Inflation},
     extent,
@@ -33,7 +34,9 @@ const SHORTEST: usize = 8;
 /// How often the effects of hosts are estimated within a block at the most, so that a fleet of many hosts costs little.
 const ESTIMATIONS: u8 = 32;
 /// How many values on both sides the levels of a change are taken from.
-const REACH: usize = 48;
+pub(super) const REACH: usize = 48;
+/// How often independent noise raises an alarm for which just enough speaks, per value.
+const USUAL: f64 = 2e-4;
 
 /// A series, value by value. It holds what cannot be computed again at once, as there may be thousands.
 #[derive(Clone, Debug)]
@@ -72,6 +75,7 @@ pub struct Scratch {
     dependence: Dependence,
     judge: Judge,
     calm: Calm,
+    batches: Batches,
     cuts: Vec<usize>,
     buffer: Vec<f64>,
 }
@@ -154,8 +158,8 @@ impl Monitor {
         changes
     }
 
-    /// The changes as people are told of them: all, and the newest alarm while there are too few values after it to be sure.
-    /// It is gone later if they do not bear it out.
+    /// The changes that people may be notified of: all, and the newest alarm while there are too few values after it to be
+    /// sure. It is gone later if they do not confirm it.
     pub fn known(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.changes(scratch);
         let count = self.count;
@@ -163,6 +167,24 @@ impl Monitor {
             count - alarm.at < Self::UNSURE && !changes.iter().any(|change| change.is_close(alarm.at))
         }));
         changes
+    }
+
+    /// How likely noise alone is to move the level as far as a change did. Earlier changes that did not last are noise, too,
+    /// unless `is_explained` says that their cause is known.
+    pub fn p_value(
+        &self,
+        change: &Change,
+        known: &[Change],
+        is_explained: impl Fn(&Change) -> bool,
+        scratch: &mut Scratch,
+    ) -> f64 {
+        let Scratch { adjusted, scaled, buffer, batches, .. } = scratch;
+        let (Some(scale), Some(at)) = (self.scale, change.at.checked_sub(self.offset())) else { return 1.0 };
+        scale.apply_all(self.on_reference(0, adjusted), scaled);
+        let place = |known: &Change| Some((known.at.checked_sub(self.offset())?, is_explained(known)));
+        let cuts: Vec<(usize, bool)> = known.iter().filter_map(place).collect();
+        let p_value = batches.p_value(scaled, at, &cuts, scale.log_unit(), buffer);
+        p_value.max(USUAL * (-change.margin).exp())
     }
 
     /// How many bytes of memory it takes.
@@ -183,7 +205,6 @@ impl Monitor {
         self.values.push(value);
         match self.scale {
             Some(scale) if scale.takes(value) && !is_due => {
-                self.order.push(|place| self.hosts.adjust(place, self.values[place]));
                 self.partition.push(scale.apply(self.hosts.adjust(place, value)));
             }
             Some(_) => {
@@ -252,8 +273,7 @@ impl Monitor {
     /// Adds the changes among the newest values.
     fn judge_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
         let Scratch { adjusted, scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
-        let values = self.on_reference(0, adjusted);
-        let (Some(scale), Some((low, high))) = (self.scale, self.order.tenths(values)) else { return };
+        let Some(scale) = self.scale else { return };
         let offset = self.offset();
         let settled = self.settled.last().map_or(0, |change| change.at);
         let start = settled.saturating_sub(offset);
@@ -261,40 +281,32 @@ impl Monitor {
         let tolerance = self.settings.sensitivity.tolerance();
         self.partition.cuts(cuts);
         cuts.retain(|cut| *cut >= guard && *cut > start);
-        let judged = if cuts.is_empty() {
-            &[]
-        } else {
+        // A slight change is believed only where it is all that ever seemed to happen.
+        let may_be_calm = settled <= offset && cuts.len() <= 1 && self.count >= self.calm;
+        if cuts.is_empty() && !may_be_calm {
+            return;
+        }
+        let mut order = std::mem::take(&mut self.order);
+        let values = self.on_reference(0, adjusted);
+        order.update(values);
+        let mut judged: &[judge::Judged] = &[];
+        if let Some((low, high)) = order.tenths(values).filter(|_| !cuts.is_empty()) {
             scale.apply_all(values, scaled);
-            self.order.rank(values, ranks);
+            order.rank(values, ranks);
             let spread = (scale.apply(high) - scale.apply(low)).max(1.0);
             let noise = Noise { spread, inflation: self.inflation.changes };
-            judge.judge(&Ranked { values: scaled, ranks }, start, cuts, noise, tolerance)
-        };
-        if judged.is_empty() {
-            // A slight change is believed only where it is all that ever seemed to happen.
-            if settled > offset || cuts.len() > 1 || self.count < self.calm {
-                return;
-            }
-            let (at, margin) = match calm.find(values, &self.order, tolerance) {
-                Ok(found) => found,
-                Err(further) => {
-                    self.calm = self.count + further;
-                    return;
-                }
-            };
-            if at < guard {
-                return;
-            }
+            judged = judge.judge(&Ranked { values: scaled, ranks }, start, cuts, noise, tolerance);
+        }
+        let is_calm = judged.is_empty() && may_be_calm;
+        let slight = is_calm.then(|| calm.find(values, &order, tolerance));
+        if let Some(Ok((at, margin))) = slight.filter(|slight| slight.is_ok_and(|(at, _)| at >= guard)) {
             scale.apply_all(values, scaled);
             let (before, after) = scaled.split_at(at);
             if !calm.wanders(&[before, after]) {
-                let (before, after) = (last(before, REACH), first(after, REACH));
-                let (distance, scatter) = apart(before, after, buffer);
-                let sigma = distance / scatter;
-                let span = (start, at, scaled.len());
+                let (distance, scatter) = apart(last(before, REACH), first(after, REACH), buffer);
+                let (sigma, span) = (distance / scatter, (start, at, scaled.len()));
                 changes.push(self.describe((values, scaled), span, margin, calm::PER_ALARM, sigma, buffer));
             }
-            return;
         }
         let mut start = start;
         for (place, one) in judged.iter().enumerate() {
@@ -310,6 +322,10 @@ impl Monitor {
             ));
             start = one.at;
         }
+        if let Some(Err(further)) = slight {
+            self.calm = self.count + further;
+        }
+        self.order = order;
     }
 
     /// Whether the level has changed just as many values ago as there must be.

@@ -1,4 +1,7 @@
-//! The order of values by size, kept up to date value by value, so that ranks and quantiles take no sorting.
+//! The order of values by size, brought up to date when it is asked for, so that ranks and quantiles take little sorting.
+
+/// Up to so many new values are inserted one by one.
+const FEW: usize = 4;
 
 /// The places of values, the smallest value first.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +23,19 @@ impl Order {
         self.0.sort_by(|one, two| values[usize::from(*one)].total_cmp(&values[usize::from(*two)]));
     }
 
-    /// Takes the next of the values that are at these places; those before it are known.
-    pub(super) fn push(&mut self, value: impl Fn(usize) -> f64) {
-        let newest = value(self.0.len());
-        let place = self.0.partition_point(|place| value(usize::from(*place)).total_cmp(&newest).is_le());
-        self.0.insert(place, self.0.len() as u16);
+    /// Takes the values that have come since. Most series are not asked for ranks with every value.
+    pub(super) fn update(&mut self, values: &[f64]) {
+        let known = self.0.len();
+        let value = |place: u16| values[usize::from(place)];
+        if values.len() - known > FEW {
+            self.0.extend((known..values.len()).map(|place| place as u16));
+            self.0.sort_by(|one, two| value(*one).total_cmp(&value(*two)));
+            return;
+        }
+        for (place, newest) in values.iter().enumerate().skip(known) {
+            let at = self.0.partition_point(|place| value(*place).total_cmp(newest).is_le());
+            self.0.insert(at, place as u16);
+        }
     }
 
     /// Gives each value twice its rank, and values that are alike twice the mean of theirs.
@@ -60,14 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_may_come_one_by_one() {
+    fn values_may_come_in_any_portions() {
         let values: Vec<f64> =
             crate::synthetic::normal(1, 100).iter().map(|value| (value * 3.0).round()).collect();
-        let mut order = Order::default();
-        for _ in 0..values.len() {
-            order.push(|place| values[place]);
+        for portion in [1, FEW, FEW + 1, 30] {
+            let mut order = Order::default();
+            for known in (0..=values.len()).step_by(portion) {
+                order.update(&values[..known]);
+            }
+            order.update(&values);
+            assert_eq!(order.0, Order::of(&values).0);
         }
-        assert_eq!(order.0, Order::of(&values).0);
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl Scale {
         self.noise
     }
 
+    /// The unit of noise as a difference of logarithms, if it is one.
+    pub(super) fn log_unit(&self) -> Option<f64> {
+        self.is_logarithmic.then_some(self.noise)
+    }
+
     /// Whether the value has a place on the scale.
     pub(super) fn takes(&self, value: f64) -> bool {
         !self.is_logarithmic || value > 0.0

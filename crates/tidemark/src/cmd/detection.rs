@@ -63,7 +63,5 @@ impl Shown for Detection {
             .detail("Counted since", output::time(observed.since))
             .detail("Alarms", observed.raised)
             .detail("False ones", observed.false_alarms)
-            .detail("Alarms in 10,000 shuffled values", format_args!("{:.2}", self.noise.per_10_000))
-            .detail("Shuffled values", self.noise.values)
     }
 }

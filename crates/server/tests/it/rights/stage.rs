@@ -12,7 +12,7 @@ use tidemark_store::{
     Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch,
     change::{Found, Written},
     head, invitation, job, key,
-    lane::{Lane, Noise},
+    lane::Lane,
     measure, member, notice, organization, plot, project, project_key, project_member, report, runner,
     series, session, sign_in, spec, sso, testbed, threshold, token, user,
 };
@@ -438,8 +438,7 @@ impl Project {
 fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
     let place = report::place(tx, report).unwrap();
     let report::Empty { branch, head, testbed, .. } = place;
-    let lane =
-        Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0, noise: Noise::default() };
+    let lane = Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0 };
     let subject = tx
         .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
             row.get::<i64>(0)

@@ -1,0 +1,147 @@
+//! How likely noise alone is to move a level: by how far apart the earlier batches of the same series are.
+//!
+//! The method of batch means (G. S. Fishman, "Grouping observations in digital simulation", 1978), here with medians: values
+//! that depend on those before them do so within a batch, so that batches scatter as much as the dependence makes them,
+//! whatever its kind. The step is compared with that by Student's t. Its degrees of freedom are far fewer than there are
+//! batches, as the machine may do next what it has not done so far: a short history proves little.
+
+use super::{
+    monitor::REACH,
+    sample::{first, last, median},
+};
+use crate::student;
+
+/// Batches are as long as there are values of the new level, of these lengths, so long as there are at least so many.
+const LENGTHS: [usize; 5] = [4, 8, 12, 16, 24];
+const COUNT: usize = 6;
+/// How many values before the change are worth a degree of freedom.
+const PER_FREEDOM: f64 = 14.0;
+/// An earlier level with so many values is no noise.
+const LONG: usize = 64;
+/// How many values before the change there must be.
+const LEAST: usize = 8;
+/// By how much machines alone move a benchmark, as a difference of logarithms and in scatters of its batches: a step of many
+/// times as much is beyond any of them, however short the history is. Such steps are taken to be exponential.
+const MACHINES: f64 = 0.03;
+const SCATTERS: f64 = 3.0;
+
+/// What is reused from one series to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batches {
+    residuals: Vec<f64>,
+}
+
+impl Batches {
+    /// How likely noise alone is to move the level as far as it has moved at a place. `cuts` are all places where it changed,
+    /// each with whether its cause is known, and `log_unit` the unit of the values as a difference of logarithms, if they have
+    /// any.
+    pub(super) fn p_value(
+        &mut self,
+        values: &[f64],
+        at: usize,
+        cuts: &[(usize, bool)],
+        log_unit: Option<f64>,
+        buffer: &mut Vec<f64>,
+    ) -> f64 {
+        let Some((before, after)) = values.split_at_checked(at).filter(|_| at >= LEAST) else { return 1.0 };
+        let longest = after.len().min((at / COUNT).max(LENGTHS[0]));
+        let Some(length) = LENGTHS.into_iter().rfind(|length| *length <= longest) else { return 1.0 };
+        let level = self.subtract_levels(before, cuts, buffer);
+        let near = last(&before[level..], REACH);
+        let step = (median(first(after, REACH), buffer) - median(near, buffer)).abs();
+        let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for batch in self.residuals.rchunks_exact(length) {
+            let middle = median(batch, buffer);
+            count += 1.0;
+            sum += middle;
+            squares += middle * middle;
+        }
+        if count < 2.0 {
+            return 1.0;
+        }
+        let variance = ((squares - sum * sum / count) / (count - 1.0)).max(f64::MIN_POSITIVE);
+        let error = (variance * (1.0 + (length as f64 / near.len() as f64).min(1.0))).sqrt();
+        let freedom = (before.len() as f64 / PER_FREEDOM).min(count - 1.0).max(1.0);
+        let p_value = student::two_sided(step / error, freedom);
+        let beyond = log_unit.map_or(1.0, |unit| (-step * unit / (MACHINES + SCATTERS * error * unit)).exp());
+        p_value.min(beyond)
+    }
+
+    /// Leaves what values are away from the median of their level, where levels that did not last are none, unless their cause
+    /// is known. Answers where the last level begins.
+    fn subtract_levels(&mut self, values: &[f64], cuts: &[(usize, bool)], buffer: &mut Vec<f64>) -> usize {
+        self.residuals.clear();
+        let earlier = cuts.iter().filter(|(cut, _)| *cut < values.len());
+        let ends = earlier.clone().skip(1).map(|(cut, _)| *cut).chain([values.len()]);
+        let mut start = 0;
+        for ((cut, is_explained), end) in earlier.zip(ends) {
+            let cut = *cut;
+            if *is_explained || (cut - start >= LONG && end - cut >= LONG) {
+                self.subtract_median(&values[start..cut], buffer);
+                start = cut;
+            }
+        }
+        self.subtract_median(&values[start..], buffer);
+        start
+    }
+
+    fn subtract_median(&mut self, level: &[f64], buffer: &mut Vec<f64>) {
+        let middle = median(level, buffer);
+        self.residuals.extend(level.iter().map(|value| value - middle));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::{Noise, normal};
+
+    /// The p-value of a step of so many standard deviations, which four values show.
+    fn p_value(mut values: Vec<f64>, step: f64, cuts: &[(usize, bool)]) -> f64 {
+        let at = values.len() - 4;
+        values[at..].iter_mut().for_each(|value| *value += step);
+        Batches::default().p_value(&values, at, cuts, None, &mut Vec::new())
+    }
+
+    #[test]
+    fn a_step_beyond_the_scatter_of_batches_is_no_noise() {
+        assert!(p_value(normal(1, 200), 5.0, &[]) < 1e-5);
+        assert!(p_value(normal(1, 200), 1.0, &[]) > 0.01);
+        let wandering = |seed: u64| Noise::Autoregressive(0.9).series(seed, 200);
+        let rare = (0..100).filter(|seed| p_value(wandering(*seed), 0.0, &[]) < 1e-3).count();
+        assert!(rare <= 2, "{rare} of 100");
+    }
+
+    #[test]
+    fn a_short_history_proves_little() {
+        let p_values = [9, 24, 44, 104, 204].map(|count| p_value(normal(3, count), 8.0, &[]));
+        assert!(p_values.is_sorted_by(|one, two| one > two), "{p_values:?}");
+        assert_eq!(p_value(normal(3, 11), 8.0, &[]), 1.0);
+    }
+
+    #[test]
+    fn a_step_beyond_all_machines_needs_little_history() {
+        let mut values = normal(3, 14);
+        values[10..].iter_mut().for_each(|value| *value += 140.0);
+        let p_value = |unit: Option<f64>| Batches::default().p_value(&values, 10, &[], unit, &mut Vec::new());
+        // Four times as slow, with one percent of noise.
+        assert!(
+            p_value(Some(0.01)) < 1e-6 && p_value(None) > 1e-3,
+            "{} {}",
+            p_value(Some(0.01)),
+            p_value(None)
+        );
+    }
+
+    #[test]
+    fn a_level_that_lasted_is_no_noise() {
+        let mut values = normal(5, 304);
+        values[200..].iter_mut().for_each(|value| *value += 20.0);
+        assert!(p_value(values.clone(), 5.0, &[(200, false)]) < 1e-5);
+        assert!(p_value(values.clone(), 5.0, &[]) > 0.01, "a level that is not known is noise");
+        values[260..].iter_mut().for_each(|value| *value -= 20.0);
+        let cuts = |is_explained: bool| [(200, is_explained), (260, is_explained)];
+        assert!(p_value(values.clone(), 5.0, &cuts(false)) > 1e-3, "so is one that did not last");
+        assert!(p_value(values, 5.0, &cuts(true)) < 1e-5, "unless its cause is known");
+    }
+}
