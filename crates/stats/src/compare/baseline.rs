@@ -22,6 +22,8 @@ const MANY: usize = 8;
 pub(super) const LEAST: usize = 10;
 /// How often the comparisons of a run with its history may raise any false alarm, in either direction.
 const CHANCE: f64 = 0.007;
+/// How much further runs of a step that persists count at the most, as a power: what makes one stray may last for some.
+const FURTHER: f64 = 0.35;
 /// How many runs of a series the runs of its peers count for.
 const PEER_RUNS: f64 = 10.0;
 /// What is drawn from a normal distribution as often: all its parts alike, in any order.
@@ -55,8 +57,8 @@ pub struct Baseline {
     /// The median of the new values, and those on the same scale.
     center: f64,
     new: Vec<f64>,
-    /// The median of the new runs and of those before them that stand apart with them, on the same scale.
-    lasting: Option<f64>,
+    /// The median of the new runs and of those before them that stand apart with them, on the same scale, and how many they are.
+    lasting: Option<(f64, usize)>,
     /// How many times as far from its level a new run is as one of the history, as they are not medians of as many samples.
     spread: f64,
 }
@@ -128,7 +130,7 @@ impl Baseline {
         if is_positive == self.is_positive && !between.is_empty() {
             let scale = |value: &f64| if is_positive { value.ln() } else { *value };
             let runs: Vec<f64> = between.iter().map(scale).chain(self.new.iter().copied()).collect();
-            self.lasting = median(&runs);
+            self.lasting = median(&runs).map(|median| (median, runs.len()));
         }
         self
     }
@@ -185,10 +187,12 @@ impl Baseline {
         };
         let (mut ranks, smallest) = self.ranks(step, shift, peers);
         let own = self.chance(step, peers).max(self.chance(raw, peers));
-        let p = match self.lasting.map(|lasting| lasting - self.level) {
-            Some(lasting) if lasting * step > 0.0 => {
+        let p = match self.lasting.map(|(lasting, runs)| (lasting - self.level, runs)) {
+            Some((lasting, runs)) if lasting * step > 0.0 => {
                 ranks = ranks.max(own);
-                self.chance(lasting, peers)
+                // As far away as their median are half of the runs, which is the less likely the more they are.
+                let further = ((runs / 2) as f64).min(FURTHER) / peers.inflation;
+                self.chance(lasting, peers).powf(1.0 + further)
             }
             _ => own,
         };
