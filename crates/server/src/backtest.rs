@@ -23,7 +23,7 @@ use tidemark_store::{
 };
 
 use crate::{
-    changes::{History, MONTH_SECONDS, Values},
+    changes::{History, MONTH_SECONDS, Values, hosts},
     http::error::{Error, Result},
 };
 
@@ -114,7 +114,7 @@ impl Outcome {
         let times = || reports.iter().map(|report| report.start_time);
         self.since = self.since.into_iter().chain(times()).min();
         self.until = self.until.into_iter().chain(times()).max();
-        let hosts = lane.history.hosts();
+        let hosts = hosts(&lane.history.reports);
         for (series, values) in &lane.history.series {
             let Some(subject) = lane.subjects.get(series) else { continue };
             let Some(measure) = lane.measures.get(&subject.measure) else { continue };

@@ -28,7 +28,7 @@ use tokio::{
     time::sleep,
 };
 
-pub(crate) use self::history::{History, Spread, Values};
+pub(crate) use self::history::{History, Spread, Values, hosts};
 use self::{
     cache::Cache,
     monitors::{Monitors, Series, Vector},

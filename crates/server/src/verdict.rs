@@ -1,15 +1,15 @@
 //! A report against the runs before it: those of the branch that its own starts from, or earlier ones of its own. No threshold
 //! is asked for. Which steps matter is for `stats` to say.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use tidemark_api::{
     Benchmark, Change, ChangeCause, ChangeDirection, ChangeStatus, Measure, Page, ProjChangesSort, Project,
     Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
 };
 use tidemark_stats::{
-    Baseline, Common, Comparison, Criteria, Cut, CutKind, Monitor, Peers, Settled, Verdict as Outcome, Worse,
-    is_exact, median, settled, verdicts,
+    Baseline, Common, Comparison, Criteria, Cut, CutKind, HostSpeeds, Monitor, Peers, Settled,
+    Verdict as Outcome, Worse, is_exact, median, settled, verdicts,
 };
 use tidemark_store::{
     BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
@@ -21,7 +21,7 @@ use tidemark_store::{
 };
 
 use crate::{
-    changes::{History, Spread},
+    changes::{History, Spread, Values, hosts},
     http::error::{Error, Result},
 };
 
@@ -109,7 +109,9 @@ impl Material {
 
     /// Judges. It takes a while where there are many series.
     pub(crate) fn judge(self) -> Result<Verdict> {
-        let mut pairs: Vec<Pair> = self.head.series.keys().filter_map(|series| self.pair(*series)).collect();
+        let hosts = Hosts::of(&self.base, &self.head);
+        let pairs = self.head.series.keys().filter_map(|series| self.pair(*series, &hosts));
+        let mut pairs: Vec<Pair> = pairs.collect();
         pairs.sort_by_key(|pair| pair.subject);
         let (factors, shifts) = self.factors(&pairs);
         let shift = |pair: &Pair| match shifts.get(&pair.subject.measure) {
@@ -167,11 +169,12 @@ impl Material {
         self.measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse())
     }
 
-    fn pair(&self, series: u32) -> Option<Pair> {
+    fn pair(&self, series: u32, hosts: &Hosts) -> Option<Pair> {
         let subject = *self.subjects.get(&series)?;
         let head = self.head.series.get(&series)?;
         let mut pair = Pair { subject, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
         if let Some(base) = self.base.series.get(&series) {
+            let (values, new) = hosts.on_newest(base, head);
             let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
             let cuts: Vec<Cut> = (1..base.values.len())
                 .filter_map(|at| {
@@ -182,7 +185,7 @@ impl Material {
                 })
                 .collect();
             let Settled { count, changes } = match self.is_own {
-                true => settled(&base.values, &cuts, &head.values),
+                true => settled(&values, &cuts, &new),
                 // A branch is not to blame for what happened on the one that it starts from.
                 false => Settled {
                     count: base.values.len(),
@@ -193,12 +196,12 @@ impl Material {
                         .collect(),
                 },
             };
-            let values = &base.values[..count];
+            let (before, between) = values.split_at(count);
             pair.runs = count - changes.last().copied().unwrap_or(0);
-            pair.is_exact = is_exact(values);
+            pair.is_exact = is_exact(before);
             let sampling = Spread::sampling(&base.spread, &head.spread);
-            pair.baseline = Baseline::new(values, &changes, &head.values).map(|baseline| {
-                let baseline = baseline.lasting(&base.values[count..]);
+            pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
+                let baseline = baseline.lasting(between);
                 match &sampling {
                     Some(sampling) => baseline.sampled(sampling),
                     None => baseline,
@@ -292,6 +295,39 @@ struct Judged<'a> {
     comparison: &'a Comparison,
     outcome: Outcome,
     p: Option<f64>,
+}
+
+/// The hosts of the reports of a base, and of those that are compared with it.
+struct Hosts {
+    base: Vec<Option<u16>>,
+    head: Vec<Option<u16>>,
+    /// Whether there are several.
+    differ: bool,
+}
+
+impl Hosts {
+    fn of(base: &History, head: &History) -> Self {
+        let mut all = hosts(base.reports.iter().chain(&head.reports));
+        let differ = all.iter().any(|host| *host != all[0]);
+        let head = all.split_off(base.reports.len());
+        Self { base: all, head, differ }
+    }
+
+    /// The values of a series in both, as they would have been on the host of the newest report: a run on a slow host is
+    /// compared with what the runs before it would have been there.
+    fn on_newest<'a>(&self, base: &'a Values, head: &'a Values) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+        if !self.differ {
+            return (Cow::Borrowed(&base.values), Cow::Borrowed(&head.values));
+        }
+        let base_hosts: Vec<Option<u16>> = base.places.iter().map(|place| self.base[*place]).collect();
+        let head_hosts: Vec<Option<u16>> = head.places.iter().map(|place| self.head[*place]).collect();
+        let speeds = HostSpeeds::of(&base.values, &base_hosts);
+        let newest = head_hosts.last().copied().flatten();
+        let convert = |values: &[f64], hosts: &[Option<u16>]| -> Vec<f64> {
+            values.iter().zip(hosts).map(|(value, host)| speeds.convert(*value, *host, newest)).collect()
+        };
+        (convert(&base.values, &base_hosts).into(), convert(&head.values, &head_hosts).into())
+    }
 }
 
 /// A series of a report and its base.

@@ -14,6 +14,7 @@ mod budget;
 mod calm;
 mod dependence;
 mod extent;
+mod host_speeds;
 mod hosts;
 mod judge;
 mod monitor;
@@ -22,9 +23,11 @@ mod partition;
 mod rank;
 mod sample;
 mod scale;
+pub(crate) mod simulation;
 mod watch;
 
 pub use budget::Budget;
+pub use host_speeds::HostSpeeds;
 pub use monitor::{Monitor, Scratch};
 
 /// The logarithm of the odds that a change is one that is just believed.

@@ -32,7 +32,7 @@ mod z_score;
 use std::fmt;
 use std::str::FromStr;
 
-pub use change::{Budget, Change, Monitor, Scratch, Sensitivity, Settings, changes};
+pub use change::{Budget, Change, HostSpeeds, Monitor, Scratch, Sensitivity, Settings, changes};
 pub use common::Common;
 pub use compare::{
     Baseline, Comparison, Criteria, Cut, CutKind, ESTABLISHED, Peers, Samples, Sampling, Settled, Verdict,

@@ -2,7 +2,10 @@
 
 use crate::random::Random;
 
-pub use crate::compare::regressed_runs;
+pub use crate::{
+    change::simulation::{MIXED, Notified, events, notified, project},
+    compare::regressed_runs,
+};
 
 /// The level of every series, in standard deviations of normal noise.
 const LEVEL: f64 = 100.0;

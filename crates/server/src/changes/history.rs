@@ -92,17 +92,6 @@ impl History {
         }
     }
 
-    /// The number of the host of each report; none where it is not known.
-    pub(crate) fn hosts(&self) -> Vec<Option<u16>> {
-        let mut numbers: HashMap<&str, Option<u16>> = HashMap::new();
-        let mut hosts = Vec::with_capacity(self.reports.len());
-        for report in &self.reports {
-            let next = u16::try_from(numbers.len()).ok().filter(|number| *number < u16::MAX);
-            hosts.push(report.host.as_deref().and_then(|host| *numbers.entry(host).or_insert(next)));
-        }
-        hosts
-    }
-
     /// The reports before a place, and the one at it alone.
     pub(crate) fn split_at(mut self, place: usize) -> (Self, Self) {
         let mut one = Self::default();
@@ -132,4 +121,14 @@ impl History {
             values.reverse();
         }
     }
+}
+
+/// The number of the host of each report; none where it is not known.
+pub(crate) fn hosts<'a>(reports: impl IntoIterator<Item = &'a Measured>) -> Vec<Option<u16>> {
+    let mut numbers: HashMap<&str, Option<u16>> = HashMap::new();
+    let mut number = |host: &'a str| {
+        let next = u16::try_from(numbers.len()).ok().filter(|number| *number < u16::MAX);
+        *numbers.entry(host).or_insert(next)
+    };
+    reports.into_iter().map(|report| number(report.host.as_deref()?)).collect()
 }

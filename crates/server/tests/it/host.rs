@@ -46,6 +46,26 @@ both! {
         assert_eq!(tried["raised"], json!(1), "{tried:#}");
     }
 
+    async fn a_run_is_compared_with_what_others_would_have_been_on_its_host(server: TestServer) {
+        let lab = Lab::open(server).await;
+        lab.run_on_hosts(0..95, 100.0, true).await;
+        let answers = async |report: &str| {
+            lab.settled().await;
+            let verdict = lab.get(&format!("reports/{report}/verdict")).await.expect(200).body;
+            let one = &verdict["comparisons"][0];
+            (one["answer"].as_str().unwrap().to_owned(), one["base"].as_f64().unwrap(), one["change"].as_f64().unwrap())
+        };
+        // The slow host is 3 % slower than the one that most runs were on; this run is 5 % slower than it should be there.
+        let slower = lab.run_on_hosts(95..96, 105.0, true).await;
+        let (answer, base, change) = answers(&slower[0]).await;
+        assert_eq!(answer, "changed");
+        assert!((base - 103.0).abs() < 0.5 && (change - 0.05).abs() < 0.02, "{base} {change}");
+        let same = lab.run_on_hosts(96..97, 100.0, true).await;
+        let (answer, base, _) = answers(&same[0]).await;
+        assert_eq!(answer, "unchanged");
+        assert!((base - 103.0).abs() < 0.5, "{base}");
+    }
+
     async fn a_host_that_is_not_known_may_look_like_a_change(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.run_on_hosts(0..120, 100.0, false).await;

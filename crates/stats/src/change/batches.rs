@@ -15,7 +15,7 @@ use crate::student;
 const LENGTHS: [usize; 5] = [4, 8, 12, 16, 24];
 const COUNT: usize = 6;
 /// How many values before the change are worth a degree of freedom.
-const PER_FREEDOM: f64 = 14.0;
+const PER_FREEDOM: f64 = 13.0;
 /// An earlier level with so many values is no noise.
 const LONG: usize = 64;
 /// How many values before the change there must be.

@@ -129,6 +129,12 @@ impl Hosts {
         round(adjusted).clamp(f64::MIN, f64::MAX)
     }
 
+    /// What takes a value of a host to the reference host: a factor of logarithmic values, a difference of others.
+    pub(super) fn adjustment(&self, host: Option<u16>) -> f64 {
+        let known = self.effects.iter().find(|(other, _)| Some(*other) == host);
+        known.map_or(if self.is_logarithmic { 1.0 } else { 0.0 }, |(_, adjustment)| *adjustment)
+    }
+
     /// Estimates the effects anew. The host with the most values is the reference, and has none.
     pub(super) fn estimate(&mut self, values: &[f64], is_logarithmic: bool, estimation: &mut Estimation) {
         self.effects.clear();
@@ -358,7 +364,7 @@ impl Estimation {
 }
 
 /// The value without its last bits.
-fn round(value: f64) -> f64 {
+pub(super) fn round(value: f64) -> f64 {
     let half = 1 << (ROUNDED_BITS - 1);
     f64::from_bits((value.to_bits() + half) >> ROUNDED_BITS << ROUNDED_BITS)
 }

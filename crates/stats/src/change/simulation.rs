@@ -1,0 +1,103 @@
+//! Which changes people are notified of as the server does it, in synthetic projects: how many false ones there are from the
+//! first run on, and how late the true ones come.
+
+use super::{Budget, Change, Monitor, Scratch, Settings};
+use crate::synthetic::Noise;
+
+/// The noise of a project of which a fifth of the series has each.
+pub const MIXED: [Noise; 5] = [
+    Noise::Normal,
+    Noise::Autoregressive(0.5),
+    Noise::Autoregressive(0.7),
+    Noise::StickyHosts,
+    Noise::DailyCycle,
+];
+/// How many series a project has, and how many runs in its first month.
+const SERIES: u64 = 200;
+const RUNS: usize = 300;
+/// How many false alarms a month it takes.
+const FALSE_ALARMS: f64 = 2.0;
+
+/// A change that people are notified of.
+#[derive(Clone, Copy, Debug)]
+pub struct Notified {
+    /// The run with which they are.
+    pub run: usize,
+    /// Its series.
+    pub series: usize,
+    change: Change,
+}
+
+/// The first month of a project of 200 series with one percent of noise, as many of each kind.
+pub fn project(kinds: &[Noise], seed: u64) -> Vec<Vec<f64>> {
+    let each = SERIES / kinds.len() as u64;
+    let kind = |number: u64| kinds[(number / each) as usize % kinds.len()];
+    (0..SERIES).map(|number| kind(number).series(seed * 1_000 + number, RUNS)).collect()
+}
+
+/// The changes that people are notified of.
+pub fn notified(project: &[Vec<f64>]) -> Vec<Notified> {
+    let mut monitors = vec![Monitor::new(Settings::default()); project.len()];
+    let (mut notified, mut scratch) = (Vec::<Notified>::new(), Scratch::default());
+    let budget = Budget::new(FALSE_ALARMS, RUNS as f64);
+    for run in 0..project.first().map_or(0, Vec::len) {
+        let mut open = Vec::new();
+        for (series, monitor) in monitors.iter_mut().enumerate() {
+            monitor.push(project[series][run], &mut scratch);
+            let known = monitor.known(&mut scratch);
+            let is_open = |change: &&Change| {
+                !notified.iter().any(|one| one.series == series && one.change.is_same(change))
+            };
+            open.extend(known.iter().filter(is_open).map(|change| {
+                let p_value = monitor.p_value(change, &known, |_| false, &mut scratch);
+                (Notified { run, series, change: *change }, p_value)
+            }));
+        }
+        let p_values: Vec<_> = open.iter().map(|(one, p_value)| (one.change.at, *p_value)).collect();
+        let worth = budget.worth(&p_values, project.len());
+        notified.extend(open.iter().zip(worth).filter(|(_, is_worth)| *is_worth).map(|((one, _), _)| one));
+    }
+    notified
+}
+
+/// How many events that is: all changes of a run are one.
+pub fn events(notified: &[Notified]) -> usize {
+    notified.chunk_by(|one, two| one.run == two.run).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_that_depends_on_itself_keeps_to_the_budget() {
+        let events = [1, 2, 3, 4, 5, 6, 7, 8].map(|seed| events(&notified(&project(&MIXED, seed))));
+        assert!(events.iter().sum::<usize>() <= 2 * events.len(), "{events:?}");
+    }
+
+    #[test]
+    fn every_noise_keeps_to_the_budget() {
+        // Hosts of which nothing is known, which change for each series at another time, are the exception.
+        for kind in Noise::ALL.into_iter().filter(|kind| *kind != Noise::StickyHosts) {
+            let notified = notified(&project(&[kind], 1));
+            assert!(events(&notified) <= 2, "{kind}: {notified:?}");
+        }
+    }
+
+    #[test]
+    fn steps_of_one_commit_are_notified_within_four_runs() {
+        for (seed, commit) in [(1, 120), (2, 200), (3, 120), (4, 200)] {
+            let mut project = project(&MIXED, seed);
+            let steps = [(3, 1.05), (7, 1.06), (11, 1.08), (15, 1.12), (19, 1.25), (23, 1.5)];
+            for (series, factor) in steps {
+                project[series][commit..].iter_mut().for_each(|value| *value *= factor);
+            }
+            let notified = notified(&project);
+            for (series, factor) in steps {
+                let runs: Vec<usize> =
+                    notified.iter().filter(|one| one.series == series).map(|one| one.run).collect();
+                assert_eq!(runs, [commit + 3], "{factor} with seed {seed}");
+            }
+        }
+    }
+}
