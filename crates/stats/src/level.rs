@@ -30,8 +30,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// Whether values are counted rather than timed, so that no machine moves them: most equal the one before.
 pub fn is_exact(values: &[f64]) -> bool {
-    let alike = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    alike * 2 >= values.len()
+    alike(values) * 2 >= values.len()
+}
+
+/// How many values equal the one before.
+pub(crate) fn alike(values: &[f64]) -> usize {
+    values.windows(2).filter(|pair| pair[0] == pair[1]).count()
 }
 
 /// The median of the distances from the median.

@@ -196,7 +196,7 @@ impl Monitors {
                 numbers.iter().all(|number| number.is_finite())
             });
             series.p_values = vec![1.0; series.changes.len()];
-            series.is_exact = tidemark_stats::is_exact(&series.monitor.adjusted());
+            series.is_exact = series.monitor.is_exact();
             true
         });
     }
@@ -205,12 +205,10 @@ impl Monitors {
     pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
         for place in 0..self.series.len() {
             let series = &self.series[place];
-            let p_value = |change: &Change| {
-                if series.places.len() >= change.at + NEW {
-                    return 1.0;
-                }
-                let is_explained = |known: &Change| is_host(self, series, known);
-                series.monitor.p_value(change, &series.changes, is_explained, scratch)
+            let is_explained = |known: &Change| is_host(self, series, known);
+            let p_value = |change: &Change| match series.is_new(change) {
+                true => series.monitor.p_value(change, &series.changes, is_explained, scratch),
+                false => 1.0,
             };
             self.series[place].p_values = series.changes.iter().map(p_value).collect();
         }
@@ -323,6 +321,11 @@ impl Series {
             }
             self.monitor = monitor;
         }
+    }
+
+    /// Whether people may be notified of a change.
+    fn is_new(&self, change: &Change) -> bool {
+        self.places.len() < change.at + NEW
     }
 
     fn bytes(&self) -> usize {

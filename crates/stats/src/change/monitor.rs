@@ -22,6 +22,7 @@ use super::{
     scale::Scale,
     watch,
 };
+use crate::level::alike;
 
 /// How many values come in before the older ones are looked at for the last time.
 const BLOCK: usize = 128;
@@ -46,6 +47,8 @@ pub struct Monitor {
     count: usize,
     /// The newest of them.
     values: Vec<f64>,
+    /// How many of these equal the one before.
+    alike: usize,
     hosts: Hosts,
     /// How often the effects of hosts were estimated since the last block ended.
     estimated: u8,
@@ -96,6 +99,7 @@ impl Monitor {
             settings,
             count: 0,
             values: Vec::new(),
+            alike: 0,
             hosts: Hosts::default(),
             estimated: 0,
             order: Order::default(),
@@ -187,6 +191,11 @@ impl Monitor {
         p_value.max(USUAL * (-change.margin).exp())
     }
 
+    /// Whether the newest values are counted rather than timed, so that no machine moves them: most equal the one before.
+    pub fn is_exact(&self) -> bool {
+        self.alike * 2 >= self.values.len()
+    }
+
     /// How many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
@@ -200,6 +209,7 @@ impl Monitor {
     fn take(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) {
         let value = if value.is_finite() { value } else { self.values.last().copied().unwrap_or(0.0) };
         let place = self.values.len();
+        self.alike += usize::from(self.values.last() == Some(&value));
         let is_due = self.hosts.push(host, place) && self.estimated < ESTIMATIONS;
         self.count += 1;
         self.values.push(value);
@@ -242,6 +252,7 @@ impl Monitor {
             let mut changes = Vec::new();
             self.judge_newest(&mut changes, scratch);
             self.values.drain(..forgotten);
+            self.alike = alike(&self.values);
             self.hosts.forget(forgotten);
             let limit = self.offset() + GUARD;
             self.settled.extend(changes.into_iter().filter(|change| change.at < limit));
