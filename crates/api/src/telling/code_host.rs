@@ -8,7 +8,7 @@ use super::{
     shown,
     verdict::{Row, Standing},
 };
-use crate::{VerdictAnswer, job::JobCallbackKind};
+use crate::job::JobCallbackKind;
 
 /// The most bytes of a comment on GitHub, and of the text of a check: it counts characters, of which there are never
 /// more.
@@ -81,8 +81,8 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// How the check of a report ends: any alert is a failure, and without a baseline there is neither. Where nobody
-    /// watches, a report that is as the runs before it is a success.
+    /// How the check of a report ends, as `--error-on-alert` has it: any alert is a failure. Where no threshold applies, a
+    /// regression against earlier runs is, and it is neutral where those cannot say.
     pub fn of(comment: &Comment<'_>) -> Self {
         if comment.report.counts.alerts.total > 0 {
             return Self::Failure;
@@ -90,8 +90,9 @@ impl Conclusion {
         if comment.rows.iter().any(|row| row.standing == Standing::Within) {
             return Self::Success;
         }
-        match comment.verdict {
-            Some(verdict) if verdict.answer == VerdictAnswer::Unchanged => Self::Success,
+        match comment.verdict.map(|verdict| &verdict.counts) {
+            Some(counts) if counts.regressions > 0 => Self::Failure,
+            Some(counts) if counts.improvements + counts.unchanged > 0 => Self::Success,
             _ => Self::Neutral,
         }
     }

@@ -35,18 +35,24 @@ const FLAGS: [&str; 10] = [
 struct Actions {
     lab: Lab,
     host: CodeHost,
+    flags: &'static [&'static str],
 }
 
 impl Actions {
     fn open() -> Self {
-        Self { lab: Lab::open(), host: CodeHost::open() }
+        Self { lab: Lab::open(), host: CodeHost::open(), flags: &FLAGS }
+    }
+
+    /// The same without a threshold.
+    fn open_without_threshold() -> Self {
+        Self { flags: &FLAGS[..2], ..Self::open() }
     }
 
     /// A run for an event, which is written as GitHub writes it.
     fn command(&self, name: &str, event: &Value, arguments: &[&str]) -> Command {
         let path = self.lab.work().join("event.json");
         fs::write(&path, event.to_string()).unwrap();
-        let mut command = self.lab.command(&FLAGS);
+        let mut command = self.lab.command(self.flags);
         command.args(arguments).env("GITHUB_ACTIONS", "true").env("GITHUB_EVENT_NAME", name);
         command.env("GITHUB_EVENT_PATH", &path).env("GITHUB_REPOSITORY", "acme/widget");
         command.env("GITHUB_API_URL", &self.host.address).env("GITHUB_SHA", BASE);
@@ -95,6 +101,21 @@ fn results(sort: f64, find: f64) -> String {
 /// Runs that went well.
 fn ok(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_regression_fails_the_check_where_there_is_no_threshold() {
+    let actions = Actions::open_without_threshold();
+    let run = |value: f64, arguments: &[&str]| {
+        let results = printing(&json!({ "sort": { "latency": { "value": value } } }));
+        let output = actions.push(&[arguments, &[&results]].concat());
+        (output.status.code(), actions.host.requests()[1].1["conclusion"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(run(1_000.0, &[]), (Some(0), "neutral".to_owned()));
+    for number in 1..12 {
+        run(1_000.0 + f64::from(number * 7 % 5), &[]);
+    }
+    assert_eq!(run(4_000.0, &["--error-on-alert"]), (Some(3), "failure".to_owned()));
 }
 
 #[test]
