@@ -93,7 +93,10 @@ impl Batches {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{Monitor, Scratch, Settings},
+        *,
+    };
     use crate::synthetic::{Noise, normal};
 
     /// The p-value of a step of so many standard deviations, which four values show.
@@ -143,5 +146,19 @@ mod tests {
         let cuts = |is_explained: bool| [(200, is_explained), (260, is_explained)];
         assert!(p_value(values.clone(), 5.0, &cuts(false)) > 1e-3, "so is one that did not last");
         assert!(p_value(values, 5.0, &cuts(true)) < 1e-5, "unless its cause is known");
+    }
+
+    #[test]
+    fn values_that_never_vary_have_no_noise() {
+        let mut values = vec![1_000.0; 60];
+        values.extend([1_010.0; 4]);
+        let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
+        for value in &values {
+            monitor.push(*value, &mut scratch);
+        }
+        let known = monitor.known(&mut scratch);
+        let p_values: Vec<f64> =
+            known.iter().map(|change| monitor.p_value(change, &known, |_| false, &mut scratch)).collect();
+        assert!(matches!(p_values[..], [p_value] if p_value < 1e-5), "{p_values:?}");
     }
 }
