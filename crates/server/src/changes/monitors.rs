@@ -201,7 +201,7 @@ impl Monitors {
         });
     }
 
-    /// Says how likely noise alone is to make each of the changes. Nobody is notified of one that is old.
+    /// Computes the p-value of each change that is recent enough to be notified.
     pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
         for place in 0..self.series.len() {
             let series = &self.series[place];

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
-use tidemark_stats::synthetic::Noise;
+use tidemark_stats::synthetic::{MIXED, project};
 
 use crate::{
     Lab, both,
@@ -11,16 +11,6 @@ use crate::{
     server::START,
 };
 
-/// A fifth of the series has each.
-const NOISES: [Noise; 5] = [
-    Noise::Normal,
-    Noise::Autoregressive(0.5),
-    Noise::Autoregressive(0.7),
-    Noise::StickyHosts,
-    Noise::DailyCycle,
-];
-/// How many series have each.
-const EACH: u64 = 40;
 /// A month of runs, and the seconds from one to the next.
 const RUNS: usize = 300;
 const PAUSE: i64 = 30 * 24 * 60 * 60 / RUNS as i64;
@@ -37,10 +27,8 @@ struct Project {
 
 impl Project {
     fn new(lab: Lab, seed: u64) -> Self {
-        let place = |number: u64| (number, NOISES[(number / EACH) as usize]);
-        let series = (0..EACH * NOISES.len() as u64)
-            .map(place)
-            .map(|(number, noise)| (format!("bench-{number:03}"), noise.series(seed * 1_000 + number, RUNS)));
+        let series = project(&MIXED, seed).into_iter().enumerate();
+        let series = series.map(|(number, values)| (format!("bench-{number:03}"), values));
         Self { lab, series: series.collect() }
     }
 

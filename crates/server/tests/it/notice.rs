@@ -82,7 +82,7 @@ impl Receiver {
         told
     }
 
-    /// All that was told as time stands.
+    /// Everything that was delivered since it was last asked for.
     pub(crate) async fn all(&self, lab: &Lab) -> Vec<Told> {
         lab.server.wait_for_due_work().await;
         std::mem::take(&mut self.state.lock().unwrap().requests)
