@@ -10,7 +10,7 @@ use tidemark_api::{
     Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
     ReportUuid, Shared, Testbed, Timestamp, Variant,
 };
-use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse};
+use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse, is_exact};
 use tidemark_store::{
     BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
     change::{self, Stored},
@@ -121,7 +121,14 @@ impl Outcome {
             self.series += 1;
             self.values += values.values.len();
             let alarms = match detector {
-                Detector::Changes(settings) => changes(values, &hosts, settings),
+                Detector::Changes(settings) => {
+                    let is_exact = is_exact(&values.values);
+                    let factor = |place: usize| match is_exact {
+                        true => 1.0,
+                        false => reports[place].factor(subject.measure),
+                    };
+                    changes(values, &hosts, factor, settings)
+                }
                 Detector::Threshold(model) => {
                     let times: Vec<Timestamp> =
                         values.places.iter().map(|place| reports[*place].start_time).collect();
@@ -218,11 +225,16 @@ impl Outcome {
 }
 
 /// The alarms of a series that is looked at for changes, and the changes that raised none at once.
-fn changes(series: &Values, hosts: &[Option<u16>], settings: Settings) -> Vec<Alarm> {
+fn changes(
+    series: &Values,
+    hosts: &[Option<u16>],
+    factor: impl Fn(usize) -> f64,
+    settings: Settings,
+) -> Vec<Alarm> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
     for (raised, (value, place)) in series.values.iter().zip(&series.places).enumerate() {
-        if let Some(change) = monitor.push_on(hosts[*place], *value, &mut scratch) {
+        if let Some(change) = monitor.push_on(hosts[*place], *value / factor(*place), &mut scratch) {
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }

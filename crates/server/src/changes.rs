@@ -2,13 +2,16 @@
 //! are changes, and which of them are worth a false alarm, is for `stats` to say.
 
 mod cache;
+mod factors;
 mod history;
 mod hosts;
 mod monitors;
 mod places;
 mod seen;
+mod series;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -18,7 +21,8 @@ use tidemark_stats::{Budget, Scratch, Worse};
 use tidemark_store::{
     BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
     lane::{self, Lane},
-    measure, series,
+    measure,
+    series::subjects,
     vector::{self, Mark},
     version::Stretch,
 };
@@ -31,8 +35,9 @@ use tokio::{
 pub(crate) use self::history::{History, Spread, Values, hosts};
 use self::{
     cache::Cache,
-    monitors::{Monitors, Series, Vector},
+    monitors::{Monitors, Vector},
     seen::Known,
+    series::Series,
 };
 use crate::{
     App,
@@ -161,8 +166,7 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
     let Some(mut monitors) = watched else { return Ok(()) };
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
-        let subjects = series::subjects(tx, &monitors.unknown())?;
-        monitors.name(&subjects);
+        vector::insert_factors(tx, &monitors.take_unstored_factors())?;
         let measures = measure::by_ids(tx, &monitors.measures())?;
         let worse =
             |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
@@ -256,14 +260,25 @@ async fn read(
 ) -> Result<Monitors> {
     let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));
     loop {
+        let known = monitors.subjects();
         let read = move |tx: &mut Tx<'_>| {
             let mut vectors = Vec::new();
             vector::after(tx, head, testbed, mark, VECTORS, |measured, series, values| {
                 vectors.push(Vector::new(measured, series, values));
             })?;
-            Ok::<_, Error>(vectors)
+            let mut unknown: Vec<i64> = vectors
+                .iter()
+                .flat_map(|vector| &vector.series)
+                .filter(|id| !known.contains_key(id))
+                .map(|id| i64::from(*id))
+                .collect();
+            unknown.sort_unstable();
+            unknown.dedup();
+            let named = if unknown.is_empty() { HashMap::new() } else { subjects(tx, &unknown)? };
+            Ok::<_, Error>((vectors, named))
         };
-        let vectors = app.db.read(read).await?;
+        let (vectors, named) = app.db.read(read).await?;
+        monitors.name(named);
         let Some(last) = vectors.last() else { return Ok(monitors) };
         mark = last.measured.mark();
         let is_last = (vectors.len() as i64) < VECTORS;

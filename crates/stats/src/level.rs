@@ -25,7 +25,12 @@ pub struct Level {
 
 /// The median of some values; none if there are none.
 pub fn median(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| Quartiles::of(&mut values.to_vec()).median)
+    median_in_place(&mut values.to_vec())
+}
+
+/// The median of values, which it reorders; none without values.
+pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| Quartiles::of(values).median)
 }
 
 /// Whether values are counted rather than timed, so that no machine moves them: most equal the one before.

@@ -38,7 +38,7 @@ pub use compare::{
     Baseline, Comparison, Criteria, Cut, CutKind, ESTABLISHED, Peers, Samples, Sampling, Settled, Verdict,
     compare, settled, verdicts,
 };
-pub use level::{Level, is_exact, levels, median, median_deviation, noise};
+pub use level::{Level, is_exact, levels, median, median_deviation, median_in_place, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 

@@ -29,6 +29,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (12, "access", include_str!("../migrations/0012_access.sql")),
     (13, "lanes", include_str!("../migrations/0013_lanes.sql")),
     (14, "p_values", include_str!("../migrations/0014_p_values.sql")),
+    (15, "factors", include_str!("../migrations/0015_factors.sql")),
 ];
 
 /// The tables with a search index.

@@ -2,7 +2,10 @@
 
 use tidemark_api::{ReportUuid, Timestamp};
 
-use crate::{HeadId, Param, ReportId, Result, SpecId, TestbedId, Tx, VersionId, lane, version::Stretch};
+use crate::{
+    HeadId, Kind, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, Value, VersionId, lane,
+    version::Stretch,
+};
 
 /// Which reports before another one to read the vectors of, on a stretch of a history.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +80,11 @@ pub fn earlier(
     Ok(mark.filter(|_| count == earlier.limit))
 }
 
+/// The common factors of a report: by measure, the logarithm of the factor that moved all benchmarks. Measures without one are absent.
+pub type Factors = Vec<(MeasureId, f64)>;
+
 /// A report among those of its head and testbed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The report.
     pub report: ReportId,
@@ -92,12 +98,20 @@ pub struct Measured {
     pub binary_hash: Option<String>,
     /// The machine that it was measured on.
     pub host: Option<String>,
+    /// The common factors, or none before the first analysis.
+    pub factors: Option<Factors>,
 }
 
 impl Measured {
     /// Where it stands.
     pub fn mark(&self) -> Mark {
         (self.version, self.start_time, self.report)
+    }
+
+    /// Returns the common factor of a measure.
+    pub fn factor(&self, measure: MeasureId) -> f64 {
+        let moved = self.factors.iter().flatten().find(|(moved, _)| *moved == measure);
+        moved.map_or(1.0, |(_, factor)| factor.exp())
     }
 
     /// Whether both measured the same, so that they differ by noise only.
@@ -168,8 +182,9 @@ pub fn newest_from(
 
 const MEASURED: &str =
     "select report.id, report.uuid, report.version_id, report.start_time, report.binary_hash, report.host,
-        report_vector.series, report_vector.vals
+        report_vector.series, report_vector.vals, report_factor.factors
      from report join report_vector on report_vector.report_id = report.id
+     left join report_factor on report_factor.report_id = report.id
      where report.head_id = $1 and report.testbed_id = $2";
 
 fn measured(
@@ -186,6 +201,7 @@ fn measured(
             start_time: row.get(3)?,
             binary_hash: row.get(4)?,
             host: row.get(5)?,
+            factors: row.get::<Option<Vec<u8>>>(8)?.map(|bytes| factors(&bytes)),
         };
         row.bytes(6, |series| row.bytes(7, |values| vector(measured, series, values)))?
     })
@@ -199,6 +215,28 @@ pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
 /// The values of a report's vector, in the order of series and iteration.
 pub fn values(bytes: &[u8]) -> &[[u8; size_of::<f64>()]] {
     bytes.as_chunks().0
+}
+
+fn factors(bytes: &[u8]) -> Factors {
+    let (numbers, _) = bytes.as_chunks::<{ size_of::<i64>() }>();
+    let pair =
+        |pair: &[[u8; 8]; 2]| (MeasureId::from(i64::from_le_bytes(pair[0])), f64::from_le_bytes(pair[1]));
+    numbers.as_chunks::<2>().0.iter().map(pair).collect()
+}
+
+/// Stores the common factors of reports.
+pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Result<()> {
+    let bytes = |factors: &Factors| -> Vec<u8> {
+        let pair = |(measure, factor): &(MeasureId, f64)| {
+            [measure.get().to_le_bytes(), factor.to_le_bytes()].concat()
+        };
+        factors.iter().flat_map(pair).collect()
+    };
+    let bytes: Vec<(ReportId, Vec<u8>)> =
+        reports.iter().map(|(report, factors)| (*report, bytes(factors))).collect();
+    let rows: Vec<_> = bytes.iter().map(|(report, bytes)| vec![report.value(), Value::Blob(bytes)]).collect();
+    let columns = [("report_id", Kind::Int), ("factors", Kind::Blob)];
+    tx.insert_many("report_factor", &columns, &rows, "on conflict do nothing")
 }
 
 /// Writes the vector of a new report.

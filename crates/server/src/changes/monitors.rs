@@ -2,19 +2,22 @@
 //! is. Each series is watched from a report on that depends on nothing but its key and the number of reports, so that
 //! monitors that were kept know the same as those that begin anew.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use tidemark_stats::{Change, Monitor, Scratch, Settings};
 use tidemark_store::{
-    ReportId,
+    MeasureId, ReportId,
     series::Subject,
-    vector::{self, Mark, Measured},
+    vector::{self, Factors, Mark, Measured},
 };
 
-use super::{hosts::Hosts, places::Places, seen::Noted};
+use super::{factors::FactorEstimator, hosts::Hosts, series::Series};
 
-/// People are notified of a change before there are so many values after it.
-const NEW: usize = 64;
+/// Number of reports after a change that its common factor is the median of.
+const AFTER: usize = 5;
 
 /// The monitors of a lane.
 pub(super) struct Monitors {
@@ -22,36 +25,22 @@ pub(super) struct Monitors {
     reports: VecDeque<Measured>,
     /// Their hosts.
     hosts: Hosts,
+    /// Their common factors.
+    factors: FactorEstimator,
+    /// Common factors that are not stored yet.
+    unstored: Vec<(ReportId, Factors)>,
     /// The number of the first of them among all reports of the lane.
     first: usize,
     /// Before the number of this one there are no reports.
     origin: usize,
     /// How many reports of the lane were deleted when it began.
     deleted: i64,
+    /// What all series are of.
+    subjects: Arc<HashMap<u32, Subject>>,
     /// The series, by their keys.
     series: Vec<Series>,
     /// Whether the values of series are still there.
     can_go_on: bool,
-}
-
-/// A series, and what is known of it.
-pub(super) struct Series {
-    id: u32,
-    /// What it is of; none until it is looked up.
-    pub(super) subject: Option<Subject>,
-    /// The number of the report that it is watched from.
-    pub(super) start: usize,
-    /// The numbers of the reports that its values are of.
-    pub(super) places: Places,
-    monitor: Monitor,
-    /// Its changes.
-    pub(super) changes: Vec<Change>,
-    /// How likely noise alone is to make each of them.
-    pub(super) p_values: Vec<f64>,
-    /// Whether its values are counted rather than timed, so that no machine moves them.
-    pub(super) is_exact: bool,
-    /// What was last written of its changes; none before the first time.
-    pub(super) written: Option<Vec<Noted>>,
 }
 
 /// A report, with its series and values.
@@ -67,6 +56,17 @@ impl Vector {
         let values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
         Self { measured, series: vector::series(series).collect(), values: values.collect() }
     }
+
+    /// One value of each series: the iterations of a report were made at the same time, and do not confirm each other.
+    fn medians(&self) -> Vec<(u32, f64)> {
+        let mut from = 0;
+        let median = |ids: &[u32]| {
+            let iterations = &self.values[from..(from + ids.len()).min(self.values.len())];
+            from += ids.len();
+            Some((ids[0], tidemark_stats::median(iterations)?))
+        };
+        self.series.chunk_by(|one, two| one == two).filter_map(median).collect()
+    }
 }
 
 impl Monitors {
@@ -78,8 +78,18 @@ impl Monitors {
     pub(super) fn new(reports: usize, given: usize, is_all: bool, deleted: i64) -> Self {
         let first = reports.saturating_sub(given);
         let origin = if is_all { first } else { 0 };
-        let (reports, hosts, series) = (VecDeque::new(), Hosts::default(), Vec::new());
-        Self { reports, hosts, first, origin, deleted, series, can_go_on: true }
+        Self {
+            reports: VecDeque::new(),
+            hosts: Hosts::default(),
+            factors: FactorEstimator::default(),
+            unstored: Vec::new(),
+            first,
+            origin,
+            deleted,
+            subjects: Arc::default(),
+            series: Vec::new(),
+            can_go_on: true,
+        }
     }
 
     /// Whether they can take further reports.
@@ -140,36 +150,35 @@ impl Monitors {
         wanted: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) {
-        let mut fresh: HashMap<u32, Vec<(usize, Option<u16>, f64)>> = HashMap::new();
-        for Vector { measured, series, values } in vectors {
-            let number = self.count();
+        let subjects = Arc::clone(&self.subjects);
+        let mut begun: HashMap<u32, Series> = HashMap::new();
+        for vector in vectors {
+            let (number, mut values) = (self.count(), vector.medians());
+            let mut measured = vector.measured;
             let host = self.hosts.enter(&measured);
-            self.reports.push_back(measured);
-            let (mut known, mut from) = (self.series.iter_mut().peekable(), 0);
-            for ids in series.chunk_by(|one, two| one == two) {
-                let iterations = &values[from..(from + ids.len()).min(values.len())];
-                from += ids.len();
-                // One value a report: its iterations were made at the same time, and do not confirm each other.
-                let (id, Some(value)) = (ids[0], tidemark_stats::median(iterations)) else { continue };
-                if !wanted(id) {
-                    continue;
-                }
+            let factors = measured.factors.take().unwrap_or_else(|| {
+                let factors = self.factors.estimate(number, &values, &subjects);
+                self.unstored.push((measured.report, factors.clone()));
+                factors
+            });
+            self.factors.take((number, reports), host, &mut values, &factors, &subjects, scratch);
+            self.reports.push_back(Measured { factors: Some(factors), ..measured });
+            let mut known = self.series.iter_mut().peekable();
+            for (id, value) in values.into_iter().filter(|(id, _)| wanted(*id)) {
                 while known.next_if(|one| one.id < id).is_some() {}
-                match known.next_if(|one| one.id == id) {
-                    Some(one) => one.take(number, host, value, reports, scratch),
-                    None => fresh.entry(id).or_default().push((number, host, value)),
+                match (known.next_if(|one| one.id == id), subjects.get(&id)) {
+                    (Some(one), _) => one.take(number, host, value, reports, scratch),
+                    (None, Some(subject)) => {
+                        let one = begun.entry(id).or_insert_with(|| Series::new(id, *subject));
+                        one.take(number, host, value, reports, scratch);
+                    }
+                    // It is of nothing any more.
+                    (None, None) => {}
                 }
             }
         }
-        if !fresh.is_empty() {
-            let begin = |(id, values): (u32, Vec<(usize, Option<u16>, f64)>)| {
-                let mut series = Series::new(id);
-                for (number, host, value) in values {
-                    series.take(number, host, value, reports, scratch);
-                }
-                series
-            };
-            self.series.extend(fresh.into_iter().map(begin));
+        if !begun.is_empty() {
+            self.series.extend(begun.into_values());
             self.series.sort_unstable_by_key(|series| series.id);
         }
         while self.reports.len() > Self::REPORTS {
@@ -183,41 +192,53 @@ impl Monitors {
     /// Looks for the changes of all series, now that all reports were taken.
     pub(super) fn look(&mut self, scratch: &mut Scratch) {
         let reports = self.count();
+        self.factors.look(reports, scratch);
         self.series.retain_mut(|series| {
-            series.renew(reports, scratch);
-            // One that no report has had for so long is over.
-            if series.places.is_empty() {
-                return false;
+            let is_there = series.look(reports, scratch);
+            if let Some(factors) = self.factors.series(series.subject.measure) {
+                series.add_common(factors);
             }
-            series.changes = series.monitor.known(scratch);
-            // Numbers at the end of their range leave nothing to say.
-            series.changes.retain(|change| {
-                let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
-                numbers.iter().all(|number| number.is_finite())
-            });
-            series.p_values = vec![1.0; series.changes.len()];
-            series.is_exact = series.monitor.is_exact();
-            true
+            is_there
         });
     }
 
-    /// Computes the p-value of each change that is recent enough to be notified.
-    pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
-        for place in 0..self.series.len() {
-            let series = &self.series[place];
-            let is_explained = |known: &Change| is_host(self, series, known);
-            let p_value = |change: &Change| match series.is_new(change) {
-                true => series.monitor.p_value(change, &series.changes, is_explained, scratch),
-                false => 1.0,
-            };
-            self.series[place].p_values = series.changes.iter().map(p_value).collect();
+    /// Says what series are of, as far as that was not known.
+    pub(super) fn name(&mut self, subjects: HashMap<u32, Subject>) {
+        if !subjects.is_empty() {
+            Arc::make_mut(&mut self.subjects).extend(subjects);
         }
     }
 
-    /// The keys of series whose subjects have to be looked up.
-    pub(super) fn unknown(&self) -> Vec<i64> {
-        let unknown = self.series.iter().filter(|series| series.subject.is_none());
-        unknown.map(|series| i64::from(series.id)).collect()
+    /// What all series are of.
+    pub(super) fn subjects(&self) -> Arc<HashMap<u32, Subject>> {
+        Arc::clone(&self.subjects)
+    }
+
+    /// Takes the common factors that are not stored yet.
+    pub(super) fn take_unstored_factors(&mut self) -> Vec<(ReportId, Factors)> {
+        std::mem::take(&mut self.unstored)
+    }
+
+    /// Returns the common factor of a measure from the report with this number on.
+    pub(super) fn factor(&self, measure: MeasureId, number: usize) -> f64 {
+        let from = number.saturating_sub(self.first);
+        let reports = self.reports.iter().skip(from).take(AFTER);
+        let factors: Vec<f64> = reports.map(|report| report.factor(measure)).collect();
+        tidemark_stats::median(&factors).unwrap_or(1.0)
+    }
+
+    /// Says how likely noise alone is to make each of the changes.
+    pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
+        for place in 0..self.series.len() {
+            let series = &self.series[place];
+            let explained: Vec<usize> = series
+                .changes
+                .iter()
+                .filter(|seen| is_host(self, series, &seen.change))
+                .map(|seen| seen.change.at)
+                .collect();
+            self.series[place].weigh(|known| explained.contains(&known.at), scratch);
+        }
     }
 
     /// The measures of all series that have changes, or had some.
@@ -226,19 +247,10 @@ impl Monitors {
             series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty)
         };
         let others = self.series.iter().filter(|series| !is_quiet(series));
-        let mut measures: Vec<i64> =
-            others.filter_map(|series| Some(series.subject?.measure.get())).collect();
+        let mut measures: Vec<i64> = others.map(|series| series.subject.measure.get()).collect();
         measures.sort_unstable();
         measures.dedup();
         measures
-    }
-
-    /// Says what series are of; those that are of nothing any more are gone.
-    pub(super) fn name(&mut self, subjects: &HashMap<u32, Subject>) {
-        self.series.retain_mut(|series| {
-            series.subject = series.subject.or_else(|| subjects.get(&series.id).copied());
-            series.subject.is_some()
-        });
     }
 
     /// Whether a change lies between runs of the same code.
@@ -275,76 +287,9 @@ impl Monitors {
         self.reports.capacity() * size_of::<Measured>()
             + texts.sum::<usize>()
             + self.hosts.bytes()
+            + self.factors.bytes()
             + self.series.iter().map(Series::bytes).sum::<usize>()
     }
-}
-
-impl Series {
-    /// About how many bytes of memory one with as many values as are looked at takes.
-    pub(super) const BYTES: usize = 12 << 10;
-
-    fn new(id: u32) -> Self {
-        Self {
-            id,
-            subject: None,
-            start: 0,
-            places: Places::default(),
-            monitor: Monitor::new(Settings::default()),
-            changes: Vec::new(),
-            p_values: Vec::new(),
-            is_exact: false,
-            written: None,
-        }
-    }
-
-    /// Takes the value of a report, if it is watched that far back.
-    fn take(&mut self, number: usize, host: Option<u16>, value: f64, reports: usize, scratch: &mut Scratch) {
-        self.renew(reports.max(number + 1), scratch);
-        if number >= self.start {
-            self.places.push(number);
-            self.monitor.push_on(host, value, scratch);
-        }
-    }
-
-    /// Begins later, if there are so many reports that it should.
-    fn renew(&mut self, reports: usize, scratch: &mut Scratch) {
-        let start = start(self.id, reports);
-        if start <= self.start {
-            return;
-        }
-        self.start = start;
-        let old = self.places.split_off(start);
-        if old > 0 {
-            let mut monitor = Monitor::new(Settings::default());
-            for (host, value) in self.monitor.values_with_hosts().skip(old) {
-                monitor.push_on(host, value, scratch);
-            }
-            self.monitor = monitor;
-        }
-    }
-
-    /// Whether people may be notified of a change.
-    fn is_new(&self, change: &Change) -> bool {
-        self.places.len() < change.at + NEW
-    }
-
-    fn bytes(&self) -> usize {
-        let written = self.written.as_ref().map_or(0, Vec::capacity);
-        size_of::<Self>() - size_of::<Monitor>()
-            + self.monitor.bytes()
-            + self.places.bytes()
-            + self.changes.capacity() * size_of::<Change>()
-            + self.p_values.capacity() * size_of::<f64>()
-            + written * size_of::<Noted>()
-    }
-}
-
-/// The number of the report from which on a series is watched in a lane with so many reports. It moves on by a block at a
-/// time, and with each report for other series, so that no report has all of them begin anew.
-fn start(series: u32, reports: usize) -> usize {
-    let shift = series as usize % Monitor::BLOCK;
-    let ended = (reports + shift).saturating_sub(1) / Monitor::BLOCK * Monitor::BLOCK;
-    ended.saturating_sub(Monitor::KEPT - Monitor::BLOCK + shift)
 }
 
 #[cfg(test)]
@@ -354,7 +299,7 @@ pub(super) mod tests {
     use tidemark_store::{BenchmarkId, MeasureId, VersionId};
     use uuid::Uuid;
 
-    use super::*;
+    use super::{super::series::Seen, *};
 
     /// The subject of a series.
     pub(in crate::changes) fn subject(series: u32) -> Subject {
@@ -372,6 +317,7 @@ pub(super) mod tests {
                 start_time: Timestamp::from_micros(0),
                 binary_hash: None,
                 host: None,
+                factors: None,
             },
             series: values.iter().map(|(series, _)| *series).collect(),
             values: values.iter().map(|(_, value)| *value).collect(),
@@ -384,10 +330,9 @@ pub(super) mod tests {
         let mut monitors = Monitors::new(reports, given, given == reports, 0);
         let vectors = (reports - given..reports).map(vector).collect();
         let mut scratch = Scratch::default();
+        monitors.name((0..500).map(|id| (id, subject(id))).collect());
         monitors.take(vectors, reports, |_| true, &mut scratch);
         monitors.look(&mut scratch);
-        let subjects = monitors.unknown().iter().map(|id| (*id as u32, subject(*id as u32))).collect();
-        monitors.name(&subjects);
         monitors
     }
 
@@ -409,7 +354,7 @@ pub(super) mod tests {
         (hash >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    type Course = (u32, usize, Vec<usize>, Vec<Change>, bool);
+    type Course = (u32, usize, Vec<usize>, Vec<Seen>, bool);
 
     fn courses(monitors: &Monitors) -> (usize, Option<Mark>, Vec<Course>) {
         let course = |series: &Series| {
@@ -471,6 +416,7 @@ pub(super) mod tests {
                 vector.measured.host = Some(format!("host-{}", number / 10 % 3));
                 vector
             });
+            some.name((0..7).map(|id| (id, subject(id))).collect());
             some.take(vectors.collect(), 300, |series| series % 3 == part, &mut Scratch::default());
             some.look(&mut Scratch::default());
             some.forget();
@@ -485,16 +431,6 @@ pub(super) mod tests {
         for reports in [100, 513, 640, 700] {
             let bytes = filled(50, reports).bytes() - filled(0, reports).bytes();
             assert!(bytes / 50 <= Series::BYTES, "{} of {reports} reports", bytes / 50);
-        }
-    }
-
-    #[test]
-    fn no_report_has_many_series_begin_anew() {
-        for reports in [1, 128, 640, 641, 700, 5_000] {
-            let begun = (0..1_280).filter(|id| start(*id, reports) != start(*id, reports + 1)).count();
-            assert!(begun <= 10, "{begun} with report {reports}");
-            let kept = |id: u32| reports - start(id, reports);
-            assert!((0..1_280).all(|id| kept(id) <= Monitors::REPORTS && kept(id) >= reports.min(513)));
         }
     }
 }

@@ -11,7 +11,10 @@ use tidemark_store::{
     series::Subject,
 };
 
-use super::monitors::{Monitors, Series};
+use super::{
+    monitors::Monitors,
+    series::{Seen, Series},
+};
 
 /// The fewest benchmarks that can have something in common.
 const TOGETHER: usize = 5;
@@ -53,7 +56,7 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
     let causes = Causes::of(monitors);
     let mut sightings = Vec::new();
     for (place, series) in monitors.series().iter().enumerate() {
-        let Some(subject) = series.subject else { continue };
+        let subject = series.subject;
         let is_quiet = series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty);
         if is_quiet {
             continue;
@@ -62,7 +65,13 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
         let found: Vec<Found> = series
             .changes
             .iter()
-            .map(|change| found(monitors, series, change, causes.of_change(monitors, series, change), worse))
+            .map(|seen| {
+                let cause = match causes.of_change(monitors, series, &seen.change) {
+                    ChangeCause::Code if seen.is_common => ChangeCause::Host,
+                    cause => cause,
+                };
+                found(monitors, series, seen, cause, worse)
+            })
             .collect();
         let is_as_written = series.written.as_ref().is_some_and(|written| {
             written.len() == found.len()
@@ -97,9 +106,9 @@ impl Causes {
     fn of(monitors: &Monitors) -> Self {
         let (mut moved, mut benchmarks) = (HashMap::new(), HashMap::new());
         for series in monitors.series().iter().filter(|series| !series.is_exact) {
-            let Some(subject) = series.subject else { continue };
+            let subject = series.subject;
             *benchmarks.entry(subject.measure).or_default() += 1;
-            for change in &series.changes {
+            for change in series.changes.iter().map(|seen| &seen.change) {
                 let key = (subject.measure, change.after > change.before, series.places.number(change.at));
                 *moved.entry(key).or_default() += 1;
             }
@@ -112,7 +121,10 @@ impl Causes {
         if monitors.is_noise(series, change) {
             return ChangeCause::Noise;
         }
-        let Some(subject) = series.subject.filter(|_| !series.is_exact) else { return ChangeCause::Code };
+        if series.is_exact {
+            return ChangeCause::Code;
+        }
+        let subject = series.subject;
         let up = change.after > change.before;
         // How many changed at one place, or right beside it, as a benchmark changes there only once.
         let at = |number: usize| self.moved.get(&(subject.measure, up, number)).copied().unwrap_or_default();
@@ -155,7 +167,7 @@ pub(super) fn reconcile(
             .flatten()
             .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
             .collect();
-        for ((change, p_value), found) in series.changes.iter().zip(&series.p_values).zip(found) {
+        for (Seen { change, p_value, .. }, found) in series.changes.iter().zip(found) {
             let same = left
                 .iter()
                 .enumerate()
@@ -178,7 +190,7 @@ pub(super) fn reconcile(
                 },
                 number: series.places.number(change.at),
                 p_value: *p_value,
-                is_open: same.is_none_or(|one| !one.is_touched && !one.is_raised),
+                is_open: series.is_recent(change) && same.is_none_or(|one| !one.is_touched && !one.is_raised),
                 is_stored: same.is_some_and(|one| one.found == *found && !one.is_withdrawn),
                 span: (version(change.earliest), version(change.latest)),
             });
@@ -210,16 +222,21 @@ pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashS
     }
 }
 
-fn found(monitors: &Monitors, series: &Series, change: &Change, cause: ChangeCause, worse: Worse) -> Found {
+fn found(monitors: &Monitors, series: &Series, seen: &Seen, cause: ChangeCause, worse: Worse) -> Found {
+    let change = &seen.change;
     let goes_up = change.after > change.before;
     let report = |place: usize| monitors.report(series.places.number(place));
+    // Levels are shown as they were measured, on the machine as it is since then.
+    let is_raw = seen.is_common || series.is_exact;
+    let number = series.places.number(change.at);
+    let factor = if is_raw { 1.0 } else { monitors.factor(series.subject.measure, number) };
     Found {
         at: report(change.at).report,
         earliest: report(change.earliest).report,
         latest: report(change.latest).report,
         start_time: report(change.at).start_time,
-        before: change.before,
-        after: change.after,
+        before: change.before * factor,
+        after: change.after * factor,
         effect: change.effect.filter(|effect| effect.is_finite()),
         sigma: change.sigma,
         confidence: change.confidence,

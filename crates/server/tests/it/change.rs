@@ -254,6 +254,33 @@ both! {
         assert_eq!(observed, json!(2));
     }
 
+    /// The machine becomes slower for good, and some runs later the code does.
+    async fn a_slow_machine_hides_no_change_of_the_code(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let names: Vec<String> = (0..12).map(|number| format!("bench-{number:02}")).collect();
+        for number in 0..90 {
+            let value = |(name, salt): (&String, u64)| {
+                let noise = 0.99 + 0.02 * chance(number + 1_000 * salt);
+                let host = if number < 60 { 1.0 } else { 1.3 };
+                let code = if name == "bench-03" && number >= 70 { 1.1 } else { 1.0 };
+                100.0 * noise * host * code
+            };
+            let values: Vec<(&str, f64)> =
+                names.iter().zip(0..).map(|(name, salt)| (name.as_str(), value((name, salt)))).collect();
+            lab.measure(number, &values).await;
+        }
+        let changes = lab.changes("?sort=time&direction=asc&per_page=255", 13).await;
+        let host = |change: &&Value| change["cause"] == json!("host");
+        assert_eq!(changes.iter().filter(host).count(), 12);
+        let code = changes.iter().find(|change| !host(change)).unwrap();
+        let number = |key: &str| code[key].as_f64().unwrap();
+        assert_eq!(code["benchmark"]["name"], json!("bench-03"));
+        // Levels are shown as they were measured.
+        assert!((number("before") - 130.0).abs() < 1.5 && (number("effect") - 0.1).abs() < 0.01, "{code:#}");
+        assert!(code["raised"].is_string(), "{code:#}");
+        assert_eq!(lab.get("detection").await.expect(200).body["observed"]["raised"], json!(1));
+    }
+
     async fn false_alarms_are_counted(server: TestServer) {
         let lab = Lab::open(server).await;
         assert_snapshot!("detection", lab.server.show(&lab.get("detection").await));

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What takes the tables back to migration 11.
-const BACK: [&str; 17] = [
+const BACK: [&str; 18] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
     "alter table organization drop column report_bytes",
@@ -24,6 +24,7 @@ const BACK: [&str; 17] = [
     "alter table project drop column notifies_host",
     "alter table report drop column host",
     "alter table lane drop column deleted",
+    "drop table report_factor",
     "alter table lane add column noise_values integer not null default 0",
     "alter table lane add column noise_alarms integer not null default 0",
     "alter table lane add column noise_margins real not null default 0",
