@@ -13,7 +13,7 @@ use tidemark_stats::{
 };
 use tidemark_store::{
     BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
-    report,
+    metric, report,
     series::{self, Subject},
     variant,
     vector::Measured,
@@ -40,6 +40,8 @@ pub(crate) struct Material {
     changed: HashMap<Subject, Vec<(ReportId, CutKind)>>,
     /// Whether the base is earlier runs of the own branch.
     is_own: bool,
+    /// By series, the spread of one run as its tool states it; empty if there are enough runs to tell.
+    own_spread: HashMap<u32, f64>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -76,6 +78,10 @@ impl Material {
             (base, head) = head.split_at(place.unwrap_or_default());
         }
         heads.dedup();
+        let own_spread = match base.reports.len() {
+            1..Baseline::FEW => own_spread(tx, base.reports.iter().chain(&head.reports))?,
+            _ => HashMap::new(),
+        };
         let mut changed: HashMap<Subject, Vec<(ReportId, CutKind)>> = HashMap::new();
         for one in change::of_heads(tx, &heads, place.testbed)? {
             if !one.is_withdrawn {
@@ -104,6 +110,7 @@ impl Material {
             subjects,
             changed,
             is_own,
+            own_spread,
         })
     }
 
@@ -201,7 +208,8 @@ impl Material {
             pair.is_exact = is_exact(before);
             let sampling = Spread::sampling(&base.spread, &head.spread);
             pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
-                let baseline = baseline.lasting(between);
+                let own_spread = self.own_spread.get(&series).copied().unwrap_or(0.0);
+                let baseline = baseline.lasting(between).with_own_spread(own_spread);
                 match &sampling {
                     Some(sampling) => baseline.sampled(sampling),
                     None => baseline,
@@ -362,6 +370,21 @@ fn kind(change: &change::Stored) -> CutKind {
 /// not have been committed.
 fn is_same_binary(one: &Measured, other: &Measured) -> bool {
     one.binary_hash.is_some() && one.binary_hash == other.binary_hash
+}
+
+/// Returns the spread of one run of each series as its tool states it: half of the distance from the lower to the upper value, as a
+/// share of the value. Tools state a standard deviation, a confidence interval or the range of all samples.
+fn own_spread<'a>(tx: &mut Tx<'_>, reports: impl Iterator<Item = &'a Measured>) -> Result<HashMap<u32, f64>> {
+    let reports: Vec<i64> = reports.map(|report| report.report.get()).collect();
+    let mut spreads: HashMap<u32, Vec<f64>> = HashMap::new();
+    metric::of_reports(tx, &reports, |_, _, metric| {
+        if let (Some(lower), Some(upper)) = (metric.lower_value, metric.upper_value) {
+            let spread = ((upper - lower) / 2.0 / metric.value).abs();
+            spreads.entry(metric.series).or_default().extend(spread.is_finite().then_some(spread));
+        }
+        Ok(())
+    })?;
+    Ok(spreads.into_iter().filter_map(|(series, spreads)| Some((series, median(&spreads)?))).collect())
 }
 
 /// What the histories of each measure tell of its noise.

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Percent of runs regressed after a step of 20 % in noise of 2 %: benchmarks, runs before, run 1, 2, …"
     );
     for benchmarks in [1, BENCHMARKS] {
-        for before in [6, 8, 10, 14, 19, 30, 60, 120] {
+        for before in [3, 4, 6, 8, 10, 14, 19, 30, 60, 120] {
             let mut shares = [0.0; 32];
             for seed in 0..repeats {
                 for (share, is) in shares.iter_mut().zip(step(before, benchmarks, seed)) {

@@ -15,7 +15,7 @@ const MOST: usize = 20;
 /// How many runs it takes to hold one against: fewer can all be nearer to their level than one run in twenty is.
 const ENOUGH: u32 = 19;
 /// The same for people, with how many it takes to see a great change.
-const NEEDED: &str = "A large change shows after 10 runs, a small one after 19.";
+const NEEDED: &str = "A large change shows after 3 runs, a small one after 19.";
 /// A detectable change beyond this share says only that there is too much noise.
 const WHOLE: f64 = 1.0;
 /// As much of a hash as tells commits apart.

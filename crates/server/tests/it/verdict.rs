@@ -70,6 +70,27 @@ both! {
         assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/0/5");
     }
 
+    /// Both benchmarks become four times as slow; samples of one vary by half of its value.
+    async fn few_runs_are_compared_with_the_spread_of_their_tool(server: TestServer) {
+        let lab = Lab::open(server).await;
+        let mut verdicts = Vec::new();
+        for (number, value) in [100.0, 103.0, 101.0, 102.0, 400.0].into_iter().enumerate() {
+            let metric = |spread: f64| {
+                let (lower, upper) = (value * (1.0 - spread), value * (1.0 + spread));
+                json!({ "latency": { "value": value, "lower_value": lower, "upper_value": upper } })
+            };
+            let results = json!([json!({ "steady": metric(0.01), "unsteady": metric(0.5) }).to_string()]);
+            let time = format!("2026-01-01T00:{number:02}:00Z");
+            let place = json!({ "hash": format!("{number:040x}"), "start_time": time, "end_time": time });
+            let report = lab.post("reports", report_body(results, place)).await.expect(201).text("/uuid");
+            verdicts.push(lab.verdict(&report).await);
+        }
+        let short: Vec<&str> = verdicts.iter().map(|(_, short)| short.as_str()).collect();
+        let unclear = "inconclusive by code: 0/0/0/0/2";
+        assert_eq!(short, [unclear, unclear, unclear, unclear, "changed by code: 1/0/0/0/1"]);
+        assert_eq!(verdicts[4].0["comparisons"][0]["benchmark"]["name"], json!("steady"));
+    }
+
     async fn a_regression_stays_one_until_it_is_accepted_or_established(server: TestServer) {
         let lab = Lab::open(server).await;
         for number in 0..40 {

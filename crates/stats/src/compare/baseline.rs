@@ -18,8 +18,10 @@ const REACH: usize = 48;
 const DRAWS: usize = 999;
 /// Of so many values the median is close to normal.
 const MANY: usize = 8;
-/// From so many runs on, a run far outside all of them is judged.
-pub(super) const LEAST: usize = 10;
+/// Minimum number of earlier runs to judge a run that is far outside all of them.
+pub(super) const LEAST: usize = 3;
+/// The usual difference between runs on different hosts, as a standard deviation of logarithms.
+const HOSTS: f64 = 0.03;
 /// How often the comparisons of a run with its history may raise any false alarm, in either direction.
 const CHANCE: f64 = 0.007;
 /// How much further runs of a step that persists count at the most, as a power: what makes one stray may last for some.
@@ -82,6 +84,9 @@ impl Sampling {
 }
 
 impl Baseline {
+    /// With fewer earlier runs than this, the tool's own spread and the usual difference between hosts count as noise, too.
+    pub const FEW: usize = 10;
+
     /// A history whose level changes at these places, and new runs; none if either is missing.
     pub fn new(history: &[f64], changes: &[usize], new: &[f64]) -> Option<Self> {
         let is_positive = history.iter().chain(new).all(|value| *value > 0.0);
@@ -145,6 +150,28 @@ impl Baseline {
         let spread = ((between + samples.of_median(samples.new)) / runs).sqrt();
         if self.is_positive && spread.is_finite() {
             self.spread = spread.max(1.0);
+        }
+        self
+    }
+
+    /// Takes into account that a short history shows less noise than there is. `own` is the spread of one run as its tool states
+    /// it, a standard deviation as a share of the value; 0 if the tool states none.
+    #[must_use]
+    pub fn with_own_spread(mut self, own: f64) -> Self {
+        let deviation = self.variance().sqrt();
+        // Values that never vary are counted rather than timed.
+        let is_exact = own <= 0.0 && deviation <= ROUNDING;
+        if self.residuals.len() < Self::FEW && self.is_positive && !is_exact {
+            let least = own.max(HOSTS);
+            if deviation <= ROUNDING {
+                let alternating =
+                    |(place, residual): (usize, &mut f64)| *residual = least * [1.0, -1.0][place % 2];
+                self.residuals.iter_mut().enumerate().for_each(alternating);
+                self.noise = least;
+            } else if deviation < least {
+                self.residuals.iter_mut().for_each(|residual| *residual *= least / deviation);
+                self.noise *= least / deviation;
+            }
         }
         self
     }
@@ -340,7 +367,12 @@ mod tests {
     }
 
     fn judged(history: &[f64], changes: &[usize], new: &[f64]) -> Verdict {
-        let comparison = alone(&Baseline::new(history, changes, new).unwrap(), 0.0);
+        judged_with_spread(history, changes, new, 0.0)
+    }
+
+    fn judged_with_spread(history: &[f64], changes: &[usize], new: &[f64], own_spread: f64) -> Verdict {
+        let baseline = Baseline::new(history, changes, new).unwrap().with_own_spread(own_spread);
+        let comparison = alone(&baseline, 0.0);
         verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0
     }
 
@@ -351,7 +383,6 @@ mod tests {
         assert_eq!(judged(&quiet, &[], &[90.0]), Verdict::Improvement);
         assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Same);
         assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Unclear);
-        assert_eq!(judged(&quiet[..9], &[], &[400.0]), Verdict::Unclear, "nine runs say little");
         assert_eq!(judged(&quiet[..14], &[], &[103.0]), Verdict::Unclear, "so do 14 of a small step");
         assert_eq!(judged(&quiet[..14], &[], &[100.1]), Verdict::Unclear, "and of none");
         assert_eq!(
@@ -363,14 +394,30 @@ mod tests {
         assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
     }
 
-    /// With ten to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
+    /// With three to nine earlier runs only a step far outside the noise of most machines and of the tool counts.
+    #[test]
+    fn a_short_history_is_taken_to_be_noisy() {
+        let quiet = history(1, 9, 0.1);
+        assert_eq!(judged(&quiet[..2], &[], &[400.0]), Verdict::Unclear);
+        assert_eq!(judged(&quiet[..3], &[], &[400.0]), Verdict::Regression);
+        assert_eq!(judged(&quiet[..9], &[], &[400.0]), Verdict::Regression);
+        assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear);
+        assert_eq!(judged(&quiet[..5], &[], &[150.0]), Verdict::Regression);
+        assert_eq!(judged_with_spread(&quiet[..5], &[], &[150.0], 0.2), Verdict::Unclear);
+        // Counted values need no history.
+        assert_eq!(judged(&[7.0; 3], &[], &[8.0]), Verdict::Regression);
+        assert_eq!(judged_with_spread(&[7.0; 3], &[], &[8.0], 0.1), Verdict::Unclear);
+        assert_eq!(judged(&[7.0; 3], &[], &[7.0]), Verdict::Unclear);
+    }
+
+    /// With three to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
     #[test]
     fn few_runs_raise_no_false_alarm() {
         for noise in [Noise::Normal, Noise::HeavyTails, Noise::LogNormal, Noise::Autoregressive(0.5)] {
             let wrong = (0..2_000)
                 .filter(|seed| {
                     let values = noise.series(*seed, 20);
-                    let count = LEAST + (*seed as usize) % 9;
+                    let count = LEAST + (*seed as usize) % 16;
                     let (before, new) = (&values[..count], &values[count..=count]);
                     judged(before, &[], new) != Verdict::Unclear
                 })

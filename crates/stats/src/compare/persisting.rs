@@ -1,13 +1,17 @@
 //! Which runs of a history a new one is compared with. A regression that persists must not become its own baseline: not
 //! while the detector has too few runs to see it, and not while it is young and nobody has accepted it.
 
-use super::baseline::LEAST;
+use std::ops::Range;
+
+use super::baseline::{Baseline, LEAST};
 use crate::level::median;
 
 /// From so many runs on, a worse level is the established one, accepted or not.
 pub const ESTABLISHED: usize = 32;
 /// The share of runs that may be as far from their level as those that stand apart.
 const STRAYING: f64 = 0.05;
+/// Of few runs, those that stand apart are this many times as far from their level as all others.
+const FAR: f64 = 5.0;
 
 /// A change of the level of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +79,25 @@ fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
 /// further than nearly all others.
 fn joint(level: &[f64], new: &[f64]) -> usize {
     let (Some(new), Some(last)) = (median(new), level.last()) else { return level.len() };
-    let first = (level.len() + 1).saturating_sub(ESTABLISHED).max(LEAST);
+    let first = (level.len() + 1).saturating_sub(ESTABLISHED);
     let stands_apart = |rest: &[f64], newest: &[f64]| {
         let Some(center) = median(rest) else { return false };
         let side = (new - center).signum();
         let distances = newest.iter().map(|value| (value - center) * side);
         let weakest = distances.fold((new - center) * side, f64::min);
-        let as_far = rest.iter().filter(|value| (*value - center).abs() >= weakest).count();
+        let far = if rest.len() < Baseline::FEW { FAR } else { 1.0 };
+        let as_far = rest.iter().filter(|value| far * (*value - center).abs() >= weakest).count();
         weakest > 0.0 && as_far as f64 <= STRAYING * rest.len() as f64
     };
-    // Nearly all series end here, with a single median.
-    if first >= level.len() || !stands_apart(&level[..first], &[*last]) {
-        return level.len();
-    }
-    let mut places = first..level.len();
-    places.find(|place| stands_apart(&level[..*place], &level[*place..])).unwrap_or(level.len())
+    let find = |mut places: Range<usize>| {
+        // Nearly all series end here, with a single median.
+        if places.is_empty() || !stands_apart(&level[..places.start], &[*last]) {
+            return None;
+        }
+        places.find(|place| stands_apart(&level[..*place], &level[*place..]))
+    };
+    let many = find(first.max(Baseline::FEW)..level.len());
+    many.or_else(|| find(first.max(LEAST)..level.len().min(Baseline::FEW))).unwrap_or(level.len())
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
             .filter_map(|(values, cuts)| {
                 let new = &values[run..=run];
                 let Settled { count, changes } = settled(&values[..run], cuts, new);
-                Some(Baseline::new(&values[..count], &changes, new)?.lasting(&values[count..run]))
+                let baseline = Baseline::new(&values[..count], &changes, new)?.lasting(&values[count..run]);
+                Some(baseline.with_own_spread(0.0))
             })
             .collect();
         let steps: Vec<_> = baselines.iter().filter_map(|one| Some((one.step()?, one.noise()))).collect();
