@@ -1,8 +1,6 @@
 //! A history of values, looked back upon: how much it varies from run to run, and where its level has changed. Nothing is
 //! judged here; limits for new values are the business of the models.
 
-use crate::quartile::Quartiles;
-
 /// The standard deviation of normal values in terms of the median of their distances from the center.
 pub(crate) const NORMAL: f64 = 1.482_602_218_505_602;
 /// The same in terms of the mean of those distances.
@@ -30,7 +28,11 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// The median of values, which it reorders; none without values.
 pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| Quartiles::of(values).median)
+    let middle = values.len().checked_sub(1)? / 2;
+    let is_even = values.len().is_multiple_of(2);
+    let (_, below, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let next = above.iter().copied().min_by(f64::total_cmp).filter(|_| is_even);
+    Some(next.map_or(*below, |next| *below + (next - *below) / 2.0))
 }
 
 /// Whether values are counted rather than timed, so that no machine moves them: most equal the one before.

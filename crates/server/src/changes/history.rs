@@ -60,36 +60,17 @@ impl History {
         testbed: TestbedId,
         most: usize,
     ) -> Result<Self> {
-        let mut history = Self::default();
+        let mut reader = Reader::default();
         for stretch in stretches {
-            let left = most - history.reports.len().min(most);
+            let left = most - reader.reports.len().min(most);
             let left = i64::try_from(left).unwrap_or(i64::MAX);
             vector::newest(tx, stretch, testbed, left, |measured, series, values| {
-                history.add(measured, series, values);
+                reader.add(measured, series, values);
             })?;
         }
+        let mut history = Self { reports: reader.reports, series: reader.series.into_iter().collect() };
         history.turn();
         Ok(history)
-    }
-
-    /// Adds a report that is older than the others.
-    fn add(&mut self, measured: Measured, series: &[u8], values: &[u8]) {
-        let place = self.reports.len();
-        self.reports.push(measured);
-        let mut iterations: Vec<f64> = Vec::new();
-        let pairs: Vec<(u32, f64)> = vector::series(series)
-            .zip(vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes)))
-            .collect();
-        for of_series in pairs.chunk_by(|left, right| left.0 == right.0) {
-            iterations.clear();
-            iterations.extend(of_series.iter().map(|pair| pair.1));
-            // One value a report: its iterations were made at the same time, and do not confirm each other.
-            let Some(median) = tidemark_stats::median(&iterations) else { continue };
-            let own = self.series.entry(of_series[0].0).or_default();
-            own.places.push(place);
-            own.values.push(median);
-            own.spread.add(&iterations, median);
-        }
     }
 
     /// The reports before a place, and the one at it alone.
@@ -119,6 +100,51 @@ impl History {
             places.reverse();
             places.iter_mut().for_each(|place| *place = last - *place);
             values.reverse();
+        }
+    }
+}
+
+/// A history while its reports are read, the newest first.
+#[derive(Default)]
+struct Reader {
+    reports: Vec<Measured>,
+    /// Series in ascending order. Vectors have the same order, so that no series has to be searched for.
+    series: Vec<(u32, Values)>,
+}
+
+impl Reader {
+    /// Adds a report that is older than the others.
+    fn add(&mut self, measured: Measured, series: &[u8], values: &[u8]) {
+        let place = self.reports.len();
+        self.reports.push(measured);
+        let mut iterations: Vec<f64> = Vec::new();
+        let mut ids = vector::series(series).peekable();
+        let mut values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
+        let (mut known, mut begun) = (self.series.iter_mut().peekable(), Vec::<(u32, Values)>::new());
+        while let Some(id) = ids.next() {
+            iterations.clear();
+            iterations.extend(values.next());
+            while ids.next_if_eq(&id).is_some() {
+                iterations.extend(values.next());
+            }
+            while known.next_if(|(other, _)| *other < id).is_some() {}
+            let own = match known.next_if(|(other, _)| *other == id) {
+                Some((_, own)) => own,
+                None => &mut begun.push_mut((id, Values::default())).1,
+            };
+            // One value a report: its iterations were made at the same time, and do not confirm each other.
+            let median = match iterations[..] {
+                [] => continue,
+                [one] => one,
+                [..] => tidemark_stats::median(&iterations).unwrap_or_default(),
+            };
+            own.places.push(place);
+            own.values.push(median);
+            own.spread.add(&iterations, median);
+        }
+        if !begun.is_empty() {
+            self.series.extend(begun);
+            self.series.sort_by_key(|(id, _)| *id);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::{Comparison, Peers, RANKED, ROUNDING};
 use crate::{
-    level::median,
+    level::{median, median_in_place},
     normal,
     random::Random,
     student,
@@ -26,6 +26,8 @@ const HOSTS: f64 = 0.03;
 const CHANCE: f64 = 0.007;
 /// How much further runs of a step that persists count at the most, as a power: what makes one stray may last for some.
 const FURTHER: f64 = 0.35;
+/// How exactly the smallest detectable change is known.
+const DETECTABLE: f64 = 0.005;
 /// How many runs of a series the runs of its peers count for.
 const PEER_RUNS: f64 = 10.0;
 /// What is drawn from a normal distribution as often: all its parts alike, in any order.
@@ -249,20 +251,24 @@ impl Baseline {
     /// How likely a step like this is when nothing has changed: by Student's t distribution and, for a single run, by how
     /// many runs of the history and of its peers were as far from their level, whichever is more likely.
     fn chance(&self, step: f64, peers: &Peers) -> f64 {
-        let count = self.new.len() as f64;
-        let new = self.spread.powi(2) * of_median(count) / count;
-        let student =
-            match (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt() {
-                _ if step == 0.0 => 1.0,
-                error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
-                // What has never varied has changed if it does.
-                _ => 0.0,
-            };
+        let student = match self.error(peers) {
+            _ if step == 0.0 => 1.0,
+            error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
+            // What has never varied has changed if it does.
+            _ => 0.0,
+        };
         if self.new.len() == 1 {
             student.max(self.tail(step, peers)).max(self.tail_among(step, peers))
         } else {
             student
         }
+    }
+
+    /// The standard error of the difference of the new runs and the level.
+    fn error(&self, peers: &Peers) -> f64 {
+        let count = self.new.len() as f64;
+        let new = self.spread.powi(2) * of_median(count) / count;
+        (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt()
     }
 
     /// How likely a single run is as far from its level, by those of its own history.
@@ -283,20 +289,28 @@ impl Baseline {
             / (count / peers.inflation + PEER_RUNS)
     }
 
-    /// The smallest step that would be called a change.
+    /// The smallest step that would be called a change: the greatest of those that pass each of the tests.
     fn detectable(&self, peers: &Peers) -> f64 {
         let chance = CHANCE / peers.among.max(1) as f64;
-        let mut high = self.residuals.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
-        if high == 0.0 {
+        let error = self.error(peers);
+        if error == 0.0 {
             return 0.0;
         }
-        while high.is_finite() && self.chance(high, peers) > chance {
-            high *= 2.0;
+        let mut low = error * student::quantile(1.0 - chance / 2.0, self.freedom(peers));
+        if self.new.len() > 1 {
+            return low;
         }
-        let mut low = 0.0;
-        for _ in 0..20 {
+        low = low.max(peers.distance(chance, self.residuals.iter().map(|value| value.abs() * self.spread)));
+        if self.tail_among(low, peers) <= chance {
+            return low;
+        }
+        let mut high = 2.0 * low;
+        while high.is_finite() && self.tail_among(high, peers) > chance {
+            (low, high) = (high, 2.0 * high);
+        }
+        while high.is_finite() && high - low > DETECTABLE * low {
             let middle = f64::midpoint(low, high);
-            if self.chance(middle, peers) > chance { low = middle } else { high = middle }
+            if self.tail_among(middle, peers) > chance { low = middle } else { high = middle }
         }
         high
     }
@@ -319,23 +333,28 @@ impl Baseline {
             return None;
         }
         let mut random = Random(self.residuals.len() as u64);
-        let mut draw = |count: usize| -> Vec<f64> {
-            (0..count).map(|_| self.residuals[random.place(self.residuals.len())]).collect()
+        let mut drawn = Vec::new();
+        let mut draw = |count: usize| {
+            drawn.clear();
+            drawn.extend((0..count).map(|_| self.residuals[random.place(self.residuals.len())]));
+            // One value is its own median.
+            if let [one] = drawn[..] { one } else { median_in_place(&mut drawn).unwrap_or_default() }
         };
         let deviation = (self.variance() * MEDIAN_VARIANCE / self.count as f64).sqrt();
         let mut apart: Vec<f64> = NORMAL
             .iter()
             .map(|normal| {
                 let level = match self.count {
-                    ..MANY => median(&draw(self.count)).unwrap_or_default(),
+                    ..MANY => draw(self.count),
                     MANY.. => normal * deviation,
                 };
-                let new = median(&draw(self.new.len())).unwrap_or_default();
-                new * self.spread - level
+                draw(self.new.len()) * self.spread - level
             })
             .collect();
-        apart.sort_by(f64::total_cmp);
-        let end = |share: f64| apart[((DRAWS + 1) as f64 * share) as usize - 1];
+        let mut end = |share: f64| {
+            let place = ((DRAWS + 1) as f64 * share) as usize - 1;
+            *apart.select_nth_unstable_by(place, f64::total_cmp).1
+        };
         let tail = ((1.0 - confidence) / 2.0).max(1.0 / (DRAWS + 1) as f64);
         Some((step - end(1.0 - tail), step - end(tail)))
     }

@@ -16,12 +16,17 @@ const MOST_SERIES: usize = 64;
 /// Where a distance is cut off for autocorrelations, in units of the noise.
 const CUT_OFF: f64 = 4.0;
 
+/// The distances for which shares are known: the least, the ratio of neighbors, and how many there are.
+const FINEST: f64 = 0.25;
+const RATIO: f64 = 1.02;
+const DISTANCES: i32 = 600;
+
 /// What the histories of all series tell of noise that are compared together: a series with few runs has not seen its first
 /// outlier yet, and its peers on the same machine have.
 #[derive(Clone, Debug)]
 pub struct Peers {
-    /// Of each series, how far runs were from their levels, in units of its noise, in ascending order.
-    series: Vec<Vec<f64>>,
+    /// The share of runs that are at least as far from their level, in units of the noise, as each of the distances above.
+    shares: Vec<f64>,
     /// How fast the share of runs falls with their distance, as a power.
     power: f64,
     /// How many runs in a row say as much as one alone, as those of a slow machine are alike.
@@ -33,9 +38,12 @@ pub struct Peers {
 impl Peers {
     /// What these histories tell, by the estimator of B. Hill (1975) for the tail; `among` is how many comparisons are made together.
     pub fn of<'a>(baselines: impl IntoIterator<Item = &'a Baseline>, among: usize) -> Self {
-        let mut series = Vec::new();
+        let baselines: Vec<&Baseline> =
+            baselines.into_iter().filter(|baseline| baseline.noise > 0.0).collect();
+        let step = baselines.len().div_ceil(MOST_SERIES).max(1);
+        let mut series: Vec<Vec<f64>> = Vec::new();
         let (mut products, mut squares) = (0.0, 0.0);
-        for baseline in baselines.into_iter().filter(|baseline| baseline.noise > 0.0) {
+        for baseline in baselines.into_iter().step_by(step) {
             let scaled = || baseline.residuals.iter().map(|value| value / baseline.noise);
             let mut distances: Vec<f64> = scaled().map(f64::abs).collect();
             distances.sort_by(f64::total_cmp);
@@ -51,21 +59,50 @@ impl Peers {
         let (rest, greatest) = all.split_at(all.len() - count);
         let ratios: f64 = rest.last().map_or(0.0, |last| greatest.iter().map(|one| (one / last).ln()).sum());
         let power = (TAIL_WEIGHT + count as f64) / (TAIL_WEIGHT / TAIL_POWER + ratios);
-        let step = series.len().div_ceil(MOST_SERIES).max(1);
-        let series = series.into_iter().step_by(step).collect();
-        Self { series, power: power.max(LEAST_POWER), inflation, among }
+        let mut peers = Self { shares: Vec::new(), power: power.max(LEAST_POWER), inflation, among };
+        let distances = (0..DISTANCES).map(|place| FINEST * RATIO.powi(place));
+        peers.shares = distances.map(|distance| peers.share_in(&series, distance)).collect();
+        peers
     }
 
     /// Which share of runs is as far from its level: the third quartile of all series, so that a few that stray much say
     /// nothing of the others.
-    pub(super) fn share(&self, distance: f64) -> f64 {
+    fn share_in(&self, series: &[Vec<f64>], distance: f64) -> f64 {
         let share = |one: &Vec<f64>| {
             let beyond = one.len() - one.partition_point(|other| *other < distance);
             self.tail(beyond, one.len(), one.last().copied().unwrap_or(0.0), distance)
         };
-        let mut shares: Vec<f64> = self.series.iter().map(share).collect();
-        shares.sort_by(f64::total_cmp);
-        shares.get(shares.len().saturating_sub(1) * 3 / 4).copied().unwrap_or(0.0)
+        let mut shares: Vec<f64> = series.iter().map(share).collect();
+        if shares.is_empty() {
+            return 0.0;
+        }
+        let place = (shares.len() - 1) * 3 / 4;
+        *shares.select_nth_unstable_by(place, f64::total_cmp).1
+    }
+
+    /// The share of runs that are at least as far from their level, in units of the noise; at most 2 % of the distance too much.
+    pub(super) fn share(&self, distance: f64) -> f64 {
+        let place = (distance / FINEST).ln() / RATIO.ln();
+        let last = self.shares.len() - 1;
+        match place {
+            ..0.0 => 1.0,
+            place if place < last as f64 => self.shares[place as usize],
+            place => self.shares[last] * RATIO.powf(last as f64 - place).powf(self.power),
+        }
+    }
+
+    /// The distance as far from its level as which this share of runs is, by [`tail`](Self::tail).
+    pub(super) fn distance(&self, share: f64, distances: impl Iterator<Item = f64>) -> f64 {
+        let mut distances: Vec<f64> = distances.collect();
+        let all = distances.len() as f64;
+        let beyond = share * (all + self.inflation) - self.inflation;
+        let greatest = distances.iter().copied().fold(0.0, f64::max);
+        if beyond < 0.0 {
+            let nearest = self.inflation / (all + self.inflation);
+            return greatest * (nearest / share).powf(1.0 / self.power);
+        }
+        let place = (beyond as usize).min(distances.len() - 1);
+        *distances.select_nth_unstable_by(place, |left, right| right.total_cmp(left)).1
     }
 
     /// Which share of runs is as far from its level as this distance, given how many of all were, and the greatest
