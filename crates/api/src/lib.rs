@@ -55,7 +55,6 @@ mod shared;
 pub mod slug;
 pub mod spec;
 pub mod sso;
-pub mod telling;
 pub mod testbed;
 pub mod threshold;
 pub mod time;

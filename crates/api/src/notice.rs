@@ -1,4 +1,4 @@
-//! Notices: where projects and users are told of the alerts that reports raise. How a notice reads is in `telling/notice.rs`.
+//! Notices: where projects and users are told of the alerts that reports raise. How a notice reads is in `crates/render/src/notification.rs`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

@@ -3,14 +3,12 @@
 
 use std::fmt::Write;
 
-use tidemark_api::{
-    Notifies, Project, Timestamp, Url, Visibility,
-    telling::{
-        links::project_page,
-        markup::{self, Align, Block, Dialect, Span, html},
-        shown,
-        verdict::{Standing, badness, change},
-    },
+use tidemark_api::{Notifies, Project, Timestamp, Url, Visibility};
+use tidemark_render::{
+    format,
+    links::project_page,
+    markup::{self, Align, Block, Dialect, Span, html},
+    metric::{ThresholdStatus, badness, change},
 };
 use tidemark_store::{
     ProjectId, Result, Tx,
@@ -45,7 +43,7 @@ struct Items {
 #[derive(Debug)]
 struct Item {
     /// Whether it is for the worse, and how bad that is.
-    standing: Standing,
+    standing: ThresholdStatus,
     badness: f64,
     benchmark: String,
     measure: String,
@@ -73,26 +71,26 @@ impl Item {
         let (worse, units) = (alert.measure.worse(), alert.measure.units.as_str());
         let change = change(alert.value, alert.boundary.baseline);
         Self {
-            standing: Standing::of_crossing(alert.limit, worse),
+            standing: ThresholdStatus::of_crossing(alert.limit, worse),
             badness: badness(change, worse),
-            benchmark: shown::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
-            measure: shown::plain(alert.measure.name.as_str()),
-            value: shown::quantity(alert.value, units),
-            change: change.map(shown::percent),
-            expected: shown::range(alert.boundary.lower_limit, alert.boundary.upper_limit, units),
+            benchmark: format::benchmark(alert.benchmark.as_str(), alert.parameters.as_ref()),
+            measure: format::plain(alert.measure.name.as_str()),
+            value: format::quantity(alert.value, units),
+            change: change.map(format::percent),
+            expected: format::range(alert.boundary.lower_limit, alert.boundary.upper_limit, units),
         }
     }
 
     fn of_change(moved: &Moved) -> Self {
         let units = moved.measure.units.as_str();
         Self {
-            standing: if moved.worse < 0 { Standing::Better } else { Standing::Worse },
+            standing: if moved.worse < 0 { ThresholdStatus::Better } else { ThresholdStatus::Worse },
             badness: moved.effect.unwrap_or(0.0).abs(),
-            benchmark: shown::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
-            measure: shown::plain(moved.measure.name.as_str()),
-            value: shown::quantity(moved.after, units),
-            change: moved.effect.map(shown::percent),
-            expected: shown::quantity(moved.before, units),
+            benchmark: format::benchmark(moved.benchmark.as_str(), moved.parameters.as_ref()),
+            measure: format::plain(moved.measure.name.as_str()),
+            value: format::quantity(moved.after, units),
+            change: moved.effect.map(format::percent),
+            expected: format::quantity(moved.before, units),
         }
     }
 }
@@ -194,7 +192,7 @@ impl Event {
         let Some(worst) = self.items.worst.first() else { return String::new() };
         let verdict = match worst.standing {
             _ if self.noun == "alert" => "Outside the configured threshold",
-            Standing::Better => "Improvement",
+            ThresholdStatus::Better => "Improvement",
             _ => "Regression",
         };
         let size = match &worst.change {
@@ -205,7 +203,7 @@ impl Event {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let branch = shown::plain(self.about.branch.as_str());
+        let branch = format::plain(self.about.branch.as_str());
         format!("{verdict} on {branch}: {}, {} {size}{more}", worst.benchmark, worst.measure)
     }
 
@@ -220,20 +218,20 @@ impl Event {
         let mut place = vec![
             Span::strong(counted).to(Some(report)),
             Span::text(" on "),
-            Span::name(shown::plain(self.about.branch.as_str())),
+            Span::name(format::plain(self.about.branch.as_str())),
         ];
         if let Some(hash) = &self.about.hash {
             let short: String = hash.as_str().chars().take(SHORT_HASH).collect();
             place.extend([Span::text(" at "), Span::name(short)]);
         }
-        place.extend([Span::text(", measured on "), Span::name(shown::plain(self.about.testbed.as_str()))]);
+        place.extend([Span::text(", measured on "), Span::name(format::plain(self.about.testbed.as_str()))]);
         let row = |item: &Item| {
             let change = item.change.clone().unwrap_or_default();
             let texts = [item.measure.clone(), item.value.clone(), change, item.expected.clone()];
             let mut row = vec![Span::name(item.benchmark.clone())];
             row.extend(texts.map(Span::text));
             if self.noun == "change" {
-                let is_better = item.standing == Standing::Better;
+                let is_better = item.standing == ThresholdStatus::Better;
                 row.push(Span::text(if is_better { "improvement" } else { "regression" }));
             }
             row

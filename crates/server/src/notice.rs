@@ -1,5 +1,5 @@
 //! Tells of the alerts that reports raise, or of the changes found with them: to webhooks, chats and people. What is to be told is promised with the report
-//! and comes here from `background.rs`, one event of a project after the other for each notice; how it reads is in `telling/notice.rs`.
+//! and comes here from `background.rs`, one event of a project after the other for each notice; how it reads is in `crates/render/src/notification.rs`.
 //!
 //! A receiver may get an event twice, when a server dies between the sending and its record; it has the same id then.
 //! Requests to webhooks are made and signed as the Standard Webhooks specification has it, so that receivers need no code
@@ -8,10 +8,8 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use tidemark_api::{
-    DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url,
-    telling::notice::{News, Telling},
-};
+use tidemark_api::{DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url};
+use tidemark_render::notification::{Notification, NotificationContent};
 use tidemark_store::{
     self as store, Db, Fresh, ReportId, Tx, change,
     delivery::{self, Turn},
@@ -173,23 +171,23 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
     }
     let changes;
     let news = match detection::settings(tx, turn.project)?.notifies {
-        Notifies::Alerts => News::Alerts,
+        Notifies::Alerts => NotificationContent::Alerts,
         Notifies::Changes => {
             let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
             changes = change::raised_with(tx, turn.project, &ids)?;
-            News::Changes(&changes)
+            NotificationContent::Changes(&changes)
         }
     };
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
-    let telling = Telling::new(turn.event, turn.promised, &reports, news, notice.event, console);
-    let Some(telling) = telling else {
+    let notification = Notification::new(turn.event, turn.promised, &reports, news, notice.event, console);
+    let Some(notification) = notification else {
         return Ok(Task::Drop("The report has no such alert or change."));
     };
     let body = match notice.kind {
-        NoticeKind::Webhook => telling.webhook(),
-        NoticeKind::Slack => telling.slack(),
-        NoticeKind::Mattermost => telling.mattermost(),
-        NoticeKind::Discord => telling.discord(),
+        NoticeKind::Webhook => notification.webhook(),
+        NoticeKind::Slack => notification.slack(),
+        NoticeKind::Mattermost => notification.mattermost(),
+        NoticeKind::Discord => notification.discord(),
         NoticeKind::Email => {
             let Some(email) = notice.email.clone() else {
                 return Ok(Task::Drop("The notice has no address."));
@@ -198,7 +196,7 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
             if !own && !notice::is_member(tx, turn.organization, &email)? {
                 return Ok(Task::Drop("The address is not that of a member any more."));
             }
-            let (title, text, notice) = (telling.title(), telling.plain(), notice.name.clone());
+            let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
             return Ok(Task::Mail(email, Message::Alerts { title, text, notice, own }));
         }
     };

@@ -1,5 +1,5 @@
 //! What code hosts are told about a run: which ones, with what, and when. How each of them wants it stands in the file of
-//! its name; what is said, in the API's `telling`, which servers use, too.
+//! its name; what is said, in the crate `tidemark-render`, which servers use, too.
 
 mod github;
 mod gitlab;
@@ -14,17 +14,15 @@ use std::{
 };
 
 use clap::ArgAction;
-use tidemark_api::{
-    GitHash, JobCallback, Report, Url, Verdict,
-    telling::{
-        code_host::{Conclusion, Reserve},
-        comment::{self, Comment},
-        links::Links,
-        markup::{self, Block, Dialect, Span},
-        verdict::Row,
-    },
-};
+use tidemark_api::{GitHash, JobCallback, Report, Url, Verdict};
 use tidemark_client::{Client, Patience, server};
+use tidemark_render::{
+    code_host::{Conclusion, Reserve},
+    comment::{self, Comment},
+    links::Links,
+    markup::{self, Block, Dialect, Span},
+    metric::MetricRow,
+};
 
 use self::{github::GitHub, gitlab::GitLab};
 use crate::{
@@ -264,7 +262,7 @@ impl Session<'_> {
     pub(crate) fn finish(
         &self,
         report: &Report,
-        rows: &[Row<'_>],
+        rows: &[MetricRow<'_>],
         verdict: Option<&Verdict>,
         links: &Links,
         subject: &Subject<'_>,

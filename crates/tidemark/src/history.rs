@@ -9,7 +9,7 @@ use tidemark_api::{
 };
 use tidemark_client::{Client, series};
 
-use crate::verdict::Row;
+use crate::verdict::MetricRow;
 
 /// How far back it is asked for, in seconds: a month.
 const WINDOW: i64 = 30 * 24 * 60 * 60;
@@ -26,7 +26,7 @@ pub(crate) struct History(HashMap<(BenchmarkUuid, Option<VariantUuid>, MeasureUu
 
 impl History {
     /// Asks for the history of a report's rows, as many of the first as one answer can have.
-    pub(crate) fn of(client: &Client, report: &Report, rows: &[Row<'_>]) -> Self {
+    pub(crate) fn of(client: &Client, report: &Report, rows: &[MetricRow<'_>]) -> Self {
         let (mut benchmarks, mut measures): (Vec<BenchmarkUuid>, Vec<MeasureUuid>) = (Vec::new(), Vec::new());
         for row in rows {
             let (benchmark, measure) = (row.result.benchmark.uuid, row.measured.measure.uuid);
@@ -64,7 +64,7 @@ impl History {
     }
 
     /// The history of a row as a line of bars; empty where there is nothing to compare.
-    pub(crate) fn sparkline(&self, row: &Row<'_>) -> String {
+    pub(crate) fn sparkline(&self, row: &MetricRow<'_>) -> String {
         let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
         let key = (row.result.benchmark.uuid, variant, row.measured.measure.uuid);
         self.0.get(&key).map_or_else(String::new, |values| bars(values))

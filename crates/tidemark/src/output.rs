@@ -9,8 +9,8 @@ use std::{
 
 use serde::Serialize;
 use tidemark_adapters::{Entry, Measured};
-pub(crate) use tidemark_api::telling::shown::{benchmark, percent, plain, quantity, range};
 use tidemark_api::{ResourceName, Timestamp, measure};
+pub(crate) use tidemark_render::format::{benchmark, percent, plain, quantity, range};
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::{Failure, Result};

@@ -3,12 +3,12 @@
 
 use std::{thread, time::Duration};
 
-pub(crate) use tidemark_api::telling::verdict::*;
 use tidemark_api::{
     Change, ChangeCause, ChangeDirection, ChangeStatus, JobNoise, Report, ResourceId, VerdictAnswer,
-    telling::outcome,
 };
 use tidemark_client::Client;
+pub(crate) use tidemark_render::metric::*;
+use tidemark_render::verdict::{self as render, VerdictRow};
 
 /// How long to wait until a server has looked at the history of a branch: twice as long each time it was asked.
 const PAUSES: [u64; 6] = [200, 400, 800, 1_600, 3_200, 0];
@@ -21,18 +21,18 @@ use crate::{
 /// The table for a terminal, and a summary.
 pub(crate) fn show(
     report: &Report,
-    rows: &[Row<'_>],
+    rows: &[MetricRow<'_>],
     verdict: Option<&tidemark_api::Verdict>,
     history: &History,
     colors: bool,
 ) -> String {
-    let table = table(&outcome::lines(rows, verdict), history, colors);
+    let table = table(&render::lines(rows, verdict), history, colors);
     let mut text = format!("{table}\n");
-    let summary = verdict.map(outcome::counts).into_iter().chain(limits(rows));
+    let summary = verdict.map(render::counts).into_iter().chain(limits(rows));
     for sentence in summary {
         text.push_str(&format!("{}.\n", capitalized(&sentence)));
     }
-    for sentence in verdict.map(outcome::sentences).unwrap_or_default() {
+    for sentence in verdict.map(render::sentences).unwrap_or_default() {
         text.push_str(&format!("{sentence}\n"));
     }
     if let Some(JobNoise { before, after }) = report.noise {
@@ -44,12 +44,12 @@ pub(crate) fn show(
 
 /// The comparisons of a verdict alone.
 pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
-    let sentences: Vec<String> = outcome::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
-    let table = table(&outcome::compared(verdict), &History::default(), false);
-    format!("{table}\n{}.\n{}", capitalized(&outcome::counts(verdict)), sentences.concat())
+    let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
+    let table = table(&render::compared(verdict), &History::default(), false);
+    format!("{table}\n{}.\n{}", capitalized(&render::counts(verdict)), sentences.concat())
 }
 
-fn table(lines: &[outcome::Line<'_>], history: &History, colors: bool) -> Table {
+fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
     let mut table = Table::new([
         Column::Left("Verdict"),
         Column::Left("Benchmark"),

@@ -4,16 +4,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidemark_api::{
-    Job, JobCallback, JobStatus, JobUuid, Report, Url,
-    job::JobCallbackKind,
-    telling::{
-        code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, Reserve, Thread},
-        comment::{self, Comment},
-        links::Links,
-        markup::{self, Block, Dialect, Span},
-        shown, verdict,
-    },
+use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Url, job::JobCallbackKind};
+use tidemark_render::{
+    code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, Reserve, Thread},
+    comment::{self, Comment},
+    format,
+    links::Links,
+    markup::{self, Block, Dialect, Span},
+    metric,
 };
 use tidemark_store::{self as store, Db, Tx, job, outbox, project, report};
 use tokio::task::spawn_blocking;
@@ -137,7 +135,7 @@ fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<End>> {
 impl End {
     fn send(mut self, console: &Url, allows_private: bool) -> Result<(), Undelivered> {
         let verdict = self.material.take().and_then(|material| material.judge().ok());
-        let rows = verdict::rows(&self.report);
+        let rows = metric::rows(&self.report);
         let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
         let verdict = verdict.as_ref();
         let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links };
@@ -225,7 +223,7 @@ impl End {
     fn sentence(&self) -> String {
         let reason = self.job.error.as_deref().map(|error| format!(": {}", error.trim_end_matches('.')));
         let text = format!("{}{}. Job {}", self.title(), reason.unwrap_or_default(), self.job.uuid);
-        markup::write(&[Block::Paragraph(vec![Span::text(shown::plain(&text))])], Dialect::Folding)
+        markup::write(&[Block::Paragraph(vec![Span::text(format::plain(&text))])], Dialect::Folding)
     }
 }
 

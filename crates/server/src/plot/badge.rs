@@ -1,6 +1,6 @@
 //! Badges: two words on one line, for the front pages of others.
 
-use tidemark_api::telling::markup::html;
+use tidemark_render::markup::html;
 
 use super::text::{self, Weight};
 

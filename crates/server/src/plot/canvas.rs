@@ -1,6 +1,6 @@
 //! The words of SVG: shapes and texts, written one after the other. What they mean is not known here.
 
-use tidemark_api::telling::markup::html;
+use tidemark_render::markup::html;
 
 use super::{
     HEIGHT, WIDTH,

@@ -7,17 +7,14 @@ use std::sync::{
 };
 
 use serde_json::Value;
-use tidemark_api::{
-    JobCallback,
-    job::JobCallbackKind,
-    telling::{
-        code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
-        comment::{Comment, encode},
-        markup::Dialect,
-        verdict::{Row, Standing},
-    },
-};
+use tidemark_api::{JobCallback, job::JobCallbackKind};
 use tidemark_client::{Failed, Patience};
+use tidemark_render::{
+    code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
+    comment::{Comment, encode},
+    markup::Dialect,
+    metric::{MetricRow, ThresholdStatus},
+};
 
 use super::host::{Host, Refusal};
 use crate::{
@@ -186,8 +183,9 @@ pub(crate) fn summary(comment: &Comment<'_>, before: u64) -> String {
 }
 
 /// The values outside their threshold, for the worse, as commands that Actions read from what a step prints.
-pub(crate) fn annotations(rows: &[Row<'_>]) -> String {
-    let outside: Vec<&Row<'_>> = rows.iter().filter(|row| row.standing == Standing::Worse).collect();
+pub(crate) fn annotations(rows: &[MetricRow<'_>]) -> String {
+    let outside: Vec<&MetricRow<'_>> =
+        rows.iter().filter(|row| row.standing == ThresholdStatus::Worse).collect();
     let shown = if outside.len() > ANNOTATIONS_MAX { ANNOTATIONS_MAX - 1 } else { outside.len() };
     let mut text = String::new();
     for row in &outside[..shown] {

@@ -2,16 +2,13 @@
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tidemark_api::{
-    JobCallback, Report,
-    job::JobCallbackKind,
-    telling::{
-        code_host::{self, Thread},
-        comment::{Comment, encode},
-        verdict::{Row, Standing},
-    },
-};
+use tidemark_api::{JobCallback, Report, job::JobCallbackKind};
 use tidemark_client::{Failed, Patience};
+use tidemark_render::{
+    code_host::{self, Thread},
+    comment::{Comment, encode},
+    metric::{MetricRow, ThresholdStatus},
+};
 
 use super::host::{Host, Refusal};
 use crate::context::Environment;
@@ -76,10 +73,10 @@ impl GitLab {
 
 /// The values outside their threshold, for the worse, in the format of Code Climate, which GitLab shows as a change of code quality. Benchmarks have no place
 /// in a file that we know of, so that their names stand for one.
-pub(crate) fn code_quality(report: &Report, rows: &[Row<'_>]) -> String {
+pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
     let issues: Vec<Value> = rows
         .iter()
-        .filter(|row| row.standing == Standing::Worse)
+        .filter(|row| row.standing == ThresholdStatus::Worse)
         .map(|row| {
             let measure = row.measured.measure.name.as_str();
             let benchmark = row.benchmark();
@@ -108,9 +105,9 @@ pub(crate) fn code_quality(report: &Report, rows: &[Row<'_>]) -> String {
 }
 
 /// All metrics in the text format of OpenMetrics.
-pub(crate) fn metrics(rows: &[Row<'_>]) -> String {
-    let mut sorted: Vec<&Row<'_>> = rows.iter().collect();
-    let key = |row: &Row<'_>| (metric_name(row), row.benchmark(), row.result.iteration);
+pub(crate) fn metrics(rows: &[MetricRow<'_>]) -> String {
+    let mut sorted: Vec<&MetricRow<'_>> = rows.iter().collect();
+    let key = |row: &MetricRow<'_>| (metric_name(row), row.benchmark(), row.result.iteration);
     sorted.sort_by_cached_key(|row| key(row));
     let (mut text, mut last) = (String::new(), String::new());
     for row in sorted {
@@ -133,7 +130,7 @@ pub(crate) fn metrics(rows: &[Row<'_>]) -> String {
     text
 }
 
-fn metric_name(row: &Row<'_>) -> String {
+fn metric_name(row: &MetricRow<'_>) -> String {
     let slug = row.measured.measure.slug.as_str();
     let name: String =
         slug.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();

@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidemark_api::telling::{
+use tidemark_client::{Failed, Patience, Retry, retry_after};
+use tidemark_render::{
     code_host::{self, CodeHost, Thread},
     comment::{Comment, marker},
     markup::Dialect,
 };
-use tidemark_client::{Failed, Patience, Retry, retry_after};
 use ureq::{
     Agent,
     http::{HeaderMap, Request, header},

@@ -22,9 +22,9 @@ use tidemark_adapters::Results;
 use tidemark_api::{
     Adapter, GitHash, JobUuid, NameId, NewJob, NewRun, Report, ReportSettings, ReportThresholds, ResourceId,
     StartPointPatch, Timestamp,
-    telling::{comment::Comment, links::Links, markup::Dialect},
 };
 use tidemark_client::{Client, projects, run, server};
+use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
 use tidemark_server::clock::Clock;
 
 use self::{
@@ -444,7 +444,7 @@ impl Run {
         &self,
         target: &Target<'_>,
         report: &Report,
-        rows: &[verdict::Row<'_>],
+        rows: &[verdict::MetricRow<'_>],
         verdict: Option<&tidemark_api::Verdict>,
         links: &Links,
     ) -> Result {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use tidemark_api::telling::markup::{self, Align, Block, Dialect, Span};
+use tidemark_render::markup::{self, Align, Block, Dialect, Span};
 use tidemark_stats::Verdict;
 
 use super::{Outcome, Row};

@@ -3,7 +3,7 @@
 use tidemark_api::{Report, Verdict};
 
 use super::threshold;
-use crate::verdict::{self, Row};
+use crate::verdict::{self, MetricRow};
 
 /// What a run fails on.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ impl Gate {
     pub(super) fn cause(
         self,
         report: &Report,
-        rows: &[Row<'_>],
+        rows: &[MetricRow<'_>],
         verdict: Option<&Verdict>,
     ) -> Option<String> {
         let is_unwatched = threshold::is_none(rows);

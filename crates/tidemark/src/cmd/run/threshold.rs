@@ -7,15 +7,15 @@ use tidemark_stats::{Test, Worse};
 
 use crate::{
     failure::{Failure, Result},
-    verdict::{Row, Standing},
+    verdict::{MetricRow, ThresholdStatus},
 };
 
 /// What stands in the place of a value that a measure does not have.
 const SKIP: &str = "_";
 
 /// Whether no threshold applies to a report.
-pub(super) fn is_none(rows: &[Row<'_>]) -> bool {
-    rows.iter().all(|row| row.standing == Standing::NoThreshold)
+pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
+    rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
 }
 
 /// The thresholds of the branch and testbed that a run is for.

@@ -1,23 +1,23 @@
 //! What a pull request is told about a report: the verdict first, then what moved, then the rest. It is shortened from
 //! its end until it fits, so that what moved is the last to go.
 
-use super::{
+use crate::{
+    format,
     links::Links,
     markup::{self, Align, Block, Dialect, Span},
-    outcome::{self, Line},
-    shown,
-    verdict::{Row, Standing},
+    metric::{MetricRow, ThresholdStatus},
+    verdict::{self, VerdictRow},
 };
-use crate::{Report, Slug, VerdictAnswer};
+use tidemark_api::{Report, Slug, VerdictAnswer};
 
 /// A report to tell about.
 pub struct Comment<'a> {
     /// The report.
     pub report: &'a Report,
     /// Its metrics, the worst first.
-    pub rows: &'a [Row<'a>],
+    pub rows: &'a [MetricRow<'a>],
     /// The verdict on it, where the server gives one.
-    pub verdict: Option<&'a crate::Verdict>,
+    pub verdict: Option<&'a tidemark_api::Verdict>,
     /// Where people find it.
     pub links: &'a Links,
 }
@@ -55,11 +55,11 @@ impl Comment<'_> {
 
     /// The verdict in a few words.
     pub fn title(&self) -> String {
-        outcome::summary(self.rows, self.verdict)
+        verdict::summary(self.rows, self.verdict)
     }
 
-    fn lines(&self) -> Vec<Line<'_>> {
-        outcome::lines(self.rows, self.verdict)
+    fn lines(&self) -> Vec<VerdictRow<'_>> {
+        verdict::lines(self.rows, self.verdict)
     }
 
     fn all(&self) -> Extent {
@@ -76,7 +76,7 @@ impl Comment<'_> {
         if extent.moved > 0 {
             blocks.push(self.table(&moved[..extent.moved], true));
         }
-        let sentences = self.verdict.map(outcome::sentences).unwrap_or_default();
+        let sentences = self.verdict.map(verdict::sentences).unwrap_or_default();
         if !sentences.is_empty() {
             blocks.push(Block::Paragraph(vec![Span::text(sentences.join(" "))]));
         }
@@ -99,14 +99,14 @@ impl Comment<'_> {
     }
 
     fn heading(&self) -> Block {
-        let has = |standing: Standing| self.rows.iter().any(|row| row.standing == standing);
+        let has = |standing: ThresholdStatus| self.rows.iter().any(|row| row.standing == standing);
         let counts = self.verdict.map(|verdict| verdict.counts).unwrap_or_default();
         let is_unchanged = self.verdict.is_some_and(|verdict| verdict.answer == VerdictAnswer::Unchanged);
         let sign = match () {
-            () if counts.regressions > 0 || has(Standing::Worse) => "❌ ",
+            () if counts.regressions > 0 || has(ThresholdStatus::Worse) => "❌ ",
             // It is an alert, too: somebody wanted to know.
-            () if counts.improvements + counts.differences > 0 || has(Standing::Better) => "⚠️ ",
-            () if is_unchanged || has(Standing::Within) => "✅ ",
+            () if counts.improvements + counts.differences > 0 || has(ThresholdStatus::Better) => "⚠️ ",
+            () if is_unchanged || has(ThresholdStatus::Within) => "✅ ",
             () => "⚪ ",
         };
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])
@@ -115,7 +115,7 @@ impl Comment<'_> {
     /// What was measured where.
     fn subject(&self) -> Block {
         let Report { project, branch, testbed, .. } = self.report;
-        let named = |name: &str| Span::name(shown::plain(name));
+        let named = |name: &str| Span::name(format::plain(name));
         let mut spans = vec![
             Span::text("Project "),
             named(project.name.as_str()).to(self.links.project()),
@@ -131,8 +131,8 @@ impl Comment<'_> {
         Block::Paragraph(spans)
     }
 
-    fn table(&self, lines: &[Line<'_>], stand_out: bool) -> Block {
-        let cells = |line: &Line<'_>| {
+    fn table(&self, lines: &[VerdictRow<'_>], stand_out: bool) -> Block {
+        let cells = |line: &VerdictRow<'_>| {
             let loud = stand_out && line.is_regressed();
             let said = |text: String| if loud { Span::strong(text) } else { Span::text(text) };
             let plot = line.rows.first().and_then(|row| self.links.plot(self.report, row));

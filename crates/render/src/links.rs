@@ -1,8 +1,8 @@
 //! Where people find a report: in the web console if the server says where that is, or else at the server itself. What
 //! is on this machine has no address.
 
-use super::verdict::Row;
-use crate::{Millis, Report, Slug, Url, Visibility};
+use crate::metric::MetricRow;
+use tidemark_api::{Millis, Report, Slug, Url, Visibility};
 
 /// The addresses of a report and of what it is about.
 pub struct Links {
@@ -59,7 +59,7 @@ impl Links {
     }
 
     /// The history of a row as a plot.
-    pub fn plot(&self, report: &Report, row: &Row<'_>) -> Option<String> {
+    pub fn plot(&self, report: &Report, row: &MetricRow<'_>) -> Option<String> {
         let (start, end) = window(report);
         Some(format!(
             "{}?branches={}&heads={}&testbeds={}&benchmarks={}&measures={}&start_time={start}&end_time={end}\

@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    links::Links,
-    shown,
-    verdict::{self, Row, Standing},
-};
 use crate::{
+    format,
+    links::Links,
+    metric::{self, MetricRow, ThresholdStatus},
+};
+use tidemark_api::{
     Change, ChangeCause, ChangeDirection, EventUuid, NoticeEvent, Report, ReportUuid, Timestamp, Url,
 };
 
@@ -33,7 +33,7 @@ const SHORT_HASH: usize = 10;
 const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 
 /// An event to tell.
-pub struct Telling<'a> {
+pub struct Notification<'a> {
     event: EventUuid,
     time: Timestamp,
     parts: Vec<Part<'a>>,
@@ -48,13 +48,13 @@ struct Part<'a> {
 
 /// Something that moved.
 enum Item<'a> {
-    Alert(Row<'a>),
+    Alert(MetricRow<'a>),
     Change(&'a Change),
 }
 
 /// What a project is told of.
 #[derive(Clone, Copy)]
-pub enum News<'a> {
+pub enum NotificationContent<'a> {
     /// The alerts of its reports.
     Alerts,
     /// These changes, each with the report that it is told with, the worst first.
@@ -69,23 +69,23 @@ enum Style {
     Markdown,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> Notification<'a> {
     /// What there is to tell of reports; nothing if nothing moved in them that is asked for.
     pub fn new(
         event: EventUuid,
         time: Timestamp,
         reports: &'a [Report],
-        news: News<'a>,
+        news: NotificationContent<'a>,
         wanted: NoticeEvent,
         console: &Url,
     ) -> Option<Self> {
         let part = |report: &'a Report| {
             let mut items: Vec<Item<'_>> = match news {
-                News::Alerts => {
-                    let outside = verdict::rows(report).into_iter().filter(|row| row.standing.is_outside());
+                NotificationContent::Alerts => {
+                    let outside = metric::rows(report).into_iter().filter(|row| row.standing.is_outside());
                     outside.map(Item::Alert).collect()
                 }
-                News::Changes(changes) => {
+                NotificationContent::Changes(changes) => {
                     let own = changes.iter().filter(|(with, _)| *with == report.uuid);
                     own.map(|(_, change)| Item::Change(change)).collect()
                 }
@@ -102,7 +102,7 @@ impl<'a> Telling<'a> {
 
     /// The event in a few words.
     pub fn title(&self) -> String {
-        let project = self.parts.first().map(|part| shown::plain(part.report.project.name.as_str()));
+        let project = self.parts.first().map(|part| format::plain(part.report.project.name.as_str()));
         let project = project.unwrap_or_default();
         let title = match self.parts.as_slice() {
             [part] => format!("{project}: {} {}", part.summary(), part.place(Style::Plain)),
@@ -253,14 +253,14 @@ impl Part<'_> {
 impl Item<'_> {
     fn is_regression(&self) -> bool {
         match self {
-            Self::Alert(row) => row.standing == Standing::Worse,
+            Self::Alert(row) => row.standing == ThresholdStatus::Worse,
             Self::Change(change) => change.direction == ChangeDirection::Regression,
         }
     }
 
     fn is_improvement(&self) -> bool {
         match self {
-            Self::Alert(row) => row.standing == Standing::Better,
+            Self::Alert(row) => row.standing == ThresholdStatus::Better,
             Self::Change(change) => change.direction == ChangeDirection::Improvement,
         }
     }
@@ -277,11 +277,11 @@ impl Item<'_> {
 /// A change for people.
 fn changed(change: &Change, style: Style) -> String {
     let arrow = if change.after > change.before { "▲" } else { "▼" };
-    let benchmark = shown::benchmark(
+    let benchmark = format::benchmark(
         change.benchmark.name.as_str(),
         change.variant.as_ref().map(|variant| &variant.parameters),
     );
-    let effect = change.effect.map_or_else(String::new, |effect| format!(" {}", shown::percent(effect)));
+    let effect = change.effect.map_or_else(String::new, |effect| format!(" {}", format::percent(effect)));
     let units = change.measure.units.as_str();
     let since = match &change.at.version.hash {
         Some(hash) => format!(", since {}", hash.as_str().chars().take(SHORT_HASH).collect::<String>()),
@@ -291,8 +291,8 @@ fn changed(change: &Change, style: Style) -> String {
         "{arrow} {} {}:{effect} from {} to {}{since}, {}",
         style.name(&benchmark),
         style.name(change.measure.name.as_str()),
-        style.escape(&shown::quantity(change.before, units)),
-        style.escape(&shown::quantity(change.after, units)),
+        style.escape(&format::quantity(change.before, units)),
+        style.escape(&format::quantity(change.after, units)),
         match change.direction {
             ChangeDirection::Regression => "regression",
             ChangeDirection::Improvement => "improvement",
@@ -302,7 +302,7 @@ fn changed(change: &Change, style: Style) -> String {
 }
 
 /// An alert for programs.
-fn alert(row: &Row<'_>) -> Value {
+fn alert(row: &MetricRow<'_>) -> Value {
     let boundary = row.measured.boundary.unwrap_or_default();
     let (value, baseline) = (row.measured.metric.value, boundary.baseline);
     json!({
@@ -310,18 +310,18 @@ fn alert(row: &Row<'_>) -> Value {
         "parameters": row.result.variant.as_ref().map(|variant| &variant.parameters),
         "measure": row.measured.measure.name,
         "units": row.measured.measure.units,
-        "verdict": if row.standing == Standing::Better { "improvement" } else { "regression" },
+        "verdict": if row.standing == ThresholdStatus::Better { "improvement" } else { "regression" },
         "direction": if is_up(row) { "up" } else { "down" },
         "value": value,
         "baseline": baseline,
-        "change": verdict::change(value, baseline),
+        "change": metric::change(value, baseline),
         "lower_limit": boundary.lower_limit,
         "upper_limit": boundary.upper_limit,
     })
 }
 
 /// An alert for people.
-fn line(row: &Row<'_>, style: Style) -> String {
+fn line(row: &MetricRow<'_>, style: Style) -> String {
     let arrow = if is_up(row) { "▲" } else { "▼" };
     let (change, baseline, limit) = (row.change(), row.baseline(), row.limit());
     let change = if change.is_empty() { String::new() } else { format!(" {change}") };
@@ -340,7 +340,7 @@ fn line(row: &Row<'_>, style: Style) -> String {
 }
 
 /// Whether a row is above what it may be, and not below.
-fn is_up(row: &Row<'_>) -> bool {
+fn is_up(row: &MetricRow<'_>) -> bool {
     let limit = row.measured.boundary.and_then(|boundary| boundary.upper_limit);
     limit.is_some_and(|limit| row.measured.metric.value > limit)
 }
@@ -384,7 +384,7 @@ fn cut(text: &str, most: usize) -> String {
 impl Style {
     /// A name that calls nobody and breaks nothing, whoever chose it.
     fn name(self, name: &str) -> String {
-        let name = cut(&shown::plain(name), NAME_MAX);
+        let name = cut(&format::plain(name), NAME_MAX);
         match self {
             Self::Plain => name,
             // In code, nothing has a meaning but its end.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use tidemark_stats::median;
 
-use super::{
-    shown,
-    verdict::{self, Row},
+use crate::{
+    format,
+    metric::{self, MetricRow},
 };
-use crate::{Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison};
+use tidemark_api::{
+    Change, ChangeCause, ChangeDirection, Measure, Verdict, VerdictAnswer, VerdictComparison,
+};
 
 /// Maximum number of changes that are listed one by one.
 const MOST: usize = 20;
@@ -22,16 +24,16 @@ const WHOLE: f64 = 1.0;
 const SHORT_HASH: usize = 10;
 
 /// A series of a report: its iterations with their thresholds, and how it compares with earlier runs.
-pub struct Line<'a> {
+pub struct VerdictRow<'a> {
     /// The iterations, the worst first; none where only the comparison is known.
-    pub rows: Vec<&'a Row<'a>>,
+    pub rows: Vec<&'a MetricRow<'a>>,
     /// The comparison, where the server makes one.
     pub comparison: Option<&'a VerdictComparison>,
 }
 
 /// The series of a report: those that changed or are outside a threshold first, the worst before others.
-pub fn lines<'a>(rows: &'a [Row<'a>], verdict: Option<&'a Verdict>) -> Vec<Line<'a>> {
-    let key = |row: &Row<'_>| {
+pub fn lines<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec<VerdictRow<'a>> {
+    let key = |row: &MetricRow<'_>| {
         let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
         (row.result.benchmark.uuid, variant, row.measured.measure.uuid)
     };
@@ -44,14 +46,16 @@ pub fn lines<'a>(rows: &'a [Row<'a>], verdict: Option<&'a Verdict>) -> Vec<Line<
         })
         .collect();
     let mut places: HashMap<_, usize> = HashMap::new();
-    let mut lines: Vec<(usize, Line<'_>)> = Vec::new();
+    let mut lines: Vec<(usize, VerdictRow<'_>)> = Vec::new();
     for row in rows {
         let found = comparisons.get(&key(row));
         let place = *places.entry(key(row)).or_insert(lines.len());
         if place == lines.len() {
             let comparison = found.map(|(_, comparison)| *comparison);
-            lines
-                .push((found.map_or(usize::MAX, |(place, _)| *place), Line { rows: Vec::new(), comparison }));
+            lines.push((
+                found.map_or(usize::MAX, |(place, _)| *place),
+                VerdictRow { rows: Vec::new(), comparison },
+            ));
         }
         lines[place].1.rows.push(row);
     }
@@ -60,11 +64,11 @@ pub fn lines<'a>(rows: &'a [Row<'a>], verdict: Option<&'a Verdict>) -> Vec<Line<
 }
 
 /// The comparisons of a verdict alone.
-pub fn compared(verdict: &Verdict) -> Vec<Line<'_>> {
-    verdict.comparisons.iter().map(|one| Line { rows: Vec::new(), comparison: Some(one) }).collect()
+pub fn compared(verdict: &Verdict) -> Vec<VerdictRow<'_>> {
+    verdict.comparisons.iter().map(|one| VerdictRow { rows: Vec::new(), comparison: Some(one) }).collect()
 }
 
-impl Line<'_> {
+impl VerdictRow<'_> {
     /// Whether it changed or has a value outside a threshold.
     pub fn has_moved(&self) -> bool {
         self.comparison.is_some_and(|one| one.answer == VerdictAnswer::Changed) || self.outside() > 0
@@ -97,7 +101,7 @@ impl Line<'_> {
 
     /// The measure.
     pub fn measure(&self) -> String {
-        self.of_measure().map_or_else(String::new, |measure| shown::plain(measure.name.as_str()))
+        self.of_measure().map_or_else(String::new, |measure| format::plain(measure.name.as_str()))
     }
 
     fn of_measure(&self) -> Option<&Measure> {
@@ -115,30 +119,30 @@ impl Line<'_> {
         let values: Vec<f64> = self.rows.iter().map(|row| row.measured.metric.value).collect();
         let units = self.of_measure().map_or("", |measure| measure.units.as_str());
         let value = median(&values).or(self.comparison.map(|one| one.head));
-        value.map_or_else(String::new, |value| shown::quantity(value, units))
+        value.map_or_else(String::new, |value| format::quantity(value, units))
     }
 
     /// The level of the earlier runs; empty if there are none.
     pub fn base(&self) -> String {
         let base = self.comparison.and_then(|one| Some((one.base?, one.measure.units.as_str())));
-        base.map_or_else(String::new, |(base, units)| shown::quantity(base, units))
+        base.map_or_else(String::new, |(base, units)| format::quantity(base, units))
     }
 
     /// By how much it differs from that.
     pub fn change(&self) -> String {
-        self.comparison.and_then(|one| one.change).map_or_else(String::new, shown::percent)
+        self.comparison.and_then(|one| one.change).map_or_else(String::new, format::percent)
     }
 
     /// How far the confidence interval of 95 % reaches to either side of the change.
     pub fn reach(&self) -> String {
         let ends = self.comparison.and_then(|one| Some((one.change?, one.lower?, one.upper?)));
         let reach = ends.map(|(change, lower, upper)| (change - lower).max(upper - change));
-        reach.map_or_else(String::new, |reach| format!("±{}", shown::share(reach)))
+        reach.map_or_else(String::new, |reach| format!("±{}", format::share(reach)))
     }
 
     /// The smallest change that would have been seen.
     pub fn detectable(&self) -> String {
-        self.comparison.and_then(|one| one.detectable).map_or_else(String::new, shown::share)
+        self.comparison.and_then(|one| one.detectable).map_or_else(String::new, format::share)
     }
 
     /// What the value may be by its threshold, and whether it is outside.
@@ -166,8 +170,8 @@ pub fn word(direction: ChangeDirection) -> &'static str {
     }
 }
 
-fn benchmark(benchmark: &crate::Benchmark, variant: Option<&crate::Variant>) -> String {
-    shown::benchmark(benchmark.name.as_str(), variant.map(|variant| &variant.parameters))
+fn benchmark(benchmark: &tidemark_api::Benchmark, variant: Option<&tidemark_api::Variant>) -> String {
+    format::benchmark(benchmark.name.as_str(), variant.map(|variant| &variant.parameters))
 }
 
 /// How many comparisons come to what, the worst first.
@@ -188,8 +192,8 @@ pub fn counts(verdict: &Verdict) -> String {
 }
 
 /// The verdict and the thresholds in a few words.
-pub fn summary(rows: &[Row<'_>], verdict: Option<&Verdict>) -> String {
-    let parts: Vec<String> = verdict.map(counts).into_iter().chain(verdict::limits(rows)).collect();
+pub fn summary(rows: &[MetricRow<'_>], verdict: Option<&Verdict>) -> String {
+    let parts: Vec<String> = verdict.map(counts).into_iter().chain(metric::limits(rows)).collect();
     if parts.is_empty() { "no verdict and no threshold".to_owned() } else { parts.join(", ") }
 }
 
@@ -204,8 +208,8 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
         }
         ChangeCause::Host => {
             let factors = verdict.factors.iter().filter(|factor| factor.is_host).map(|factor| {
-                let name = shown::plain(factor.measure.name.as_str());
-                format!("{name} {}", shown::percent(factor.change))
+                let name = format::plain(factor.measure.name.as_str());
+                format!("{name} {}", format::percent(factor.change))
             });
             sentences.push(format!(
                 "Most benchmarks moved together ({}): look at the machine first; what is said here is without that.",
@@ -235,7 +239,7 @@ fn advice(verdict: &Verdict) -> Option<String> {
         runs if runs < ENOUGH => format!("There are {runs} earlier runs"),
         _ => {
             let seen = match seen {
-                Some(seen) if seen <= WHOLE => format!("changes below {}", shown::share(seen)),
+                Some(seen) if seen <= WHOLE => format!("changes below {}", format::share(seen)),
                 Some(_) => "even changes of 100%".to_owned(),
                 None => "changes".to_owned(),
             };
@@ -249,7 +253,7 @@ fn advice(verdict: &Verdict) -> Option<String> {
         Some(seen) => format!(
             "{runs}, so the confidence is low: a change of {} would have been seen. {NEEDED} --ab compares two commits \
              without any.",
-            shown::share(seen)
+            format::share(seen)
         ),
         None => format!("{runs}. {NEEDED} --ab compares two commits without any."),
     })
@@ -262,13 +266,13 @@ fn found(change: &Change) -> String {
         Some(hash) => hash.as_str().chars().take(SHORT_HASH).collect(),
         None => format!("version {}", change.at.version.number),
     };
-    let effect = change.effect.map_or_else(String::new, |effect| format!(" ({})", shown::percent(effect)));
+    let effect = change.effect.map_or_else(String::new, |effect| format!(" ({})", format::percent(effect)));
     format!(
         "Found now: a lasting {} of {} {} since {since}, from {} to {}{effect}.",
         word(change.direction),
         benchmark(&change.benchmark, change.variant.as_ref()),
-        shown::plain(change.measure.name.as_str()),
-        shown::quantity(change.before, units),
-        shown::quantity(change.after, units),
+        format::plain(change.measure.name.as_str()),
+        format::quantity(change.before, units),
+        format::quantity(change.after, units),
     )
 }

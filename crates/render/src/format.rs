@@ -1,6 +1,6 @@
 //! How values and names look to people: numbers with their units, and texts that cannot play tricks on a terminal.
 
-use crate::{Parameters, Unit, unit::grouped};
+use tidemark_api::{Parameters, Unit, unit::grouped};
 
 /// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
 const LARGE: f64 = 1e15;

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::{
+use crate::{
     comment::Comment,
-    shown,
-    verdict::{Row, Standing},
+    format,
+    metric::{MetricRow, ThresholdStatus},
 };
-use crate::job::JobCallbackKind;
+use tidemark_api::job::JobCallbackKind;
 
 /// The most bytes of a comment on GitHub, and of the text of a check: it counts characters, of which there are never
 /// more.
@@ -64,7 +64,7 @@ pub fn is_busy(status: u16, answer: &Value, waits: bool) -> bool {
 fn said(answer: &Value) -> String {
     let said = [answer.get("message"), answer.get("error")].into_iter().flatten().next();
     let said = said.map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
-    shown::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect()
+    format::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect()
 }
 
 /// How a check ends.
@@ -87,7 +87,7 @@ impl Conclusion {
         if comment.report.counts.alerts.total > 0 {
             return Self::Failure;
         }
-        if comment.rows.iter().any(|row| row.standing == Standing::Within) {
+        if comment.rows.iter().any(|row| row.standing == ThresholdStatus::Within) {
             return Self::Success;
         }
         match comment.verdict.map(|verdict| &verdict.counts) {
@@ -290,12 +290,12 @@ pub struct Reserve {
 
 impl Reserve {
     /// Whether nothing is to be said about a report.
-    pub fn is_silent(self, rows: &[Row<'_>]) -> bool {
-        self.only_thresholds && rows.iter().all(|row| row.standing == Standing::NoThreshold)
+    pub fn is_silent(self, rows: &[MetricRow<'_>]) -> bool {
+        self.only_thresholds && rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
     }
 
     /// Whether a report may get a first comment.
-    pub fn may_create(self, rows: &[Row<'_>]) -> bool {
+    pub fn may_create(self, rows: &[MetricRow<'_>]) -> bool {
         !self.only_on_alert || rows.iter().any(|row| row.standing.is_outside())
     }
 }

@@ -1,0 +1,13 @@
+//! Renders reports, verdicts and notifications for people: comments and checks of code hosts, chat messages, mail. The command
+//! line renders the runs it waits for, and the server renders jobs and notifications, with the same texts.
+//!
+//! No I/O: requests to a code host go through the [`code_host::CodeHost`] of the caller.
+
+pub mod code_host;
+pub mod comment;
+pub mod format;
+pub mod links;
+pub mod markup;
+pub mod metric;
+pub mod notification;
+pub mod verdict;
