@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
-use tidemark_server::ingest::Submission;
+use tidemark_server::domain::ingest::Submission;
 use tidemark_stats::{Monitor, Scratch, Settings, changes};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! What a picture costs.
 
 use tidemark_api::{MeasureUuid, Timestamp, XAxis, YAxis};
-use tidemark_server::plot::{self, Line, Picture, Point, Theme};
+use tidemark_server::domain::plot::{self, Line, Picture, Point, Theme};
 
 use crate::{Result, report::cpu, round};
 

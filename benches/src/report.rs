@@ -13,8 +13,8 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::json;
 use tidemark_api::{Timestamp, Visibility};
-use tidemark_server::{
-    http::error::Error,
+use tidemark_server::domain::{
+    error::Error,
     ingest::{self, Home, Submission},
     quota::Quota,
 };

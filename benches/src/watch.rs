@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidemark_server::ingest::Submission;
+use tidemark_server::domain::ingest::Submission;
 
 use crate::{
     Result, change,

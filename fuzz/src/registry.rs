@@ -1,11 +1,11 @@
 //! The parsers of the registry: paths, names, digests, references and ranges. The files are compiled here alone, since a
 //! target that needs the whole server builds for minutes.
 
-#[path = "../../crates/server/src/oci/digest.rs"]
+#[path = "../../crates/server/src/transport/oci/digest.rs"]
 mod digest;
-#[path = "../../crates/server/src/oci/range.rs"]
+#[path = "../../crates/server/src/transport/oci/range.rs"]
 mod range;
-#[path = "../../crates/server/src/oci/route.rs"]
+#[path = "../../crates/server/src/transport/oci/route.rs"]
 mod route;
 
 /// The failures of the parsers, without what the server makes of them.

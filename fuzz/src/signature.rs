@@ -1,6 +1,6 @@
 //! The signature of webhooks from the payment provider. The file is compiled here alone, as those of the registry.
 
-#[path = "../../crates/server/src/billing/signature.rs"]
+#[path = "../../crates/server/src/domain/billing/signature.rs"]
 mod signature;
 
 use hmac::{Hmac, KeyInit, Mac};

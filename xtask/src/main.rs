@@ -4,6 +4,8 @@
 //! Nothing here is part of the product.
 
 mod agents;
+#[cfg(test)]
+mod architecture;
 mod bench;
 mod check;
 mod conformance;

@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use tidemark_server::config::ConfigError;
+use tidemark_server::infra::config::ConfigError;
 
 /// The result of every command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;

@@ -12,8 +12,9 @@ use tidemark_client::{
 };
 use tidemark_server::{
     App,
-    config::{Config, Flags, LogFormat, LogLevel, Logging},
-    http::{self, error::Error},
+    domain::error::Error,
+    infra::config::{Config, Flags, LogFormat, LogLevel, Logging},
+    transport::http,
 };
 use tidemark_store::restore::{self, Visit};
 use tokio::runtime::{self, Runtime};

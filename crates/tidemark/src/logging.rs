@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use tidemark_server::config::{LogFormat, LogLevel, Logging};
+use tidemark_server::infra::config::{LogFormat, LogLevel, Logging};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
@@ -64,8 +64,8 @@ mod tests {
     fn others_speak_only_of_trouble_and_pictures_not_of_letters() {
         let debug = filter(LevelFilter::DEBUG);
         for (target, level, heard) in [
-            ("tidemark_server::http", Level::DEBUG, true),
-            ("tidemark_server::http", Level::TRACE, false),
+            ("tidemark_server::transport::http", Level::DEBUG, true),
+            ("tidemark_server::transport::http", Level::TRACE, false),
             ("hyper", Level::WARN, true),
             ("hyper", Level::INFO, false),
             ("usvg::text", Level::WARN, false),

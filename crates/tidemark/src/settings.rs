@@ -10,7 +10,7 @@ use std::{
     process,
 };
 
-use tidemark_server::config::{Config, Flags};
+use tidemark_server::infra::config::{Config, Flags};
 
 use crate::failure::Result;
 

@@ -9,7 +9,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::auth::jwt::Audience;
+use tidemark_server::domain::auth::jwt::Audience;
 use tidemark_store::user;
 
 use crate::{Answer, TestServer, both};

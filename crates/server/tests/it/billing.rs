@@ -12,7 +12,7 @@ use std::{
 use axum::{body::Body, extract::Request, http::header};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::http;
+use tidemark_server::transport::http;
 use tidemark_store::outbox;
 
 use crate::{

@@ -9,7 +9,11 @@ use futures_util::{SinkExt, StreamExt};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tidemark_api::LeaseUuid;
-use tidemark_server::{App, auth::key::hash, http, jobs::end_overdue};
+use tidemark_server::{
+    App,
+    domain::{auth::key::hash, jobs::end_overdue},
+    transport::http,
+};
 use tidemark_store::{job, runner};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use tidemark_server::config::{Config, Flags};
+use tidemark_server::infra::config::{Config, Flags};
 
 /// The file, not the routes it is generated from: every test is a process of its own, and reading is faster than
 /// generating. `the_document_on_disk_is_current` proves that they are the same.
@@ -253,7 +253,7 @@ fn every_operation_is_described_in_full() {
 
 #[test]
 fn the_document_on_disk_is_current() {
-    let generated = serde_json::to_value(tidemark_server::http::openapi()).unwrap();
+    let generated = serde_json::to_value(tidemark_server::transport::http::openapi()).unwrap();
     assert!(generated == *DOCUMENT, "openapi.json is stale: run `cargo xtask openapi`");
 }
 

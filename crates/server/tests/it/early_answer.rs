@@ -7,7 +7,7 @@ use std::{
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::http;
+use tidemark_server::transport::http;
 
 use crate::{PATIENCE, TestServer, both, registry::client::Client};
 

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tidemark_server::{
     App,
-    limits::{Error, Rule},
+    infra::limits::{Error, Rule},
 };
 
 use crate::{Answer, Engine, TestServer, both};

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tidemark_api::Timestamp;
 use tidemark_server::{
     App,
-    mail::{self, Message},
+    infra::mail::{self, Message},
 };
 use tidemark_store::{
     Tx,

@@ -7,7 +7,7 @@ use axum::{
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use tidemark_server::mcp::TOOLS;
+use tidemark_server::transport::mcp::TOOLS;
 
 use crate::{
     Answer, TestServer, both,

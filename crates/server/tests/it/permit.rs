@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use tidemark_server::limits::ConcurrencyLimit;
+use tidemark_server::infra::limits::ConcurrencyLimit;
 
 use crate::{Lab, both, mcp::call_tool, until};
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tidemark_server::{
+use tidemark_server::domain::{
     ingest::{self, Home, Submission},
     quota::Quota,
 };

@@ -22,9 +22,11 @@ use tempfile::TempDir;
 use tidemark_api::Timestamp;
 use tidemark_server::{
     App,
-    clock::{Clock, SeededEntropy},
-    config::{Config, Flags},
-    http,
+    infra::{
+        clock::{Clock, SeededEntropy},
+        config::{Config, Flags},
+    },
+    transport::http,
 };
 use tidemark_store::{Tx, organization, outbox};
 use tower::ServiceExt;

@@ -12,11 +12,15 @@ use tidemark_api::{
     AlertStatus, NameId, NewReport, Project, ResourceId, ResourceName, Slug, Timestamp, Visibility,
 };
 use tidemark_server::{
-    clock::{Clock, SeededEntropy},
-    config::Flags,
-    http::error::{Error, Result as Done},
-    ingest::{self, Home, Submission},
-    quota::Quota,
+    domain::{
+        error::{Error, Result as Done},
+        ingest::{self, Home, Submission},
+        quota::Quota,
+    },
+    infra::{
+        clock::{Clock, SeededEntropy},
+        config::Flags,
+    },
 };
 use tidemark_store::{
     Db, Fresh, ProjectId, Tx, alert, benchmark, branch, measure, organization, plot, project, testbed,

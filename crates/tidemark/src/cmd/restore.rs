@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_server::{config::Flags, private};
+use tidemark_server::infra::{config::Flags, private};
 use tidemark_store::restore;
 
 use crate::{

@@ -25,7 +25,7 @@ use tidemark_api::{
 };
 use tidemark_client::{Client, projects, run, server};
 use tidemark_render::{comment::Comment, links::Links, markup::Dialect};
-use tidemark_server::clock::Clock;
+use tidemark_server::infra::clock::Clock;
 
 use self::{
     binary::Binary, command::Benchmark, gate::Gate, job::JobFlags, kept::Kept, start_point::StartPoint,

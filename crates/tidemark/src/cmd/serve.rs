@@ -16,9 +16,12 @@ use axum_server::{
 use hyper_util::rt::TokioTimer;
 use tidemark_server::{
     App,
-    config::{Config, ConfigError, Flags, Tls},
-    connection::{Connections, Listener, Peer, Tracking},
-    http::{self, error::Error},
+    domain::error::Error,
+    infra::config::{Config, ConfigError, Flags, Tls},
+    transport::{
+        connection::{Connections, Listener, Peer, Tracking},
+        http,
+    },
 };
 use tokio::{net::TcpListener, runtime, task::JoinHandle};
 

@@ -17,7 +17,7 @@ use futures_util::Stream;
 use insta::assert_snapshot;
 use tidemark_server::{
     App,
-    config::{Config, Flags},
+    infra::config::{Config, Flags},
 };
 use tokio::sync::mpsc;
 

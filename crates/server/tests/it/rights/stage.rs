@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidemark_api::{
     DEFAULT_MAX_VERSIONS, Email, NewModel, OrganizationRole, ProjectRole, ResourceId, Visibility,
 };
-use tidemark_server::auth::{
+use tidemark_server::domain::auth::{
     jwt::Audience,
     key::{Kind, generate, hash},
 };

@@ -4,7 +4,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use tidemark_api::Visibility;
-use tidemark_server::mcp::{TOOLS, Tool};
+use tidemark_server::transport::mcp::{TOOLS, Tool};
 
 use super::{
     Caller, Verdict, call, changes, promised,

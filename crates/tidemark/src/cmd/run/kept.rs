@@ -7,7 +7,7 @@ use std::{
 
 use tidemark_api::{NewRun, Report, ReportIdempotencyKey};
 use tidemark_client::{Client, run};
-use tidemark_server::config::Flags;
+use tidemark_server::infra::config::Flags;
 use uuid::Uuid;
 
 use crate::{

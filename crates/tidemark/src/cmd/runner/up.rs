@@ -11,7 +11,7 @@ use tidemark_runner::{
     host,
     tune::{self, Tuning, Wishes},
 };
-use tidemark_server::config::{LogFormat, LogLevel, Logging};
+use tidemark_server::infra::config::{LogFormat, LogLevel, Logging};
 use tokio::sync::watch;
 
 use super::here::{Folder, MostOutput};

@@ -1,0 +1,244 @@
+//! What every request shares: the database, the clock, the keys, the limits, and the work behind the scenes.
+
+use std::{num::NonZero, ops::Deref, sync::Arc, thread::available_parallelism};
+
+use tidemark_api::{
+    CONTRACT_VERSION, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, Server, Timestamp,
+};
+use tidemark_store::{Db, Entropy, Fresh, server};
+use uuid::Uuid;
+
+use crate::{
+    domain::{
+        auth::jwt::{Audience, Membership, Signer},
+        background::{Background, Worker},
+        backup,
+        billing::Billing,
+        changes::Changes,
+        error::{Error, Result},
+        housekeeping::Housekeeper,
+        jobs::{Jobs, callback::Teller},
+        notice::Notifier,
+        retention::Retention,
+    },
+    infra::{
+        blobs::Blobs,
+        clock::{Clock, SystemEntropy},
+        config::{Config, Unclaimed},
+        limits::{ConcurrencyLimit, Limits},
+        mail::{Mailer, Tokens, Transport},
+        metrics::Metrics,
+    },
+};
+
+/// A handle on the running service; clones share it.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// The parts of the service.
+pub struct Parts {
+    /// The effective configuration.
+    pub config: Config,
+    /// The database.
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Signs and verifies tokens.
+    pub signer: Arc<Signer>,
+    /// Rate limits.
+    pub limits: Limits,
+    /// What happens to jobs.
+    pub jobs: Jobs,
+    /// Plans and who pays for them, where the server bills.
+    pub(crate) billing: Option<Billing>,
+    /// Where levels changed.
+    pub changes: Changes,
+    /// Limits how many analyses of long histories run at a time.
+    pub analyses: Arc<ConcurrencyLimit>,
+    /// Limits how many pictures are drawn at a time.
+    pub pictures: ConcurrencyLimit,
+    /// What images are made of.
+    pub blobs: Blobs,
+    /// Work done after the answer.
+    pub background: Background,
+    /// What Prometheus sees.
+    pub metrics: Metrics,
+    /// Limits how many responses keep a database connection while their clients read.
+    pub(crate) streams: ConcurrencyLimit,
+    /// Limits the bytes of request bodies in memory.
+    pub(crate) bodies: ConcurrencyLimit,
+    /// Limits uploads to the registry.
+    pub(crate) uploads: ConcurrencyLimit,
+    /// Who this server is.
+    pub server: Server,
+    /// Whether it serves the program that it is part of, see [`App::embed`].
+    pub embedded: bool,
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl App {
+    /// Opens the database and starts the work behind the scenes.
+    pub async fn open(config: Config) -> Result<Self> {
+        Self::open_with(config, Clock::System, Arc::new(SystemEntropy)).await
+    }
+
+    /// The same with a clock and randomness of one's own.
+    pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        backup::clear(&config.data_dir).map_err(internal)?;
+        Blobs::restrict(&config);
+        Self::assemble(config, clock, entropy, false).await
+    }
+
+    /// Opens the database for the program that this is part of, possibly beside a server that is running on it.
+    ///
+    /// There is no limit on what it takes, no mail is sent and nothing is cleared away. Whoever can open the database
+    /// can do everything to it: a call without a credential is one of the first administrator, if there is one. What
+    /// a run measures and nobody has said how to judge gets a threshold.
+    pub async fn embed(mut config: Config) -> Result<Self> {
+        config.server.request_body_max_bytes = usize::MAX;
+        config.plus.rate_limiting = None;
+        config.plus.billing = None;
+        config.access.unclaimed = Unclaimed::NONE;
+        config.access.anonymous_runs = true;
+        Self::assemble(config, Clock::System, Arc::new(SystemEntropy), true).await
+    }
+
+    async fn assemble(
+        config: Config,
+        clock: Clock,
+        entropy: Arc<dyn Entropy>,
+        embedded: bool,
+    ) -> Result<Self> {
+        let db = Db::open(&config.location()).await?;
+        let source: Arc<dyn Fn() -> Fresh + Send + Sync> = {
+            let (clock, entropy) = (clock.clone(), Arc::clone(&entropy));
+            Arc::new(move || Fresh::new(clock.now(), Arc::clone(&entropy)))
+        };
+        let fresh = source();
+        let mut server = db.write(move |tx| server::identity(tx, &fresh)).await?;
+        server.version = Some(CONTRACT_VERSION.into());
+        server.tidemark_version = Some(env!("CARGO_PKG_VERSION").into());
+        let secret = config.secret().map_err(internal)?;
+        let signer = Arc::new(Signer::new(secret.expose().as_bytes(), config.security.issuer.clone()));
+        let limits = Limits::new(config.limits(), &db);
+        let blobs = Blobs::open(&config).map_err(Error::Internal)?;
+        let billing = Billing::new(&config, db.clone(), Arc::clone(&source))?;
+        let background = if embedded {
+            Background::idle()
+        } else {
+            let transport = match &config.smtp {
+                Some(smtp) => Transport::smtp(smtp).map_err(internal)?,
+                None => Transport::files(&config.data_dir).map_err(internal)?,
+            };
+            let console = config.console.url.as_ref().parse().map_err(internal)?;
+            let mailer = Mailer::new(transport, console, Arc::clone(&signer) as Arc<dyn Tokens>);
+            let housekeeper = Housekeeper {
+                db: db.clone(),
+                blobs: blobs.clone(),
+                timeout: config.plus.registry.timeout_seconds(),
+            };
+            let teller = Teller {
+                db: db.clone(),
+                console: config.console.url.clone(),
+                allows_private: config.plus.runners.private_callbacks,
+            };
+            let notifier = Notifier {
+                db: db.clone(),
+                console: config.console.url.clone(),
+                allows_private: config.plus.notices.private_addresses,
+            };
+            let retention =
+                Retention { settings: config.retention.clone(), data_dir: config.data_dir.clone() };
+            let (db, billing) = (db.clone(), billing.clone());
+            let idle_days = config.access.unclaimed.idle_days;
+            Background::start(Worker {
+                db,
+                mailer,
+                teller,
+                notifier,
+                billing,
+                housekeeper,
+                retention,
+                idle_days,
+                fresh: source,
+            })
+        };
+        let metrics = Metrics::default();
+        let streams = ConcurrencyLimit::for_streams(db.load().connections);
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let uploads = config.plus.registry.upload_limit();
+        let bodies = ConcurrencyLimit::for_bodies(config.server.request_body_max_bytes);
+        let changes = Changes::new(config.detection.memory_bytes);
+        let app = Self(Arc::new(Parts {
+            config,
+            db,
+            clock,
+            entropy,
+            signer,
+            limits,
+            jobs: Jobs::default(),
+            billing,
+            changes,
+            analyses: Arc::new(ConcurrencyLimit::for_analyses()),
+            pictures: ConcurrencyLimit::for_pictures(cores),
+            blobs,
+            background,
+            metrics,
+            streams,
+            bodies,
+            uploads,
+            server,
+            embedded,
+        }));
+        if !embedded {
+            Jobs::start(&app);
+            Changes::start(&app);
+        }
+        Ok(app)
+    }
+
+    /// The time and randomness for one operation.
+    pub fn fresh(&self) -> Fresh {
+        Fresh::new(self.clock.now(), Arc::clone(&self.entropy))
+    }
+
+    /// Stops the work behind the scenes and closes the database.
+    pub async fn close(&self) {
+        self.jobs.stop();
+        self.changes.stop();
+        self.background.stop().await;
+        self.db.close().await;
+    }
+}
+
+fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Internal(error.into())
+}
+
+impl Tokens for Signer {
+    fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt {
+        self.sign(Audience::Auth, uuid, email, None, created, expires)
+    }
+
+    fn invitation(
+        &self,
+        uuid: InvitationUuid,
+        email: &Email,
+        organization: OrganizationUuid,
+        role: OrganizationRole,
+        created: Timestamp,
+        expires: Timestamp,
+    ) -> Jwt {
+        let membership = Membership { uuid: organization, role };
+        self.sign(Audience::Invite, uuid.uuid(), email, Some(membership), created, expires)
+    }
+}

@@ -1,0 +1,472 @@
+//! Background worker: delivers the outbox and deletes expired rows every hour.
+//!
+//! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due
+//! again if that server dies. A server with a database of its own resumes at once where the previous one died. Each kind of
+//! work has its own module.
+//!
+//! Mail, deliveries to other hosts and billing have a queue each, so that a slow webhook delays no mail. Of one queue, an
+//! organization has only a few items under way at a time, so that its slow receivers do not delay other organizations.
+
+use std::{sync::Arc, time::Duration};
+
+use tidemark_api::{Actor, ActorKind, Timestamp};
+use tidemark_store::{
+    self as store, Db, Fresh, Tx, audit, delivery, job, oauth, outbox, plan, rate_window, session, sign_in,
+    unclaimed,
+};
+use tokio::{
+    sync::{Mutex, watch},
+    task::{JoinError, JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+use crate::{
+    domain::{
+        billing::Billing,
+        housekeeping::{self, Housekeeper},
+        jobs::callback::Teller,
+        notice::Notifier,
+        retention::Retention,
+    },
+    infra::mail::{self, Mailer, Undelivered},
+};
+
+/// Work that is claimed together and does not delay other work.
+struct Queue {
+    kinds: &'static [&'static str],
+    /// Maximum number of items under way at a time.
+    workers: usize,
+}
+
+const QUEUES: [Queue; 3] = [
+    Queue { kinds: &[mail::KIND], workers: 4 },
+    Queue { kinds: &[delivery::KIND, job::CALLBACK], workers: 8 },
+    Queue { kinds: &[plan::SYNC, plan::SESSION, plan::CANCEL, plan::METER], workers: 2 },
+];
+/// Maximum number of items of one organization under way at a time.
+const PER_OWNER: usize = 2;
+/// How long a claim holds, in seconds.
+const LEASE: i64 = 60;
+/// Time limit of one attempt, shorter than a claim.
+const ATTEMPT: Duration = Duration::from_secs(35);
+/// How long a stopping worker waits for what it has begun.
+const GRACE: Duration = Duration::from_secs(5);
+/// The longest sleep where other servers may write to the same outbox.
+const SHARED_POLL: Duration = Duration::from_secs(5);
+/// The longest sleep otherwise: the clock may be set, and a machine may have slept.
+const OWN_POLL: Duration = Duration::from_secs(60);
+/// The first delay after a failure, in seconds; each further one is twice as long.
+const FIRST_DELAY: i64 = 10;
+/// The longest delay, in seconds.
+const LONGEST_DELAY: i64 = 3600;
+/// How long work is retried, in seconds.
+const PATIENCE: i64 = 3 * 24 * 3600;
+/// How long the payment provider takes what was used, in seconds.
+const METER_PATIENCE: i64 = 34 * 24 * 3600;
+/// How long an end of a job that nobody could be told of is remembered, in seconds: longer than it is tried.
+const CALLBACKS: i64 = PATIENCE + 24 * 3600;
+/// How long the log of the deliveries of notices goes back, in seconds.
+const DELIVERIES: i64 = 30 * 24 * 3600;
+/// Seconds of a day.
+const DAY: i64 = 24 * 3600;
+/// The most unclaimed organizations that one clearing deletes.
+const EXPIRED: u32 = 64;
+/// Seconds between two clearings.
+const CLEARING: i64 = 3600;
+
+/// Where the worker gets the time and randomness from.
+pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
+
+/// The running worker. Dropping it stops the work, too, without waiting for its end.
+pub struct Background {
+    poke: watch::Sender<()>,
+    stop: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Background {
+    /// Starts the worker.
+    pub(crate) fn start(worker: Worker) -> Self {
+        let (poke, poked) = watch::channel(());
+        let (stop, stopped) = watch::channel(false);
+        let signals = Signals { poke: poke.clone(), poked, stopped };
+        let task = tokio::spawn(run(worker, signals));
+        Self { poke, stop, task: Mutex::new(Some(task)) }
+    }
+
+    /// No worker: enqueued work waits for one.
+    pub fn idle() -> Self {
+        Self { poke: watch::Sender::new(()), stop: watch::Sender::new(true), task: Mutex::new(None) }
+    }
+
+    /// Wakes the worker after new work was enqueued.
+    pub fn poke(&self) {
+        self.poke.send_replace(());
+    }
+
+    /// Stops the worker and waits for its end: it starts nothing new, and what is under way gets a few seconds.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        let Some(task) = self.task.lock().await.take() else { return };
+        if let Err(error) = task.await {
+            tracing::error!(%error, "the background worker failed");
+        }
+    }
+}
+
+/// What wakes and stops the loops of the worker.
+#[derive(Clone)]
+struct Signals {
+    poke: watch::Sender<()>,
+    poked: watch::Receiver<()>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Signals {
+    /// Waits until the worker is stopped, however long ago that was.
+    async fn wait_for_stop(&mut self) {
+        // An error means that the other end was dropped, which stops the worker, too.
+        drop(self.stopped.wait_for(|stop| *stop).await);
+    }
+
+    /// Waits for new work.
+    async fn wait_for_poke(&mut self) {
+        // Cannot fail: a sender is beside the receiver.
+        drop(self.poked.changed().await);
+    }
+
+    /// Does work unless the worker is stopped; what is under way then gets a few seconds.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut signals = self.clone();
+        tokio::select! {
+            done = work => Some(done),
+            () = async { signals.wait_for_stop().await; sleep(GRACE).await; } => None,
+        }
+    }
+
+    /// Sleeps until the time has passed, the worker is poked, or `woken` ends. Answers whether the worker goes on.
+    async fn pause(&mut self, time: Duration, woken: impl Future<Output = ()>) -> bool {
+        let mut signals = self.clone();
+        tokio::select! {
+            biased;
+            () = signals.wait_for_stop() => false,
+            () = woken => true,
+            () = sleep(time) => true,
+            () = self.wait_for_poke() => true,
+        }
+    }
+}
+
+async fn run(worker: Worker, signals: Signals) {
+    if !worker.db.is_shared() {
+        worker.take_over().await;
+    }
+    let [mail, deliveries, billing] = &QUEUES;
+    tokio::join!(
+        worker.run_queue(mail, signals.clone()),
+        worker.run_queue(deliveries, signals.clone()),
+        worker.run_queue(billing, signals.clone()),
+        worker.run_clearing(signals),
+    );
+}
+
+/// When what has run out was cleared the last time.
+#[derive(Default)]
+struct Clearings {
+    last: Option<Timestamp>,
+    thorough: Option<Timestamp>,
+    /// The clearing of the registry, which may take long and must not hold up the mail. It ends with the worker.
+    registry: JoinSet<()>,
+}
+
+/// Whoever does the work, each kind by its own.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) db: Db,
+    pub(crate) mailer: Mailer,
+    pub(crate) teller: Teller,
+    pub(crate) notifier: Notifier,
+    pub(crate) billing: Option<Billing>,
+    pub(crate) housekeeper: Housekeeper,
+    pub(crate) retention: Retention,
+    /// Days without a run or push after which unclaimed organizations are deleted; zero means never.
+    pub(crate) idle_days: u32,
+    pub(crate) fresh: FreshSource,
+}
+
+impl Worker {
+    /// Goes on with what a server that died had begun.
+    async fn take_over(&self) {
+        let now = (self.fresh)().now;
+        if let Err(error) = self.db.write(move |tx| outbox::release(tx, now)).await {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, "what an earlier server had begun waits until its claim runs out");
+        }
+    }
+
+    /// The longest sleep.
+    fn poll(&self) -> Duration {
+        if self.db.is_shared() { SHARED_POLL } else { OWN_POLL }
+    }
+
+    /// Works on a queue until the worker is stopped.
+    async fn run_queue(&self, queue: &'static Queue, mut signals: Signals) {
+        // Tasks of their own, so that a panic costs one item one attempt.
+        let mut tasks = JoinSet::new();
+        loop {
+            let filled = self.fill(queue, &mut tasks, &signals.poke);
+            let Some(pause) = signals.unless_stopped(filled).await else { break };
+            let pause = pause.unwrap_or_else(|error| {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "the outbox cannot be read; retrying");
+                SHARED_POLL
+            });
+            let ended = async {
+                match tasks.join_next().await {
+                    Some(result) => report(result),
+                    None => std::future::pending().await,
+                }
+            };
+            if !signals.pause(pause.min(self.poll()), ended).await {
+                break;
+            }
+        }
+        let rest = async { while tasks.join_next().await.is_some() {} };
+        let _ = timeout(GRACE, rest).await;
+    }
+
+    /// Claims as much due work as there are free workers, starts it, and answers how long there is nothing to do.
+    async fn fill(
+        &self,
+        queue: &'static Queue,
+        tasks: &mut JoinSet<()>,
+        poke: &watch::Sender<()>,
+    ) -> store::Result<Duration> {
+        while let Some(result) = tasks.try_join_next() {
+            report(result);
+        }
+        let free = queue.workers.saturating_sub(tasks.len());
+        if free == 0 {
+            return Ok(Duration::MAX);
+        }
+        let now = (self.fresh)().now;
+        // Looking first keeps an idle server from writing.
+        match self.db.read(|tx| outbox::next_due(tx, queue.kinds)).await? {
+            Some(due) if due <= now => {}
+            Some(due) => {
+                let micros = due.micros().saturating_sub(now.micros());
+                return Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()));
+            }
+            None => return Ok(Duration::MAX),
+        }
+        let lease = now.plus_seconds(LEASE);
+        let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: PER_OWNER, lease };
+        let items = self.db.write(move |tx| outbox::claim(tx, &claim, now)).await?;
+        if items.is_empty() {
+            // Another server has claimed it, or its owner has enough under way.
+            return Ok(SHARED_POLL);
+        }
+        for item in items {
+            let (worker, poke) = (self.clone(), poke.clone());
+            tasks.spawn(async move {
+                worker.settle(&item).await;
+                // A delivery by mail enqueues the mail.
+                if item.kind == delivery::KIND {
+                    poke.send_replace(());
+                }
+            });
+        }
+        Ok(Duration::ZERO)
+    }
+
+    /// Deletes expired rows every hour until the worker is stopped.
+    async fn run_clearing(&self, mut signals: Signals) {
+        let mut clearings = Clearings::default();
+        loop {
+            let Some(cleared) = signals.unless_stopped(self.clear_if_due(&mut clearings)).await else {
+                break;
+            };
+            let pause = cleared.map_or_else(
+                |error| {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "expired rows cannot be deleted; retrying");
+                    SHARED_POLL
+                },
+                |()| self.poll(),
+            );
+            if !signals.pause(pause, std::future::pending()).await {
+                break;
+            }
+        }
+    }
+
+    async fn clear_if_due(&self, clearings: &mut Clearings) -> store::Result<()> {
+        let now = (self.fresh)().now;
+        if clearings.last.is_none_or(|last| last.plus_seconds(CLEARING) <= now) {
+            self.clear(now).await?;
+            self.retention.clear(&self.db, now).await?;
+            clearings.last = Some(now);
+            self.clear_registry(clearings, now);
+        }
+        Ok(())
+    }
+
+    async fn clear(&self, now: Timestamp) -> store::Result<()> {
+        let bills = self.billing.is_some();
+        let (idle_days, fresh) = (self.idle_days, (self.fresh)());
+        self.db
+            .write(move |tx| {
+                sign_in::purge(tx, now)?;
+                oauth::purge(tx, now)?;
+                session::purge(tx, now)?;
+                rate_window::purge(tx, now)?;
+                job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;
+                if bills {
+                    plan::ask(tx, now.plus_seconds(1 - CLEARING), now)?;
+                }
+                delivery::purge(tx, now.plus_seconds(-DELIVERIES))?;
+                if idle_days > 0 {
+                    expire_unclaimed(tx, &fresh, idle_days)?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// Clears the registry in a task of its own, unless the last clearing goes on.
+    fn clear_registry(&self, clearings: &mut Clearings, now: Timestamp) {
+        while clearings.registry.try_join_next().is_some() {}
+        if !clearings.registry.is_empty() {
+            return;
+        }
+        let thoroughly = housekeeping::is_due(clearings.thorough, now);
+        if thoroughly {
+            clearings.thorough = Some(now);
+        }
+        let housekeeper = self.housekeeper.clone();
+        clearings.registry.spawn(async move { housekeeper.clear(now, thoroughly).await });
+    }
+
+    /// Tries one item and records what came of it.
+    async fn settle(&self, item: &outbox::Item) {
+        let outcome = timeout(ATTEMPT, self.perform(item)).await.unwrap_or_else(|_| {
+            Err(Undelivered::Later(format!("it took longer than {} seconds", ATTEMPT.as_secs())))
+        });
+        let fresh = (self.fresh)();
+        let (id, attempts, kind) = (item.id, item.attempts, item.kind.as_str());
+        let too_old = item.created.plus_seconds(patience(&item.kind)) <= fresh.now;
+        let recorded = match outcome {
+            Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
+            Err(Undelivered::NotBefore(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
+            Err(Undelivered::Later(reason)) if !too_old => {
+                tracing::warn!(
+                    item = id,
+                    kind,
+                    attempts,
+                    reason,
+                    "outbox work failed; it will be tried again"
+                );
+                let due = fresh.now.plus_seconds(delay(attempts, &fresh));
+                self.db.write(move |tx| outbox::postpone(tx, id, due, &reason)).await
+            }
+            Err(Undelivered::Later(reason) | Undelivered::Never(reason)) => {
+                tracing::error!(
+                    item = id,
+                    kind,
+                    attempts,
+                    reason,
+                    "outbox work failed for good; it is dropped"
+                );
+                self.db.write(move |tx| outbox::done(tx, id)).await
+            }
+        };
+        if let Err(error) = recorded {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(
+                item = id,
+                error,
+                "the outcome of outbox work was not recorded; it will be repeated"
+            );
+        }
+    }
+
+    async fn perform(&self, item: &outbox::Item) -> Result<(), Undelivered> {
+        match item.kind.as_str() {
+            mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
+            job::CALLBACK => self.teller.tell(item).await,
+            plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
+                Some(billing) => billing.perform(item).await,
+                None => Err(Undelivered::Later("plus.billing is not configured any more".to_owned())),
+            },
+            delivery::KIND => self.notifier.deliver(item, (self.fresh)().now).await,
+            // A newer release may share the database; it will take the item.
+            _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
+        }
+    }
+}
+
+/// Logs a task that panicked.
+fn report(result: Result<(), JoinError>) {
+    if let Err(error) = result {
+        tracing::error!(%error, "a delivery attempt failed unexpectedly; retrying later");
+    }
+}
+
+/// Deletes unclaimed organizations that had no run or push for so many days.
+fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
+    let expired = unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), EXPIRED)?;
+    if expired.is_empty() {
+        return Ok(());
+    }
+    let slugs = expired.join(", ");
+    tracing::info!(slugs, days, "deleted idle unclaimed organizations");
+    let actor = Actor { kind: ActorKind::System, uuid: None, name: None };
+    let (target, detail) = (format!("{} organizations", expired.len()), [("slugs", slugs.as_str())]);
+    let entry = audit::New {
+        actor: &actor,
+        address: None,
+        action: "organization.expire",
+        target: &target,
+        organization: None,
+        detail: &detail,
+    };
+    audit::add(tx, fresh, &entry)
+}
+
+/// How long work is tried, in seconds. What somebody would pay too much for is never given up, and what somebody would pay
+/// too little for as long as the provider takes it.
+fn patience(kind: &str) -> i64 {
+    match kind {
+        plan::CANCEL => i64::from(u32::MAX),
+        plan::METER => METER_PATIENCE,
+        _ => PATIENCE,
+    }
+}
+
+/// Seconds until the next attempt: doubling, with up to a quarter more so that failures do not march in step.
+fn delay(attempts: i64, fresh: &Fresh) -> i64 {
+    let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(16);
+    let base = FIRST_DELAY.saturating_mul(1 << doublings).min(LONGEST_DELAY);
+    // The last byte of a new id is random.
+    let [.., random] = fresh.uuid().into_bytes();
+    (base + base * i64::from(random) / 1024).min(LONGEST_DELAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infra::clock::SeededEntropy;
+
+    #[test]
+    fn delays_double_up_to_an_hour_and_never_march_in_step() {
+        let fresh = Fresh::new(Timestamp::from_micros(0), Arc::new(SeededEntropy::new(1)));
+        for (attempts, least) in [(1, 10), (2, 20), (3, 40), (9, 2560), (10, 3600), (1000, 3600)] {
+            for _ in 0..100 {
+                let delay = delay(attempts, &fresh);
+                assert!((least..=(least * 5 / 4).min(3600)).contains(&delay), "{attempts}: {delay}");
+            }
+        }
+        let delays: std::collections::HashSet<_> = (0..100).map(|_| delay(5, &fresh)).collect();
+        assert!(delays.len() > 10, "{delays:?}");
+    }
+}

@@ -1,0 +1,270 @@
+//! Which alarms there would have been over the whole history, had a project been watched in another way, held against what
+//! people have said of its changes.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use tidemark_api::{
+    Backtest, BacktestAlarm, BacktestVerdict, Benchmark, Branch, ChangeStatus, ChangeUuid, Measure, NewModel,
+    ReportUuid, Shared, Testbed, Timestamp, Variant,
+};
+use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse, is_exact};
+use tidemark_store::{
+    BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
+    change::{self, Stored},
+    lane::Lane,
+    measure,
+    part::Part,
+    series::{self, Subject},
+    testbed, variant,
+    version::Stretch,
+};
+
+use crate::domain::{
+    changes::{History, MONTH_SECONDS, Values, hosts},
+    error::{Error, Result},
+};
+
+/// The most alarms that are shown.
+const SHOWN: usize = 256;
+/// The most reports of a lane that are looked at, the newest ones.
+const REPORTS: usize = 100_000;
+/// How many values before one a threshold looks at.
+const LOOKED_AT: usize = 512;
+
+/// How to watch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detector {
+    /// For changes.
+    Changes(Settings),
+    /// By a threshold.
+    Threshold(NewModel),
+}
+
+/// A lane as it is read.
+pub(crate) struct Material {
+    branch: Branch,
+    testbed: Testbed,
+    history: History,
+    subjects: HashMap<u32, Subject>,
+    stored: Vec<Stored>,
+    benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
+    variants: HashMap<VariantId, Arc<Variant>>,
+    measures: HashMap<MeasureId, Shared<Measure>>,
+}
+
+impl Material {
+    /// Reads what a lane has of a part of its project.
+    pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &Part) -> Result<Self> {
+        let mut history = History::read(tx, &[Stretch::whole(lane.head)], lane.testbed, REPORTS)?;
+        let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
+        let mut subjects = series::subjects(tx, &ids)?;
+        subjects.retain(|_, subject| {
+            part.benchmark.is_none_or(|wanted| subject.benchmark == wanted)
+                && part.measure.is_none_or(|wanted| subject.measure == wanted)
+        });
+        history.series.retain(|series, _| subjects.contains_key(series));
+        let keys = |key: fn(&Subject) -> i64| -> Vec<i64> {
+            let keys: HashSet<i64> = subjects.values().map(key).collect();
+            keys.into_iter().collect()
+        };
+        Ok(Self {
+            branch: branch::view(tx, lane.branch)?,
+            testbed: testbed::view(tx, lane.testbed)?,
+            stored: change::of_heads(tx, &[lane.head], lane.testbed)?,
+            benchmarks: benchmark::by_ids(tx, &keys(|subject| subject.benchmark.get()))?,
+            variants: variant::by_ids(tx, &keys(|subject| subject.variant))?,
+            measures: measure::by_ids(tx, &keys(|subject| subject.measure.get()))?,
+            history,
+            subjects,
+        })
+    }
+}
+
+/// An alarm in a series.
+struct Alarm {
+    at: usize,
+    raised: usize,
+    before: Option<f64>,
+    after: f64,
+}
+
+/// What has come out so far.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    series: usize,
+    values: usize,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    raised: usize,
+    runs: HashSet<ReportUuid>,
+    found: usize,
+    missed: usize,
+    false_alarms: usize,
+    unknown: usize,
+    alarms: Vec<BacktestAlarm>,
+}
+
+impl Outcome {
+    /// Watches a lane. It takes a while where there are many values.
+    pub(crate) fn add(&mut self, lane: &Material, detector: Detector) -> Result<()> {
+        let reports = &lane.history.reports;
+        let times = || reports.iter().map(|report| report.start_time);
+        self.since = self.since.into_iter().chain(times()).min();
+        self.until = self.until.into_iter().chain(times()).max();
+        let hosts = hosts(&lane.history.reports);
+        for (series, values) in &lane.history.series {
+            let Some(subject) = lane.subjects.get(series) else { continue };
+            let Some(measure) = lane.measures.get(&subject.measure) else { continue };
+            self.series += 1;
+            self.values += values.values.len();
+            let alarms = match detector {
+                Detector::Changes(settings) => {
+                    let is_exact = is_exact(&values.values);
+                    let factor = |place: usize| match is_exact {
+                        true => 1.0,
+                        false => reports[place].factor(subject.measure),
+                    };
+                    changes(values, &hosts, factor, settings)
+                }
+                Detector::Threshold(model) => {
+                    let times: Vec<Timestamp> =
+                        values.places.iter().map(|place| reports[*place].start_time).collect();
+                    crossings(&values.values, &times, model, measure.worse())?
+                }
+            };
+            self.score(lane, *subject, values, &alarms);
+        }
+        self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
+        self.alarms.truncate(SHOWN);
+        Ok(())
+    }
+
+    /// Holds the alarms of a series against what people have said of it.
+    fn score(&mut self, lane: &Material, subject: Subject, values: &Values, alarms: &[Alarm]) {
+        let reports = &lane.history.reports;
+        let place =
+            |one: &Stored| values.places.iter().position(|place| reports[*place].report == one.found.at);
+        let said: Vec<(usize, &Stored)> = lane
+            .stored
+            .iter()
+            .filter(|one| one.subject == subject && one.status != ChangeStatus::Active)
+            .filter_map(|one| Some((place(one)?, one)))
+            .collect();
+        let mut found: HashSet<ChangeUuid> = HashSet::new();
+        self.raised += alarms.len();
+        for alarm in alarms {
+            let close = said.iter().filter(|(place, _)| place.abs_diff(alarm.at) <= Change::TOLERANCE);
+            let one = close.min_by_key(|(place, _)| place.abs_diff(alarm.at)).map(|(_, one)| *one);
+            let verdict = match one.map(|one| one.status) {
+                Some(ChangeStatus::FalseAlarm) => BacktestVerdict::FalseAlarm,
+                Some(_) => BacktestVerdict::Real,
+                None => BacktestVerdict::Unknown,
+            };
+            match verdict {
+                BacktestVerdict::Real => found.extend(one.map(|one| one.uuid)),
+                BacktestVerdict::FalseAlarm => self.false_alarms += 1,
+                BacktestVerdict::Unknown => self.unknown += 1,
+            }
+            let (at, raised) = (&reports[values.places[alarm.at]], &reports[values.places[alarm.raised]]);
+            self.runs.insert(raised.uuid);
+            let (Some(benchmark), Some(measure)) =
+                (lane.benchmarks.get(&subject.benchmark), lane.measures.get(&subject.measure))
+            else {
+                continue;
+            };
+            self.alarms.push(BacktestAlarm {
+                branch: lane.branch.clone(),
+                testbed: lane.testbed.clone(),
+                benchmark: (**benchmark).clone(),
+                variant: lane.variants.get(&subject.variant.into()).map(|variant| (**variant).clone()),
+                measure: (**measure).clone(),
+                at: at.uuid,
+                raised: raised.uuid,
+                start_time: at.start_time,
+                before: alarm.before,
+                after: alarm.after,
+                verdict,
+                change: one.map(|one| one.uuid),
+            });
+        }
+        // There may be many more than are shown.
+        if self.alarms.len() > 16 * SHOWN {
+            self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
+            self.alarms.truncate(SHOWN);
+        }
+        let real = said.iter().filter(|(_, one)| one.status != ChangeStatus::FalseAlarm).count();
+        self.found += found.len();
+        self.missed += real - found.len();
+    }
+
+    /// The whole of it.
+    pub(crate) fn end(self) -> Backtest {
+        let seconds = match (self.since, self.until) {
+            (Some(since), Some(until)) => until.seconds() - since.seconds(),
+            _ => 0,
+        };
+        let months = (seconds as f64 / MONTH_SECONDS as f64).max(1.0);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Backtest {
+            series: number(self.series),
+            values: self.values as u64,
+            since: self.since,
+            raised: number(self.raised),
+            per_month: self.raised as f64 / months,
+            runs: number(self.runs.len()),
+            found: number(self.found),
+            missed: number(self.missed),
+            false_alarms: number(self.false_alarms),
+            unknown: number(self.unknown),
+            alarms: self.alarms,
+        }
+    }
+}
+
+/// The alarms of a series that is looked at for changes, and the changes that raised none at once.
+fn changes(
+    series: &Values,
+    hosts: &[Option<u16>],
+    factor: impl Fn(usize) -> f64,
+    settings: Settings,
+) -> Vec<Alarm> {
+    let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
+    let mut alarms: Vec<Alarm> = Vec::new();
+    for (raised, (value, place)) in series.values.iter().zip(&series.places).enumerate() {
+        if let Some(change) = monitor.push_on(hosts[*place], *value / factor(*place), &mut scratch) {
+            alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
+        }
+    }
+    let at_once: Vec<usize> = alarms.iter().map(|alarm| alarm.at).collect();
+    for change in monitor.changes(&mut scratch) {
+        if !at_once.iter().any(|at| change.is_close(*at)) {
+            let raised = (change.at + Monitor::UNSURE).min(series.values.len() - 1);
+            alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
+        }
+    }
+    alarms
+}
+
+/// The values of a series that are beyond the limits of a threshold.
+fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse) -> Result<Vec<Alarm>> {
+    let model =
+        model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is wrong: {error}")))?;
+    let mut prepared = Prepared::new(&model);
+    let (mut alarms, mut sample) = (Vec::new(), Vec::new());
+    for (at, value) in values.iter().enumerate() {
+        let from = model.window.map(|window| times[at].plus_seconds(-i64::from(window)));
+        sample.clear();
+        let is_wanted =
+            |earlier: &usize| times[*earlier] <= times[at] && from.is_none_or(|from| times[*earlier] >= from);
+        let earlier = (at.saturating_sub(LOOKED_AT)..at).rev().filter(is_wanted);
+        sample.extend(earlier.take(prepared.most()).map(|earlier| values[earlier]));
+        let Some(limits) = prepared.limits(&sample) else { continue };
+        if tidemark_stats::judge(*value, &limits).is_some() {
+            alarms.push(Alarm { at, raised: at, before: limits.baseline, after: *value });
+        }
+    }
+    Ok(alarms)
+}

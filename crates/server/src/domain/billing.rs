@@ -1,0 +1,492 @@
+//! Plans and the payment provider. It has the truth: whatever is said to have happened there is looked up there, so that
+//! what is told twice, too late, in the wrong order or never ends in the same state.
+
+mod provider;
+mod reading;
+mod signature;
+
+use std::sync::Arc;
+
+use tidemark_api::{
+    Checkout, Entitlements, NewCheckout, NewPlan, Organization, OrganizationUuid, Plan, PlanLevel,
+    PlanStatus, ResourceId,
+};
+use tidemark_store::{
+    Db, Lock, OrganizationId, Tx, job, organization,
+    outbox::Item,
+    plan::{self, Reading},
+    user,
+};
+use tokio::task::spawn_blocking;
+
+use self::provider::{Provider, Subscription, Trouble, Wanted};
+use self::reading::licensed;
+pub(crate) use self::signature::is_genuine;
+use crate::{
+    domain::{
+        background::FreshSource,
+        error::{Error, Result},
+        jobs::order,
+        license,
+    },
+    infra::{
+        config::{self, Config},
+        mail::Undelivered,
+    },
+};
+
+/// How often a look at the provider is repeated because another look was written in between.
+const LOOKS: u32 = 5;
+
+/// The plans of the organizations of this server.
+#[derive(Clone)]
+pub(crate) struct Billing {
+    db: Db,
+    provider: Arc<Provider>,
+    settings: config::Billing,
+    licenses: Option<config::Licenses>,
+    console: String,
+    fresh: FreshSource,
+}
+
+/// What a look at a subscription has come to.
+enum Seen {
+    /// It was written in between by another look.
+    Again,
+    /// It is not for an organization of this server, or has ended before it was known.
+    Foreign,
+    /// It is the plan of its organization now.
+    Kept(OrganizationId),
+    /// Its organization has another plan, or is gone: it must end.
+    Surplus,
+}
+
+/// A subscription and who pays for it.
+struct Sight {
+    subscription: Subscription,
+    customer: provider::Customer,
+    card: Option<provider::Card>,
+}
+
+impl Billing {
+    /// The billing of a server that has it configured.
+    pub(crate) fn new(config: &Config, db: Db, fresh: FreshSource) -> Result<Option<Self>> {
+        let Some(settings) = config.plus.billing.clone() else { return Ok(None) };
+        if let Some(licenses) = &config.plus.license {
+            license::check_key(licenses)?;
+        }
+        Ok(Some(Self {
+            db,
+            provider: Arc::new(Provider::new(settings.clone())),
+            settings,
+            licenses: config.plus.license.clone(),
+            console: config.console.url.as_str().trim_end_matches('/').to_owned(),
+            fresh,
+        }))
+    }
+
+    /// What proves that something was told by the provider.
+    pub(crate) fn webhook_secret(&self) -> &str {
+        self.settings.webhook_secret.expose()
+    }
+
+    /// Opens a page where a plan can be paid for.
+    pub(crate) async fn checkout(
+        &self,
+        payer: user::Found,
+        id: OrganizationId,
+        organization: &Organization,
+        new: &NewCheckout,
+    ) -> Result<Checkout> {
+        let licensed = licensed(new.entitlements, new.self_hosted)?;
+        let (prices, quantity) = self.prices(new.level, licensed)?;
+        let user = payer.id;
+        let (current, known) =
+            self.db.read(move |tx| Ok::<_, Error>((plan::of(tx, id)?, plan::customer(tx, user)?))).await?;
+        if let Some(current) = current.filter(|plan| !plan.status.is_over()) {
+            return Err(has_plan(current.level));
+        }
+        let customer = match known {
+            Some(customer) => customer,
+            None => {
+                let made = self
+                    .ask(move |provider| {
+                        let user = &payer.user;
+                        provider.create_customer(
+                            user.name.as_str(),
+                            user.email.as_str(),
+                            &user.uuid.to_string(),
+                        )
+                    })
+                    .await
+                    .map_err(|trouble| told(&trouble))?;
+                self.db.write(move |tx| plan::set_customer(tx, user, &made.id)).await?
+            }
+        };
+        let uuid = organization.uuid.to_string();
+        let level = new.level;
+        let page = format!("{}/console/organizations/{}", self.console, organization.slug);
+        let mut success = format!("{page}/checkout?checkout={{CHECKOUT_SESSION_ID}}&level={level}");
+        let mut metadata = vec![("organization", uuid.clone()), ("level", level.to_string())];
+        if let Some((entitlements, self_hosted)) = licensed {
+            success.push_str(&format!("&entitlements={entitlements}&self_hosted={self_hosted}"));
+            metadata.push(("entitlements", entitlements.to_string()));
+            metadata.push(("self_hosted", self_hosted.to_string()));
+        }
+        let cancel = format!("{page}/billing");
+        let trial_days = self.settings.trial_days;
+        let session = self
+            .ask(move |provider| {
+                let is_first = trial_days > 0 && licensed.is_none() && !provider.has_subscribed(&customer)?;
+                provider.create_session(&Wanted {
+                    customer: &customer,
+                    organization: &uuid,
+                    metadata: &metadata,
+                    prices: &prices,
+                    quantity,
+                    trial_days: if is_first { trial_days } else { 0 },
+                    success: &success,
+                    cancel: &cancel,
+                })
+            })
+            .await
+            .map_err(|trouble| told(&trouble))?;
+        let url = session.url.ok_or_else(|| told(&Trouble::Silent("its page has no address".into())))?;
+        let (now, opened) = ((self.fresh)().now, session.id.clone());
+        self.db.write(move |tx| plan::open_checkout(tx, id, &opened, now)).await?;
+        Ok(Checkout { session: session.id, url })
+    }
+
+    /// Begins a plan that has been paid for.
+    pub(crate) async fn begin(
+        &self,
+        id: OrganizationId,
+        organization: &Organization,
+        new: &NewPlan,
+    ) -> Result<Plan> {
+        licensed(new.entitlements, new.self_hosted)?;
+        let given = new.checkout.as_str().to_owned();
+        let subscription = if new.remote.unwrap_or(true) {
+            let session = self.ask(move |provider| provider.session(&given)).await;
+            let session = session.map_err(|trouble| match trouble {
+                Trouble::Unknown => Error::NotFound("The payment provider knows of no such checkout.".into()),
+                trouble => told(&trouble),
+            })?;
+            if session.client_reference_id != Some(organization.uuid.to_string()) {
+                return Err(Error::NotFound("This checkout is not for this organization.".into()));
+            }
+            session.subscription.filter(|_| session.status == "complete").ok_or_else(|| {
+                Error::Conflict("This checkout has not been paid; pay there, or begin another.".into())
+            })?
+        } else {
+            given
+        };
+        let wanted = subscription.clone();
+        let current = self.db.read(move |tx| plan::of(tx, id)).await?;
+        if let Some(current) = current
+            && current.subscription != subscription
+            && !current.status.is_over()
+        {
+            return Err(has_plan(current.level));
+        }
+        let unknown =
+            || Error::NotFound("The payment provider has no such plan for this organization.".into());
+        match self.look(&wanted).await? {
+            Some(kept) if kept == id => {}
+            _ => return Err(unknown()),
+        }
+        let plan = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(unknown)?;
+        if plan.level != new.level {
+            return Err(Error::Conflict(format!(
+                "The level `{}` was paid for, not `{}`; the plan has begun with that.",
+                plan.level, new.level
+            )));
+        }
+        Ok(plan)
+    }
+
+    /// Lets a plan end with its period, or not.
+    pub(crate) async fn cancel_at_period_end(&self, id: OrganizationId, cancels: bool) -> Result<Plan> {
+        let found = self.running(id).await?;
+        let shown = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)?;
+        if shown.license.is_some() {
+            return Err(Error::Invalid(
+                "A license runs until its end; ask the operator of the server to end it sooner.".into(),
+            ));
+        }
+        let subscription = found.subscription.clone();
+        self.ask(move |provider| provider.cancel_at_period_end(&subscription, cancels))
+            .await
+            .map_err(|trouble| told(&trouble))?;
+        self.look(&found.subscription).await?;
+        self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)
+    }
+
+    /// Ends the plan of an organization at once and forgets it. Not `remote`, only one that has ended at the provider.
+    pub(crate) async fn end(&self, id: OrganizationId, remote: bool) -> Result<()> {
+        let found = self.db.read(move |tx| plan::of(tx, id)).await?.ok_or_else(no_plan)?;
+        let subscription = found.subscription.clone();
+        if remote {
+            self.ask(move |provider| provider.cancel(&subscription))
+                .await
+                .map_err(|trouble| told(&trouble))?;
+        } else {
+            self.look(&subscription).await?;
+        }
+        self.db
+            .write(move |tx| match plan::by_subscription(tx, &found.subscription)? {
+                Some(current) if !remote && !current.status.is_over() => Err(Error::Conflict(
+                    "The plan still runs at the payment provider; it is not forgotten here before it has ended there."
+                        .into(),
+                )),
+                Some(current) => Ok(plan::delete(tx, current.organization)?),
+                None => Ok(()),
+            })
+            .await
+    }
+
+    /// Does what the outbox promises.
+    pub(crate) async fn perform(&self, item: &Item) -> Result<(), Undelivered> {
+        let payload = item.payload.clone();
+        match item.kind.as_str() {
+            plan::SYNC => self.look(&payload).await.map(drop).map_err(later),
+            plan::SESSION => self.settle(payload).await.map_err(later),
+            plan::CANCEL => {
+                let cancel = payload.clone();
+                self.ask(move |provider| provider.cancel(&cancel))
+                    .await
+                    .map_err(|trouble| put_off(&trouble))?;
+                self.look(&payload).await.map(drop).map_err(later)
+            }
+            _ => {
+                let reading: Reading = serde_json::from_str(&payload).map_err(|error| {
+                    Undelivered::Never(format!("the stored reading cannot be read by this release: {error}"))
+                })?;
+                let seconds = item.created.seconds();
+                let sent = self.ask(move |provider| {
+                    let Reading { meter, customer, value, identifier } = &reading;
+                    provider.meter(meter, customer, *value, identifier, seconds)
+                });
+                sent.await.map_err(|trouble| put_off(&trouble))
+            }
+        }
+    }
+
+    /// Looks at a checkout that nobody has come back from.
+    async fn settle(&self, session: String) -> Result<()> {
+        let asked = session.clone();
+        let found = match self.ask(move |provider| provider.session(&asked)).await {
+            Ok(found) => Some(found),
+            Err(Trouble::Unknown) => None,
+            Err(trouble) => return Err(told(&trouble)),
+        };
+        match found {
+            Some(found) if found.status == "open" => return Ok(()),
+            Some(found) => {
+                if let Some(subscription) = found.subscription
+                    && self.look(&subscription).await?.is_none()
+                    && self.is_ours(&session).await?
+                {
+                    // Whoever it was for is gone.
+                    self.ask(move |provider| provider.cancel(&subscription))
+                        .await
+                        .map_err(|trouble| told(&trouble))?;
+                }
+            }
+            None => {}
+        }
+        Ok(self.db.write(move |tx| plan::close_checkout(tx, &session)).await?)
+    }
+
+    async fn is_ours(&self, session: &str) -> Result<bool> {
+        let session = session.to_owned();
+        Ok(self.db.read(move |tx| plan::is_open(tx, &session)).await?)
+    }
+
+    async fn running(&self, id: OrganizationId) -> Result<plan::Found> {
+        let found = self.db.read(move |tx| plan::of(tx, id)).await?;
+        found.filter(|found| !found.status.is_over()).ok_or_else(no_plan)
+    }
+
+    /// Looks at a subscription and writes what it is, and answers whose plan it is. One too many is ended.
+    async fn look(&self, subscription: &str) -> Result<Option<OrganizationId>> {
+        for _ in 0..LOOKS {
+            let known = subscription.to_owned();
+            let revision =
+                self.db.read(move |tx| plan::by_subscription(tx, &known)).await?.map(|found| found.revision);
+            let asked = subscription.to_owned();
+            let sight = self.ask(move |provider| {
+                let subscription = provider.subscription(&asked)?;
+                let customer = provider.customer(&subscription.customer)?;
+                let card = provider.card(&subscription, &customer)?;
+                Ok(Sight { subscription, customer, card })
+            });
+            let sight = match sight.await {
+                Ok(sight) => Some(sight),
+                Err(Trouble::Unknown) => None,
+                Err(trouble) => return Err(told(&trouble)),
+            };
+            let (billing, wanted) = (self.clone(), subscription.to_owned());
+            let seen = self.db.write(move |tx| billing.keep(tx, &wanted, revision, sight)).await?;
+            match seen {
+                Seen::Again => {}
+                Seen::Foreign => return Ok(None),
+                Seen::Kept(organization) => return Ok(Some(organization)),
+                Seen::Surplus => {
+                    tracing::warn!(subscription, "a plan too many was paid for; it is ended at the provider");
+                    let surplus = subscription.to_owned();
+                    self.ask(move |provider| provider.cancel(&surplus))
+                        .await
+                        .map_err(|trouble| told(&trouble))?;
+                    // What it is now is worth a look if it is kept here at all.
+                    if revision.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Err(Error::Busy(None))
+    }
+
+    /// Writes what was seen of a subscription, unless something was written since `revision`.
+    fn keep(
+        &self,
+        tx: &mut Tx<'_>,
+        subscription: &str,
+        revision: Option<i64>,
+        sight: Option<Sight>,
+    ) -> Result<Seen> {
+        let now = (self.fresh)().now;
+        let known = plan::by_subscription(tx, subscription)?;
+        let named = sight.as_ref().and_then(|sight| {
+            sight.subscription.metadata.get("organization")?.parse::<OrganizationUuid>().ok()
+        });
+        let found = match (&known, named) {
+            (Some(known), _) => organization::by_id(tx, known.organization)?,
+            (None, Some(named)) => match organization::find_any(tx, &ResourceId::Uuid(named.uuid())) {
+                Ok(found) => found,
+                Err(tidemark_store::Error::NotFound(_)) => return Ok(Seen::Foreign),
+                Err(error) => return Err(error.into()),
+            },
+            (None, None) => return Ok(Seen::Foreign),
+        };
+        tx.lock(Lock::Organization(found.id.get()))?;
+        let current = plan::of(tx, found.id)?;
+        let own = current.as_ref().filter(|current| current.subscription == subscription);
+        if own.map(|own| own.revision) != revision {
+            return Ok(Seen::Again);
+        }
+        let before = plan::view(tx, found.id)?.filter(|_| own.is_some());
+        let Some(sight) = sight else {
+            // The provider has forgotten it.
+            if let (Some(own), Some(mut gone)) = (own, before) {
+                gone.status = PlanStatus::Canceled;
+                plan::put(tx, found.id, subscription, &own.customer, &gone, now)?;
+                return Ok(Seen::Kept(found.id));
+            }
+            return Ok(Seen::Foreign);
+        };
+        let plan = self.plan(tx, found.organization.uuid, &sight, before)?;
+        let is_over = plan.status.is_over();
+        match &current {
+            None if is_over => return Ok(Seen::Foreign),
+            Some(other) if own.is_none() && is_over => {
+                tracing::debug!(subscription, other = other.subscription, "an earlier plan has ended");
+                return Ok(Seen::Foreign);
+            }
+            Some(other) if own.is_none() && !other.status.is_over() => return Ok(Seen::Surplus),
+            _ => {}
+        }
+        plan::put(tx, found.id, subscription, &sight.customer.id, &plan, now)?;
+        if plan.status.is_good() {
+            job::raise(tx, found.id, order::PAID)?;
+        }
+        let is_gone = plan::of(tx, found.id)?.is_some_and(|plan| plan.is_deleted);
+        Ok(if is_gone && !is_over { Seen::Surplus } else { Seen::Kept(found.id) })
+    }
+
+    /// The prices of a level at the provider, and of how many units where that is known beforehand.
+    fn prices(
+        &self,
+        level: PlanLevel,
+        licensed: Option<(Entitlements, OrganizationUuid)>,
+    ) -> Result<(Vec<String>, Option<u32>)> {
+        let offered = || {
+            let levels: Vec<String> = self.settings.levels.keys().map(|level| format!("`{level}`")).collect();
+            levels.join(", ")
+        };
+        let prices = self.settings.levels.get(&level).ok_or_else(|| {
+            Error::Invalid(format!(
+                "There is nothing to pay for the level `{level}`; choose one of {}.",
+                offered()
+            ))
+        })?;
+        let Some((entitlements, _)) = licensed else { return Ok((prices.prices.clone(), None)) };
+        let signs = self.licenses.as_ref().is_some_and(|settings| settings.private_key.is_some());
+        match &prices.license {
+            Some(price) if signs => Ok((vec![price.clone()], Some(entitlements.get()))),
+            _ => Err(Error::Invalid(format!(
+                "This server sells no licenses of the level `{level}`; leave out `entitlements` and `self_hosted`."
+            ))),
+        }
+    }
+
+    /// Asks the provider, on a thread that may wait.
+    async fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Provider) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let provider = Arc::clone(&self.provider);
+        let asked = spawn_blocking(move || ask(&provider)).await;
+        asked.unwrap_or_else(|error| Err(Trouble::Silent(error.to_string())))
+    }
+}
+
+/// Where billing is off.
+pub(crate) fn off() -> Error {
+    Error::NotFound(
+        "This server does not bill: there are no plans, and nothing is limited by one. An operator turns it on in the \
+         section plus.billing of the configuration."
+            .into(),
+    )
+}
+
+fn has_plan(level: PlanLevel) -> Error {
+    Error::Conflict(format!("The organization has a plan already, `{level}`; end that one first."))
+}
+
+/// For an organization without a plan.
+pub(crate) fn no_plan() -> Error {
+    Error::NotFound("The organization has no plan; begin one at /v0/checkout.".into())
+}
+
+/// What callers are told of trouble with the provider; its words are for the operator.
+fn told(trouble: &Trouble) -> Error {
+    let reason = match trouble {
+        Trouble::Unknown => "it does not know of it",
+        Trouble::Refused(reason) | Trouble::Silent(reason) => reason,
+    };
+    tracing::warn!(reason, "the payment provider did not do what it was asked");
+    Error::Elsewhere("The payment provider does not do this now, and nothing was changed; try again.".into())
+}
+
+fn later(error: Error) -> Undelivered {
+    match error {
+        Error::NotFound(reason) | Error::Invalid(reason) | Error::Conflict(reason) => {
+            Undelivered::Never(reason)
+        }
+        error => {
+            Undelivered::Later(error.cause().unwrap_or_else(|| "the payment provider does not answer".into()))
+        }
+    }
+}
+
+fn put_off(trouble: &Trouble) -> Undelivered {
+    match trouble {
+        Trouble::Unknown => Undelivered::Never("the payment provider does not know of it".into()),
+        Trouble::Refused(reason) => Undelivered::Never(format!("the payment provider refused it: {reason}")),
+        Trouble::Silent(reason) => {
+            Undelivered::Later(format!("the payment provider does not answer: {reason}"))
+        }
+    }
+}

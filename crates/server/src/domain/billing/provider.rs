@@ -1,0 +1,347 @@
+//! The API of the payment provider, as far as it is used: Stripe's. Waits for answers, so it is for blocking threads.
+
+use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use ureq::{Agent, http::Response};
+
+use crate::infra::{config, outgoing};
+
+/// The version of the API that the answers are read by.
+const VERSION: &str = "2024-06-20";
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 1 << 20;
+
+/// The payment provider.
+#[derive(Debug)]
+pub(super) struct Provider {
+    settings: config::Billing,
+    agent: OnceLock<Agent>,
+}
+
+/// Why the provider did not do something.
+#[derive(Clone, Debug)]
+pub(crate) enum Trouble {
+    /// It does not know of it.
+    Unknown,
+    /// It will not do it.
+    Refused(String),
+    /// It does not answer, or not sensibly.
+    Silent(String),
+}
+
+/// Somebody who pays.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Customer {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) email: Option<String>,
+    #[serde(default)]
+    invoice_settings: InvoiceSettings,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct InvoiceSettings {
+    default_payment_method: Option<String>,
+}
+
+/// A page where somebody pays.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) url: Option<String>,
+    pub(super) status: String,
+    pub(super) subscription: Option<String>,
+    pub(super) client_reference_id: Option<String>,
+}
+
+/// What somebody pays for again and again.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Subscription {
+    pub(super) customer: String,
+    pub(super) status: String,
+    #[serde(default)]
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) created: i64,
+    current_period_start: Option<i64>,
+    current_period_end: Option<i64>,
+    pub(super) cancel_at_period_end: bool,
+    default_payment_method: Option<String>,
+    items: List<Item>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct List<T> {
+    data: Vec<T>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Item {
+    current_period_start: Option<i64>,
+    current_period_end: Option<i64>,
+    price: Option<Price>,
+    /// What older versions call the price.
+    plan: Option<Price>,
+}
+
+/// What one unit costs.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Price {
+    pub(super) id: String,
+    unit_amount: Option<u64>,
+    amount: Option<u64>,
+    pub(super) tiers: Option<Vec<Tier>>,
+}
+
+/// What units cost by how many there are.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Tier {
+    pub(super) up_to: Option<Value>,
+    pub(super) unit_amount: Option<u64>,
+    pub(super) flat_amount: Option<u64>,
+}
+
+/// How somebody pays.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Method {
+    pub(super) card: Option<Card>,
+}
+
+/// With which card.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Card {
+    pub(super) brand: String,
+    pub(super) last4: String,
+    pub(super) exp_month: i32,
+    pub(super) exp_year: i32,
+}
+
+impl Price {
+    /// The price of one unit, if it does not depend on how many there are.
+    pub(super) fn amount(&self) -> u64 {
+        self.unit_amount.or(self.amount).unwrap_or_default()
+    }
+}
+
+impl Subscription {
+    /// What it is paid by.
+    pub(super) fn prices(&self) -> impl Iterator<Item = &Price> {
+        self.items.data.iter().filter_map(|item| item.price.as_ref().or(item.plan.as_ref()))
+    }
+
+    /// The seconds in which the present period begins and ends.
+    pub(super) fn period(&self) -> (i64, i64) {
+        let item = self.items.data.first();
+        let start = self.current_period_start.or_else(|| item?.current_period_start);
+        let end = self.current_period_end.or_else(|| item?.current_period_end);
+        (start.unwrap_or(self.created), end.unwrap_or(self.created))
+    }
+}
+
+/// A page where somebody is to pay.
+pub(super) struct Wanted<'a> {
+    pub(super) customer: &'a str,
+    pub(super) organization: &'a str,
+    pub(super) metadata: &'a [(&'a str, String)],
+    /// The prices, and how many units of them where that is known beforehand.
+    pub(super) prices: &'a [String],
+    pub(super) quantity: Option<u32>,
+    pub(super) trial_days: u32,
+    pub(super) success: &'a str,
+    pub(super) cancel: &'a str,
+}
+
+impl Provider {
+    pub(super) fn new(settings: config::Billing) -> Self {
+        Self { settings, agent: OnceLock::new() }
+    }
+
+    /// Makes a customer; the same key makes the same one.
+    pub(super) fn create_customer(&self, name: &str, email: &str, user: &str) -> Result<Customer, Trouble> {
+        let form = [("name", name), ("email", email), ("metadata[user]", user)];
+        self.post("/v1/customers", &form, Some(&format!("tidemark-customer-{user}")))
+    }
+
+    pub(super) fn customer(&self, id: &str) -> Result<Customer, Trouble> {
+        self.get(&format!("/v1/customers/{}", checked(id)?))
+    }
+
+    /// Whether a customer has ever paid for anything.
+    pub(super) fn has_subscribed(&self, customer: &str) -> Result<bool, Trouble> {
+        let query = format!("/v1/subscriptions?customer={}&status=all&limit=1", checked(customer)?);
+        let list: List<Value> = self.get(&query)?;
+        Ok(!list.data.is_empty())
+    }
+
+    pub(super) fn create_session(&self, wanted: &Wanted<'_>) -> Result<Session, Trouble> {
+        let mut form = vec![
+            ("mode".to_owned(), "subscription".to_owned()),
+            ("customer".to_owned(), wanted.customer.to_owned()),
+            ("client_reference_id".to_owned(), wanted.organization.to_owned()),
+            ("success_url".to_owned(), wanted.success.to_owned()),
+            ("cancel_url".to_owned(), wanted.cancel.to_owned()),
+        ];
+        for (index, price) in wanted.prices.iter().enumerate() {
+            form.push((format!("line_items[{index}][price]"), price.clone()));
+            if let Some(quantity) = wanted.quantity {
+                form.push((format!("line_items[{index}][quantity]"), quantity.to_string()));
+            }
+        }
+        for (key, value) in wanted.metadata {
+            form.push((format!("subscription_data[metadata][{key}]"), value.clone()));
+        }
+        if wanted.trial_days > 0 {
+            let days = wanted.trial_days.to_string();
+            form.push(("subscription_data[trial_period_days]".to_owned(), days));
+        }
+        let form: Vec<_> = form.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        self.post("/v1/checkout/sessions", &form, None)
+    }
+
+    pub(super) fn session(&self, id: &str) -> Result<Session, Trouble> {
+        self.get(&format!("/v1/checkout/sessions/{}", checked(id)?))
+    }
+
+    pub(super) fn subscription(&self, id: &str) -> Result<Subscription, Trouble> {
+        self.get(&format!("/v1/subscriptions/{}?expand[]=items.data.price.tiers", checked(id)?))
+    }
+
+    pub(super) fn cancel_at_period_end(&self, id: &str, cancels: bool) -> Result<(), Trouble> {
+        let path = format!("/v1/subscriptions/{}", checked(id)?);
+        let cancels = if cancels { "true" } else { "false" };
+        self.post::<Value>(&path, &[("cancel_at_period_end", cancels)], None).map(drop)
+    }
+
+    /// Ends a subscription at once and bills what was used; one that has ended is fine, too.
+    pub(super) fn cancel(&self, id: &str) -> Result<(), Trouble> {
+        let path = format!("/v1/subscriptions/{}?invoice_now=true", checked(id)?);
+        let asked = self.agent().delete(self.url(&path)).header("authorization", self.key());
+        match read::<Value>(asked.header("stripe-version", VERSION).call()) {
+            Ok(_) | Err(Trouble::Unknown) => Ok(()),
+            // Some say that there is nothing left to end in another way.
+            Err(Trouble::Refused(reason)) => match self.subscription(id) {
+                Ok(found) if found.status == "canceled" => Ok(()),
+                Err(Trouble::Unknown) => Ok(()),
+                _ => Err(Trouble::Refused(reason)),
+            },
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// The card that a subscription is paid with.
+    pub(super) fn card(
+        &self,
+        subscription: &Subscription,
+        customer: &Customer,
+    ) -> Result<Option<Card>, Trouble> {
+        let method = subscription.default_payment_method.as_ref();
+        let Some(method) = method.or(customer.invoice_settings.default_payment_method.as_ref()) else {
+            return Ok(None);
+        };
+        match self.get::<Method>(&format!("/v1/payment_methods/{}", checked(method)?)) {
+            Ok(method) => Ok(method.card),
+            Err(Trouble::Unknown) => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Reports what was used; the provider takes each identifier once.
+    pub(super) fn meter(
+        &self,
+        meter: &str,
+        customer: &str,
+        value: u64,
+        identifier: &str,
+        seconds: i64,
+    ) -> Result<(), Trouble> {
+        let (value, seconds) = (value.to_string(), seconds.to_string());
+        let form = [
+            ("event_name", meter),
+            ("payload[stripe_customer_id]", customer),
+            ("payload[value]", &value),
+            ("identifier", identifier),
+            ("timestamp", &seconds),
+        ];
+        match self.post::<Value>("/v1/billing/meter_events", &form, None) {
+            Ok(_) => Ok(()),
+            // It was sent before, and its answer was lost.
+            Err(Trouble::Refused(reason)) if reason.contains("already exists") => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    fn agent(&self) -> &Agent {
+        // The operator has named the provider, which may well be a neighbor.
+        self.agent.get_or_init(|| outgoing::agent(self.settings.url.as_str(), true))
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.settings.url.as_str().trim_end_matches('/'))
+    }
+
+    fn key(&self) -> String {
+        format!("Bearer {}", self.settings.secret_key.expose())
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        let asked = self.agent().get(self.url(path)).header("authorization", self.key());
+        read(asked.header("stripe-version", VERSION).call())
+    }
+
+    fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        form: &[(&str, &str)],
+        idempotency_key: Option<&str>,
+    ) -> Result<T, Trouble> {
+        let mut asked = self.agent().post(self.url(path)).header("authorization", self.key());
+        asked = asked.header("stripe-version", VERSION);
+        if let Some(key) = idempotency_key {
+            asked = asked.header("idempotency-key", key);
+        }
+        read(asked.send_form(form.iter().copied()))
+    }
+}
+
+/// An id of the provider, which goes into a path.
+fn checked(id: &str) -> Result<&str, Trouble> {
+    let is_id = !id.is_empty() && id.len() <= 255;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if is_id && is_plain { Ok(id) } else { Err(Trouble::Unknown) }
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: RefusalReason,
+}
+
+#[derive(Deserialize)]
+struct RefusalReason {
+    message: Option<String>,
+    code: Option<String>,
+}
+
+fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<T, Trouble> {
+    let mut answer = answer.map_err(|error| Trouble::Silent(error.to_string()))?;
+    let status = answer.status();
+    let silent = |reason: &dyn std::fmt::Display| Trouble::Silent(format!("it answered {status}: {reason}"));
+    let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
+    let bytes = read.map_err(|error| silent(&error))?;
+    if status.is_success() {
+        return serde_json::from_slice(&bytes).map_err(|error| silent(&error));
+    }
+    let mut reason = format!("it answered {status}");
+    if let Ok(Refusal { error }) = serde_json::from_slice(&bytes) {
+        for word in [error.code, error.message].into_iter().flatten() {
+            // Writing to a string cannot fail.
+            let _ = write!(reason, ": {word}");
+        }
+    }
+    Err(match status.as_u16() {
+        404 => Trouble::Unknown,
+        // A key that is wrong, too many requests and a conflict of two at once get better by themselves or by the operator.
+        401 | 403 | 409 | 429 | 500.. => Trouble::Silent(reason),
+        _ => Trouble::Refused(reason),
+    })
+}

@@ -1,0 +1,129 @@
+//! What a subscription at the provider means here: the plan as it is shown, and the license that it pays for.
+
+use tidemark_api::{
+    Card, CardBrand, Customer, Entitlements, License, OrganizationUuid, Plan, PlanLevel, PriceTier, Timestamp,
+};
+use tidemark_store::{Tx, plan};
+
+use super::{
+    Billing, Sight,
+    provider::{self, Subscription, Trouble},
+    told,
+};
+use crate::domain::{
+    error::{Error, Result},
+    license,
+};
+
+impl Billing {
+    /// A plan, as it is shown.
+    pub(super) fn plan(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationUuid,
+        sight: &Sight,
+        before: Option<Plan>,
+    ) -> Result<Plan> {
+        let odd = |what: &str| told(&Trouble::Silent(format!("{what} is not as it should be")));
+        let Sight { subscription, customer, card } = sight;
+        let said = subscription.metadata.get("level").and_then(|level| level.parse().ok());
+        let priced = subscription.prices().find_map(|price| self.settings.level(&price.id));
+        let level: PlanLevel = priced.or(said).ok_or_else(|| odd("the price of a subscription"))?;
+        let status = subscription.status.parse().map_err(|_| odd("the status of a subscription"))?;
+        let (start, end) = subscription.period();
+        let (start, end) = (seconds(start), seconds(end));
+        let payer = plan::payer(tx, &customer.id)?.or_else(|| Some(before.as_ref()?.customer.uuid));
+        let email = customer.email.as_deref().and_then(|email| email.parse().ok());
+        let name = customer.name.as_deref().and_then(|name| name.trim().parse().ok());
+        let email = email.ok_or_else(|| odd("the address of a customer"))?;
+        let price = subscription.prices().next();
+        let tiers = price.and_then(|price| price.tiers.as_ref()).map(|tiers| {
+            let tier = |tier: &provider::Tier| PriceTier {
+                up_to: tier.up_to.as_ref().and_then(|most| u32::try_from(most.as_u64()?).ok()),
+                unit_amount: tier.unit_amount,
+                flat_amount: tier.flat_amount,
+            };
+            tiers.iter().map(tier).collect()
+        });
+        Ok(Plan {
+            organization,
+            customer: Customer {
+                uuid: payer.ok_or_else(|| odd("the customer of a subscription"))?,
+                name: name.ok_or_else(|| odd("the name of a customer"))?,
+                email,
+            },
+            card: shown(card.as_ref()),
+            level,
+            unit_amount: price.map(provider::Price::amount).unwrap_or_default(),
+            tiers,
+            created: seconds(subscription.created),
+            current_period_start: start,
+            current_period_end: end,
+            status,
+            cancel_at_period_end: subscription.cancel_at_period_end,
+            license: self.license(subscription, level, (start, end), before)?,
+        })
+    }
+
+    /// The license that a subscription pays for, signed anew only for a new period.
+    fn license(
+        &self,
+        subscription: &Subscription,
+        level: PlanLevel,
+        (issued_at, expiration): (Timestamp, Timestamp),
+        before: Option<Plan>,
+    ) -> Result<Option<License>> {
+        let (Some(entitlements), Some(organization)) =
+            (subscription.metadata.get("entitlements"), subscription.metadata.get("self_hosted"))
+        else {
+            return Ok(None);
+        };
+        let odd = || told(&Trouble::Silent("the license of a subscription is not as it should be".into()));
+        let entitlements = entitlements.parse::<u32>().ok().and_then(|count| count.try_into().ok());
+        let entitlements: Entitlements = entitlements.ok_or_else(odd)?;
+        let organization: OrganizationUuid = organization.parse().map_err(|_| odd())?;
+        let kept = before.and_then(|before| before.license).filter(|license| {
+            (license.level, license.entitlements, license.issued_at, license.expiration)
+                == (level, entitlements, issued_at, expiration)
+        });
+        match kept {
+            Some(kept) => Ok(Some(kept)),
+            None => {
+                let settings = self.licenses.as_ref().ok_or_else(odd)?;
+                license::sign(settings, organization, level, entitlements, issued_at, expiration).map(Some)
+            }
+        }
+    }
+}
+
+fn seconds(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds.saturating_mul(1_000_000))
+}
+
+/// A card as it is shown; whatever else somebody pays with looks like an unknown one that never runs out.
+fn shown(card: Option<&provider::Card>) -> Card {
+    let Some(card) = card else {
+        return Card { brand: CardBrand::Unknown, last_four: "0000".into(), exp_month: 12, exp_year: 9999 };
+    };
+    Card {
+        brand: card.brand.parse().unwrap_or(CardBrand::Unknown),
+        last_four: card.last4.clone(),
+        exp_month: card.exp_month,
+        exp_year: card.exp_year,
+    }
+}
+
+/// Licenses are for a number of metrics of an organization elsewhere: one is nothing without the other.
+pub(super) fn licensed(
+    entitlements: Option<Entitlements>,
+    self_hosted: Option<OrganizationUuid>,
+) -> Result<Option<(Entitlements, OrganizationUuid)>> {
+    match (entitlements, self_hosted) {
+        (Some(entitlements), Some(self_hosted)) => Ok(Some((entitlements, self_hosted))),
+        (None, None) => Ok(None),
+        _ => Err(Error::Invalid(
+            "`entitlements` and `self_hosted` belong together: for a license give both, otherwise none."
+                .into(),
+        )),
+    }
+}

@@ -1,0 +1,345 @@
+//! Where levels changed: after each report the series of its branch and testbed are looked at, behind the scenes. Which steps
+//! are changes, and which of them are worth a false alarm, is for `stats` to say.
+
+mod cache;
+mod factors;
+mod history;
+mod hosts;
+mod monitors;
+mod places;
+mod seen;
+mod series;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tidemark_api::{ChangeCause, Notifies, Timestamp};
+use tidemark_stats::{Budget, Scratch, Worse};
+use tidemark_store::{
+    BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
+    lane::{self, Lane},
+    measure,
+    series::subjects,
+    vector::{self, Mark},
+    version::Stretch,
+};
+use tokio::{
+    sync::{Notify, watch},
+    task::spawn_blocking,
+    time::sleep,
+};
+
+pub(crate) use self::history::{History, Spread, Values, hosts};
+use self::{
+    cache::Cache,
+    monitors::{Monitors, Vector},
+    seen::Known,
+    series::Series,
+};
+use crate::domain::{
+    app::App,
+    error::{Error, Result},
+};
+
+/// How many lanes are taken up at once.
+const LANES: i64 = 16;
+/// How long to sleep at the most where other servers write to the same database, and otherwise.
+const SHARED_PAUSE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(60);
+/// A change that began so long ago is not told any more.
+const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
+/// A month.
+pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// A project with fewer runs in the last month may be young, and have as many in the next.
+const USUAL_RUNS: i64 = 300;
+/// How many reports are read at once.
+const VECTORS: i64 = 64;
+
+/// The handle on the work.
+pub struct Changes {
+    wake: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    cache: Mutex<Cache>,
+}
+
+impl Changes {
+    /// Monitors of lanes take so many bytes of memory at the most.
+    pub(crate) fn new(bound: usize) -> Self {
+        let cache = Mutex::new(Cache::new(bound));
+        Self { wake: Arc::default(), stop: watch::Sender::new(false), cache }
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to look at what comes.
+    pub(crate) fn start(app: &App) {
+        tokio::spawn(run(app.clone()));
+    }
+
+    /// Tells that there is a new report.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Ends the work.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+}
+
+/// Looks at all that was not looked at, now: for a server that does nothing behind the scenes.
+pub(crate) async fn catch_up(app: &App) -> Result<()> {
+    let mut next = Some(lane::before_all());
+    while let Some(from) = next {
+        next = round(app, from).await?.next;
+    }
+    Ok(())
+}
+
+async fn run(app: App) {
+    let mut stopped = app.changes.stop.subscribe();
+    let pause = if app.db.is_shared() { SHARED_PAUSE } else { PAUSE };
+    let (mut from, mut has_worked) = (lane::before_all(), false);
+    loop {
+        let looked = tokio::select! {
+            looked = round(&app, from) => looked,
+            _ = stopped.wait_for(|stop| *stop) => return,
+        };
+        let Round { next, is_useful } = looked.unwrap_or_else(|error| {
+            let cause = error.cause();
+            tracing::warn!(cause, "series could not be looked at for changes; will try again");
+            Round { next: None, is_useful: false }
+        });
+        has_worked |= is_useful;
+        // All lanes have their turn before the first has another one, and those that fail wait for the next pass.
+        from = next.unwrap_or(lane::before_all());
+        if next.is_none() && !std::mem::take(&mut has_worked) {
+            tokio::select! {
+                _ = stopped.wait_for(|stop| *stop) => return,
+                () = app.changes.wake.notified() => {}
+                () = sleep(pause) => {}
+            }
+        }
+    }
+}
+
+/// What came of looking at some lanes.
+struct Round {
+    /// The last of them, if there may be more.
+    next: Option<(BranchId, TestbedId)>,
+    /// Whether any could be looked at.
+    is_useful: bool,
+}
+
+/// Looks at some lanes after this one that have new reports.
+async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
+    let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES)).await?;
+    let mut round = Round { next: lanes.last().map(|last| (last.branch, last.testbed)), is_useful: false };
+    for lane in lanes {
+        // One that cannot be looked at must not keep the others waiting, nor the processor busy.
+        match look(app, lane).await {
+            Ok(()) => round.is_useful = true,
+            Err(error) => {
+                let cause = error.cause();
+                tracing::warn!(cause, "a branch could not be looked at for changes; will try again");
+            }
+        }
+    }
+    Ok(round)
+}
+
+/// Looks at all series of a lane, writes what changed, and promises to tell what is worth it.
+async fn look(app: &App, lane: Lane) -> Result<()> {
+    let kept = app.changes.cache().take(&lane);
+    let mut watched = match kept {
+        Some(monitors) => extend(app, &lane, monitors).await?,
+        None => None,
+    };
+    if watched.is_none() {
+        watched = Some(begin(app, &lane).await?);
+    }
+    let Some(mut monitors) = watched else { return Ok(()) };
+    let fresh = app.fresh();
+    let write = move |tx: &mut Tx<'_>| {
+        vector::insert_factors(tx, &monitors.take_unstored_factors())?;
+        let measures = measure::by_ids(tx, &monitors.measures())?;
+        let worse =
+            |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
+        let sightings = seen::sightings(&monitors, worse);
+        let mut is_promised = false;
+        if !sightings.is_empty() {
+            tx.lock(Lock::Project(lane.project.get()))?;
+            let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
+            let (mut known, mut written) = seen::reconcile(&monitors, &sightings, &stored, fresh.now);
+            let is_event = raise(tx, &lane, monitors.series().len(), &mut known, fresh.now)?;
+            let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
+            let open = open.map(|one| (one.written.subject, one.written.found.at)).collect();
+            seen::note(&mut monitors, &sightings, &open);
+            let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
+            written.extend(news.map(|one| one.written));
+            let newest = monitors.newest().map(|newest| newest.report);
+            if !written.is_empty() {
+                change::write(tx, &fresh, &lane, newest, &written)?;
+            }
+            if let Some(newest) = newest.filter(|_| is_event) {
+                is_promised = delivery::promise(tx, &fresh, lane.project, newest)?;
+            }
+        }
+        lane::settle(tx, &lane)?;
+        Ok::<_, Error>((monitors, is_promised))
+    };
+    let (monitors, is_promised) = app.db.write(write).await?;
+    app.changes.cache().put(&lane, monitors);
+    if is_promised {
+        app.background.poke();
+    }
+    Ok(())
+}
+
+/// Lets monitors that were kept take the reports that have come since; nothing, if one has come that is not after the others.
+async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
+    let Some(mark) = monitors.mark() else { return Ok(None) };
+    let monitors = read(app, lane, monitors, mark, |_| true).await?;
+    if monitors.count() < reports(lane) {
+        return Ok(None);
+    }
+    Ok(Some(in_background(move || watch(monitors)).await?))
+}
+
+/// Has new monitors take the newest reports of a lane. Those of a lane with so many series that they would take more memory
+/// than they may do so part by part, and forget what they have seen.
+async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
+    let (head, testbed) = (lane.head, lane.testbed);
+    let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
+    let (mark, given, series) = app
+        .db
+        .read(move |tx| {
+            let (mark, given) = vector::newest_from(tx, head, testbed, most)?;
+            let mut series = 0;
+            vector::newest(tx, &Stretch::whole(head), testbed, 1, |_, bytes, _| {
+                series = vector::series(bytes).count();
+            })?;
+            Ok::<_, Error>((mark, given, series))
+        })
+        .await?;
+    let parts = (series * Series::BYTES).div_ceil(app.changes.cache().bound().max(1)).max(1);
+    let given = usize::try_from(given).unwrap_or_default();
+    let (from, is_all) = (mark.unwrap_or_else(vector::before_all), mark.is_none());
+    let mut all: Option<Monitors> = None;
+    for part in 0..parts {
+        let empty = Monitors::new(reports(lane), given, is_all, lane.deleted);
+        let is_wanted = move |series: u32| series as usize % parts == part;
+        let monitors = read(app, lane, empty, from, is_wanted).await?;
+        let mut monitors = in_background(move || watch(monitors)).await?;
+        if parts > 1 {
+            monitors.forget();
+        }
+        all = Some(match all {
+            Some(mut all) => {
+                all.join(monitors);
+                all
+            }
+            None => monitors,
+        });
+    }
+    all.ok_or_else(|| Error::Internal("a lane has no parts".into()))
+}
+
+/// Lets monitors take the reports after a place, some at a time.
+async fn read(
+    app: &App,
+    lane: &Lane,
+    mut monitors: Monitors,
+    mut mark: Mark,
+    is_wanted: impl Fn(u32) -> bool + Clone + Send + 'static,
+) -> Result<Monitors> {
+    let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));
+    loop {
+        let known = monitors.subjects();
+        let read = move |tx: &mut Tx<'_>| {
+            let mut vectors = Vec::new();
+            vector::after(tx, head, testbed, mark, VECTORS, |measured, series, values| {
+                vectors.push(Vector::new(measured, series, values));
+            })?;
+            let mut unknown: Vec<i64> = vectors
+                .iter()
+                .flat_map(|vector| &vector.series)
+                .filter(|id| !known.contains_key(id))
+                .map(|id| i64::from(*id))
+                .collect();
+            unknown.sort_unstable();
+            unknown.dedup();
+            let named = if unknown.is_empty() { HashMap::new() } else { subjects(tx, &unknown)? };
+            Ok::<_, Error>((vectors, named))
+        };
+        let (vectors, named) = app.db.read(read).await?;
+        monitors.name(named);
+        let Some(last) = vectors.last() else { return Ok(monitors) };
+        mark = last.measured.mark();
+        let is_last = (vectors.len() as i64) < VECTORS;
+        let is_wanted = is_wanted.clone();
+        monitors = in_background(move || {
+            monitors.take(vectors, reports, is_wanted, &mut Scratch::default());
+            monitors
+        })
+        .await?;
+        if is_last {
+            return Ok(monitors);
+        }
+    }
+}
+
+/// Looks for changes, and at how likely noise is to make them.
+fn watch(mut monitors: Monitors) -> Monitors {
+    let mut scratch = Scratch::default();
+    monitors.look(&mut scratch);
+    seen::weigh(&mut monitors, &mut scratch);
+    monitors
+}
+
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
+}
+
+fn reports(lane: &Lane) -> usize {
+    usize::try_from(lane.reports).unwrap_or_default()
+}
+
+/// Whether people may still be notified of a change.
+fn is_open(one: &Known, now: Timestamp) -> bool {
+    let found = &one.written.found;
+    one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)
+}
+
+/// Marks the changes that are worth to be told, within the false alarms that the project takes. Answers whether there is an
+/// event among them that nobody was told of before.
+fn raise(tx: &mut Tx<'_>, lane: &Lane, series: usize, known: &mut [Known], now: Timestamp) -> Result<bool> {
+    let mut open: Vec<&mut Known> = known.iter_mut().filter(|one| is_open(one, now)).collect();
+    if open.is_empty() {
+        return Ok(false);
+    }
+    let settings = detection::settings(tx, lane.project)?;
+    // What the machine has done to all benchmarks is no regression of any.
+    open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
+    let horizon = now.plus_seconds(-HORIZON_SECONDS);
+    let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;
+    let budget = Budget::new(f64::from(settings.budget.get()), runs.max(USUAL_RUNS) as f64);
+    let p_values: Vec<(usize, f64)> = open.iter().map(|one| (one.number, one.p_value)).collect();
+    let worth = budget.worth(&p_values, series);
+    let told = change::raised_since(tx, lane.head, horizon)?;
+    let mut is_event = false;
+    for (one, _) in open.into_iter().zip(worth).filter(|(_, is_worth)| *is_worth) {
+        one.written.is_raised = true;
+        let (first, last) = one.span;
+        one.written.is_told = !told.iter().any(|(earliest, latest, worse)| {
+            *worse == one.written.found.worse && *earliest <= last && first <= *latest
+        });
+        is_event |= one.written.is_told;
+    }
+    Ok(is_event && settings.notifies == Notifies::Changes)
+}

@@ -1,0 +1,65 @@
+//! Numbers for the hosts of a lane, so that monitors need not know what hosts are called. A number is free again once none of
+//! the reports that are held is from its host.
+
+use tidemark_store::vector::Measured;
+
+/// The hosts of the reports that are held, each with how many of the reports are from it, by number.
+#[derive(Default)]
+pub(super) struct Hosts(Vec<(String, usize)>);
+
+impl Hosts {
+    /// The number of the host of a new report, if that is known.
+    pub(super) fn enter(&mut self, report: &Measured) -> Option<u16> {
+        let host = report.host.as_deref()?;
+        let known = self.0.iter().position(|(name, _)| name == host);
+        let number = known.or_else(|| self.0.iter().position(|(_, reports)| *reports == 0));
+        let number = number.unwrap_or(self.0.len());
+        if number == self.0.len() {
+            self.0.push((String::new(), 0));
+        }
+        let (name, reports) = &mut self.0[number];
+        if known.is_none() {
+            host.clone_into(name);
+        }
+        *reports += 1;
+        u16::try_from(number).ok()
+    }
+
+    /// Forgets a report.
+    pub(super) fn leave(&mut self, report: &Measured) {
+        let Some(host) = report.host.as_deref() else { return };
+        if let Some((_, reports)) = self.0.iter_mut().find(|(name, reports)| name == host && *reports > 0) {
+            *reports -= 1;
+        }
+    }
+
+    /// How many bytes of memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        let names: usize = self.0.iter().map(|(name, _)| name.capacity()).sum();
+        self.0.capacity() * size_of::<(String, usize)>() + names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::changes::monitors::tests::vector;
+
+    #[test]
+    fn a_number_is_free_when_no_report_is_from_its_host() {
+        let on = |host: Option<&str>| Measured { host: host.map(str::to_owned), ..vector(0, &[]).measured };
+        let mut hosts = Hosts::default();
+        assert_eq!(
+            [Some("a"), None, Some("b"), Some("a")].map(|host| hosts.enter(&on(host))),
+            [Some(0), None, Some(1), Some(0)]
+        );
+        hosts.leave(&on(Some("a")));
+        assert_eq!(hosts.enter(&on(Some("c"))), Some(2));
+        hosts.leave(&on(Some("a")));
+        hosts.leave(&on(None));
+        assert_eq!(
+            [Some("d"), Some("b"), Some("a")].map(|host| hosts.enter(&on(host))),
+            [Some(0), Some(1), Some(3)]
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! What monitors know of a lane, held against what is stored of it: what is known keeps its identity while detection learns
+//! more about it, and what people have said stays.
+
+use std::collections::{HashMap, HashSet};
+
+use tidemark_api::{ChangeCause, Timestamp};
+use tidemark_stats::{Change, Monitor, Scratch, Worse};
+use tidemark_store::{
+    MeasureId, ReportId, VersionId,
+    change::{Found, Stored, Written},
+    series::Subject,
+};
+
+use super::{
+    monitors::Monitors,
+    series::{Seen, Series},
+};
+
+/// The fewest benchmarks that can have something in common.
+const TOGETHER: usize = 5;
+
+/// A change that is there, and what is to be written of it.
+pub(super) struct Known {
+    /// What is to be written.
+    pub(super) written: Written,
+    /// The number of the report that it begins with.
+    pub(super) number: usize,
+    /// How likely noise alone is to make it.
+    pub(super) p_value: f64,
+    /// Whether people may still be notified of it.
+    pub(super) is_open: bool,
+    /// Whether it is stored like this already.
+    pub(super) is_stored: bool,
+    /// The first and the last version that it may have begun with.
+    pub(super) span: (VersionId, VersionId),
+}
+
+/// What was written of a change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    found: Found,
+    is_open: bool,
+}
+
+/// The changes of a series, as they are now.
+pub(super) struct Sighting {
+    /// The place of the series among those of its lane.
+    place: usize,
+    subject: Subject,
+    found: Vec<Found>,
+}
+
+/// What is to be looked at in the store: series whose changes are not as they were written, or may still become worth to be
+/// told.
+pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse) -> Vec<Sighting> {
+    let causes = Causes::of(monitors);
+    let mut sightings = Vec::new();
+    for (place, series) in monitors.series().iter().enumerate() {
+        let subject = series.subject;
+        let is_quiet = series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty);
+        if is_quiet {
+            continue;
+        }
+        let worse = worse(subject.measure);
+        let found: Vec<Found> = series
+            .changes
+            .iter()
+            .map(|seen| {
+                let cause = match causes.of_change(monitors, series, &seen.change) {
+                    ChangeCause::Code if seen.is_common => ChangeCause::Host,
+                    cause => cause,
+                };
+                found(monitors, series, seen, cause, worse)
+            })
+            .collect();
+        let is_as_written = series.written.as_ref().is_some_and(|written| {
+            written.len() == found.len()
+                && written.iter().zip(&found).all(|(noted, found)| !noted.is_open && noted.found == *found)
+        });
+        if !is_as_written {
+            sightings.push(Sighting { place, subject, found });
+        }
+    }
+    sightings.sort_by_key(|sighting| sighting.subject);
+    sightings
+}
+
+/// Looks at how likely noise alone is to make the changes of all series. What the machine did earlier is none.
+pub(super) fn weigh(monitors: &mut Monitors, scratch: &mut Scratch) {
+    let causes = Causes::of(monitors);
+    let is_host = |monitors: &Monitors, series: &Series, change: &Change| {
+        causes.of_change(monitors, series, change) == ChangeCause::Host
+    };
+    monitors.weigh(is_host, scratch);
+}
+
+/// How many benchmarks changed together.
+struct Causes {
+    /// By measure, direction and number of the report.
+    moved: HashMap<(MeasureId, bool, usize), usize>,
+    /// How many benchmarks a measure has that follow the machine.
+    benchmarks: HashMap<MeasureId, usize>,
+}
+
+impl Causes {
+    fn of(monitors: &Monitors) -> Self {
+        let (mut moved, mut benchmarks) = (HashMap::new(), HashMap::new());
+        for series in monitors.series().iter().filter(|series| !series.is_exact) {
+            let subject = series.subject;
+            *benchmarks.entry(subject.measure).or_default() += 1;
+            for change in series.changes.iter().map(|seen| &seen.change) {
+                let key = (subject.measure, change.after > change.before, series.places.number(change.at));
+                *moved.entry(key).or_default() += 1;
+            }
+        }
+        Self { moved, benchmarks }
+    }
+
+    /// What seems to be behind a change.
+    fn of_change(&self, monitors: &Monitors, series: &Series, change: &Change) -> ChangeCause {
+        if monitors.is_noise(series, change) {
+            return ChangeCause::Noise;
+        }
+        if series.is_exact {
+            return ChangeCause::Code;
+        }
+        let subject = series.subject;
+        let up = change.after > change.before;
+        // How many changed at one place, or right beside it, as a benchmark changes there only once.
+        let at = |number: usize| self.moved.get(&(subject.measure, up, number)).copied().unwrap_or_default();
+        let numbers = series.places.number(change.earliest)..=series.places.number(change.latest);
+        let beside = |number: usize| at(number.wrapping_sub(1)) + at(number) + at(number + 1);
+        let together = numbers.map(beside).max().unwrap_or_default();
+        let all = self.benchmarks.get(&subject.measure).copied().unwrap_or_default();
+        if all >= TOGETHER && together * 2 > all { ChangeCause::Host } else { ChangeCause::Code }
+    }
+}
+
+/// What is to be written, so that what is stored of these series is what was seen: changes that are known keep their
+/// identity, and what is not seen any more is withdrawn, unless people have said something of it.
+pub(super) fn reconcile(
+    monitors: &Monitors,
+    sightings: &[Sighting],
+    stored: &[Stored],
+    now: Timestamp,
+) -> (Vec<Known>, Vec<Written>) {
+    let mut by_subject: HashMap<Subject, Vec<&Stored>> = HashMap::new();
+    for one in stored {
+        by_subject.entry(one.subject).or_default().push(one);
+    }
+    let (mut known, mut withdrawn) = (Vec::new(), Vec::new());
+    let numbers = monitors.numbers();
+    for Sighting { place, subject, found } in sightings {
+        let series = &monitors.series()[*place];
+        let is_whole = monitors.is_whole(series);
+        // What lies at the beginning of a part of the history was settled when there was more of it to see: nothing new is
+        // found there, and nothing is withdrawn.
+        let settled = if is_whole { 0 } else { series.start + Monitor::GUARD };
+        // The value of the series with a report, or the one after it if that has none, as when its report was deleted.
+        let nearest = |report: &ReportId| {
+            let place = series.places.place(*numbers.get(report)?);
+            Some(place.min(series.places.len().checked_sub(1)?))
+        };
+        let mut left: Vec<(usize, &Stored)> = by_subject
+            .get(subject)
+            .into_iter()
+            .flatten()
+            .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
+            .collect();
+        for (Seen { change, p_value, .. }, found) in series.changes.iter().zip(found) {
+            let same = left
+                .iter()
+                .enumerate()
+                .filter(|(_, (place, one))| is_same(change, *place, one, nearest))
+                .min_by_key(|(_, (place, one))| (place.abs_diff(change.at), one.is_withdrawn))
+                .map(|(index, _)| index);
+            let same = same.map(|index| left.remove(index).1);
+            if series.places.number(change.at) < settled {
+                continue;
+            }
+            let version = |at: usize| monitors.report(series.places.number(at)).version;
+            known.push(Known {
+                written: Written {
+                    uuid: same.map(|one| one.uuid),
+                    subject: *subject,
+                    found: *found,
+                    withdrawn: None,
+                    is_raised: false,
+                    is_told: false,
+                },
+                number: series.places.number(change.at),
+                p_value: *p_value,
+                is_open: series.is_recent(change) && same.is_none_or(|one| !one.is_touched && !one.is_raised),
+                is_stored: same.is_some_and(|one| one.found == *found && !one.is_withdrawn),
+                span: (version(change.earliest), version(change.latest)),
+            });
+        }
+        let gone = left
+            .into_iter()
+            .filter(|(at, _)| series.places.number(*at) >= settled + Change::TOLERANCE || is_whole)
+            .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
+        withdrawn.extend(gone.map(|(_, one)| Written {
+            uuid: Some(one.uuid),
+            subject: *subject,
+            found: one.found,
+            withdrawn: Some(now),
+            is_raised: false,
+            is_told: false,
+        }));
+    }
+    (known, withdrawn)
+}
+
+/// Remembers what was written of these series, and which changes people may still be notified of.
+pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(Subject, ReportId)>) {
+    for Sighting { place, subject, found } in sightings {
+        let noted = |found: &Found| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };
+        monitors.series_mut()[*place].written = Some(found.iter().map(noted).collect());
+    }
+    for series in monitors.series_mut().iter_mut().filter(|series| series.written.is_none()) {
+        series.written = Some(Vec::new());
+    }
+}
+
+fn found(monitors: &Monitors, series: &Series, seen: &Seen, cause: ChangeCause, worse: Worse) -> Found {
+    let change = &seen.change;
+    let goes_up = change.after > change.before;
+    let report = |place: usize| monitors.report(series.places.number(place));
+    // Levels are shown as they were measured, on the machine as it is since then.
+    let is_raw = seen.is_common || series.is_exact;
+    let number = series.places.number(change.at);
+    let factor = if is_raw { 1.0 } else { monitors.factor(series.subject.measure, number) };
+    Found {
+        at: report(change.at).report,
+        earliest: report(change.earliest).report,
+        latest: report(change.latest).report,
+        start_time: report(change.at).start_time,
+        before: change.before * factor,
+        after: change.after * factor,
+        effect: change.effect.filter(|effect| effect.is_finite()),
+        sigma: change.sigma,
+        confidence: change.confidence,
+        worse: match worse {
+            Worse::Unknown => 0,
+            Worse::Up if goes_up => 1,
+            Worse::Down if !goes_up => 1,
+            Worse::Up | Worse::Down => -1,
+        },
+        cause,
+    }
+}
+
+/// Whether a change is the one that is stored: it goes the same way, and begins where that one may.
+fn is_same(
+    change: &Change,
+    place: usize,
+    stored: &Stored,
+    nearest: impl Fn(&ReportId) -> Option<usize>,
+) -> bool {
+    let one = &stored.found;
+    if (change.after > change.before) != (one.after > one.before) {
+        return false;
+    }
+    let earliest = nearest(&one.earliest).unwrap_or(place);
+    let latest = nearest(&one.latest).unwrap_or(place);
+    change.is_close(place)
+        || (earliest..=latest).contains(&change.at)
+        || (change.earliest..=change.latest).contains(&place)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemark_api::{ChangeStatus, ChangeUuid};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::changes::monitors::tests::{anew, subject, vector};
+
+    const NOW: Timestamp = Timestamp::from_micros(0);
+
+    /// A lane of 900 reports: one series has a value of each, the other of every second one of the newest 120, with a step
+    /// at its 30th.
+    fn seen() -> Monitors {
+        anew(900, |number| {
+            let noise = ((number * 7_919) % 100) as f64 / 100.0;
+            let level = if number < 840 { 100.0 } else { 150.0 };
+            let mut values = vec![(128, 100.0 + noise)];
+            values.extend((number >= 780 && number % 2 == 0).then_some((256, level + noise)));
+            vector(number, &values)
+        })
+    }
+
+    fn reconciled(stored: &[Stored]) -> (Vec<Known>, Vec<Written>) {
+        let monitors = seen();
+        reconcile(&monitors, &sightings(&monitors, |_| Worse::Up), stored, NOW)
+    }
+
+    #[test]
+    fn a_young_series_of_an_old_lane_is_looked_at() {
+        let (known, withdrawn) = reconciled(&[]);
+        let [one] = &known[..] else { panic!("{} changes", known.len()) };
+        assert_eq!((one.written.subject, one.written.found.at), (subject(256), ReportId::from(841)));
+        assert_eq!((one.written.uuid, one.is_open, one.is_stored, withdrawn.len()), (None, true, false, 0));
+    }
+
+    #[test]
+    fn a_change_whose_report_was_deleted_keeps_its_identity() {
+        let found = reconciled(&[]).0[0].written.found;
+        let uuid = ChangeUuid::from(Uuid::from_u128(7));
+        // The report beside the one that was deleted has no value of the series.
+        let beside = Found { at: ReportId::from(842), ..found };
+        let stored = Stored {
+            uuid,
+            subject: subject(256),
+            found: beside,
+            status: ChangeStatus::FalseAlarm,
+            is_touched: true,
+            is_withdrawn: false,
+            is_raised: false,
+        };
+        let (known, withdrawn) = reconciled(&[stored]);
+        assert_eq!((known.len(), known[0].written.uuid, known[0].is_open), (1, Some(uuid), false));
+        assert!(withdrawn.is_empty());
+    }
+
+    #[test]
+    fn what_is_settled_is_neither_found_anew_nor_withdrawn() {
+        let found = reconciled(&[]).0[0].written.found;
+        let settled = Stored {
+            uuid: ChangeUuid::from(Uuid::from_u128(8)),
+            subject: subject(128),
+            found: Found {
+                at: ReportId::from(390),
+                earliest: ReportId::from(390),
+                latest: ReportId::from(390),
+                ..found
+            },
+            status: ChangeStatus::Active,
+            is_touched: false,
+            is_withdrawn: false,
+            is_raised: false,
+        };
+        assert!(reconciled(&[settled]).1.is_empty());
+        let late = Stored { found: Found { at: ReportId::from(600), ..settled.found }, ..settled };
+        assert_eq!(reconciled(&[late]).1.len(), 1);
+    }
+}

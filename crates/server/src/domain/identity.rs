@@ -1,0 +1,228 @@
+//! Identity providers: where a sign-in there begins, and who came back from it. Accounts and sessions are not here.
+
+mod github;
+mod openid;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use tidemark_api::{Email, Provider as Wire, Secret, UserName};
+use tokio::task::spawn_blocking;
+use ureq::{Agent, Body, http::Response};
+
+use crate::{
+    domain::error::{Error, Result},
+    infra::{
+        config::{Config, GitHub, OpenId, Plus},
+        outgoing,
+    },
+};
+
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 1 << 20;
+
+/// A provider that this server is configured for.
+#[derive(Clone, Debug)]
+pub(crate) struct Provider {
+    /// The path after `/v0/auth/` here and after `/auth/` in the console; also stands for it in the database.
+    pub(crate) path: String,
+    /// What people call it.
+    pub(crate) name: String,
+    /// Where it sends people back to.
+    redirect: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    GitHub(GitHub),
+    OpenId(OpenId),
+}
+
+/// What a sign-in takes along, so that nobody else can end it.
+#[derive(Clone, Debug)]
+pub(crate) struct Secrets {
+    /// What the provider hands back to us.
+    pub(crate) state: String,
+    /// What the provider repeats in the token it signs.
+    pub(crate) nonce: String,
+    /// What is shown only when the sign-in ends; its hash is shown when it begins.
+    pub(crate) verifier: String,
+}
+
+/// Who somebody is at a provider. The address is theirs: the provider has verified it.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    /// What never changes.
+    pub(crate) subject: String,
+    /// The verified address.
+    pub(crate) email: Email,
+    /// What to call them.
+    pub(crate) name: UserName,
+}
+
+impl Provider {
+    /// All that are configured.
+    pub(crate) fn all(config: &Config) -> Vec<Self> {
+        let Plus { github, google, oidc, .. } = &config.plus;
+        let console = config.console.url.as_str().trim_end_matches('/');
+        let make = |path: String, name: &str, kind: Kind| Self {
+            redirect: format!("{console}/auth/{path}"),
+            path,
+            name: name.to_owned(),
+            kind,
+        };
+        let github =
+            github.iter().map(|github| make("github".into(), "GitHub", Kind::GitHub(github.clone())));
+        let google = google.iter().map(|google| {
+            let openid = OpenId {
+                name: "Google".into(),
+                issuer: google.issuer.clone(),
+                client_id: google.client_id.clone(),
+                client_secret: google.client_secret.clone(),
+            };
+            make("google".into(), "Google", Kind::OpenId(openid))
+        });
+        let others = oidc
+            .iter()
+            .map(|(word, openid)| make(format!("oidc/{word}"), &openid.name, Kind::OpenId(openid.clone())));
+        github.chain(google).chain(others).collect()
+    }
+
+    /// The one with this path.
+    pub(crate) fn find(config: &Config, path: &str) -> Result<Self> {
+        let missing = || {
+            Error::NotFound(
+                "This server has no sign-in there; sign in by a mailed link, or ask its operator to configure one.".into(),
+            )
+        };
+        Self::all(config).into_iter().find(|provider| provider.path == path).ok_or_else(missing)
+    }
+
+    /// What pages need to know of it.
+    pub(crate) fn wire(&self) -> Wire {
+        Wire { name: self.name.clone(), path: format!("/v0/auth/{}", self.path) }
+    }
+
+    /// The page of the provider where the sign-in goes on.
+    pub(crate) async fn start(self, secrets: Secrets) -> Result<String> {
+        self.ask(move |provider, agent| match &provider.kind {
+            Kind::GitHub(github) => Ok(github::start(github, &provider.redirect, &secrets)),
+            Kind::OpenId(openid) => openid::start(openid, &provider.redirect, agent, &secrets),
+        })
+        .await
+    }
+
+    /// Who came back from the provider with this code.
+    pub(crate) async fn end(self, code: Secret, secrets: Secrets) -> Result<Person> {
+        self.ask(move |provider, agent| match &provider.kind {
+            Kind::GitHub(github) => github::end(github, &provider.redirect, agent, &code, &secrets),
+            Kind::OpenId(openid) => openid::end(openid, &provider.redirect, agent, &code, &secrets),
+        })
+        .await
+    }
+
+    async fn ask<T: Send + 'static>(
+        self,
+        ask: impl FnOnce(&Self, &Agent) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T> {
+        let name = self.name.clone();
+        let asked = spawn_blocking(move || {
+            // The operator has named the provider, which may well be a neighbor.
+            let base = match &self.kind {
+                Kind::GitHub(github) => github.url.as_str(),
+                Kind::OpenId(openid) => openid.issuer.as_str(),
+            };
+            ask(&self, &outgoing::agent(base, true))
+        });
+        let refused = match asked.await.map_err(|error| Error::Internal(error.into()))? {
+            Ok(answer) => return Ok(answer),
+            Err(refused) => refused,
+        };
+        Err(match refused {
+            Refused::Silent(reason) => {
+                tracing::warn!(provider = name, reason, "an identity provider does not answer as it should");
+                Error::Elsewhere(format!("{name} does not answer; try again, or sign in by a mailed link."))
+            }
+            Refused::Code(reason) => {
+                tracing::info!(provider = name, reason, "an identity provider refused a sign-in");
+                Error::Unauthorized(format!("{name} did not accept the sign-in; begin it again."))
+            }
+            Refused::Unverified => Error::Unauthorized(format!(
+                "{name} has no verified e-mail address of yours; verify one there, or sign in by a mailed link."
+            )),
+        })
+    }
+}
+
+/// Why nobody came back.
+#[derive(Debug)]
+enum Refused {
+    /// The provider cannot be reached, or says what nobody can understand.
+    Silent(String),
+    /// It does not take the code, or what it signed is not good.
+    Code(String),
+    /// It knows no address that is certainly theirs.
+    Unverified,
+}
+
+/// Asks a provider for a resource of the person who signed in.
+fn get<T: DeserializeOwned>(agent: &Agent, url: &str, accept: &str, token: &str) -> Result<T, Refused> {
+    read(agent.get(url).header("accept", accept).header("authorization", format!("Bearer {token}")).call())
+}
+
+/// Reads the JSON of a provider's answer.
+fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, Refused> {
+    let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
+    let status = answer.status();
+    if status.is_client_error() {
+        return Err(Refused::Code(format!("it answered {status}")));
+    }
+    let silent =
+        |reason: &dyn ToString| Refused::Silent(format!("it answered {status}: {}", reason.to_string()));
+    let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX).map_err(|error| silent(&error))?;
+    serde_json::from_slice(&text).map_err(|error| silent(&error))
+}
+
+/// What is shown of a verifier when a sign-in begins.
+fn challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
+}
+
+/// The first of these that a person can be called by, without the characters that names here do not have.
+fn call<'a>(names: impl IntoIterator<Item = &'a str>) -> UserName {
+    let fits = |name: &str| {
+        let plain: String =
+            name.chars().map(|character| if UserName::allows(character) { character } else { ' ' }).collect();
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let short: String = words.join(" ").chars().take(64).collect();
+        short.trim().parse().ok()
+    };
+    names.into_iter().find_map(fits).unwrap_or_else(|| "Somebody".parse().expect("the name is a good one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_challenge_is_the_one_of_the_standard() {
+        // RFC 7636, appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        assert_eq!(challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    }
+
+    #[test]
+    fn everybody_gets_a_name() {
+        for (names, expected) in [
+            (vec!["Ada Lovelace", "ada"], "Ada Lovelace"),
+            (vec!["", "ada_l"], "ada l"),
+            (vec!["<b>", "x"], "b"),
+            (vec!["👩‍💻", "✨"], "Somebody"),
+            (vec![], "Somebody"),
+        ] {
+            assert_eq!(call(names.clone()).as_str(), expected, "{names:?}");
+        }
+        assert_eq!(call([&*"x ".repeat(64)]).as_str().chars().count(), 63);
+    }
+}

@@ -1,0 +1,81 @@
+//! GitHub: OAuth without OpenID. The address comes from its API.
+
+use serde::Deserialize;
+use tidemark_api::Secret;
+use ureq::Agent;
+
+use super::{Person, Refused, Secrets, call, challenge, get, read};
+use crate::infra::config::GitHub;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Exchanged {
+    Token { access_token: String },
+    Refused { error: String },
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: u64,
+    login: String,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Address {
+    email: String,
+    primary: bool,
+    verified: bool,
+}
+
+/// The media type of its API.
+const MEDIA_TYPE: &str = "application/vnd.github+json";
+
+pub(super) fn start(github: &GitHub, redirect: &str, secrets: &Secrets) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("response_type", "code")
+        .append_pair("client_id", &github.client_id)
+        .append_pair("redirect_uri", redirect)
+        .append_pair("scope", "user:email")
+        .append_pair("state", &secrets.state)
+        .append_pair("code_challenge", &challenge(&secrets.verifier))
+        .append_pair("code_challenge_method", "S256")
+        .finish();
+    format!("{}/login/oauth/authorize?{query}", trimmed(github.url.as_str()))
+}
+
+pub(super) fn end(
+    github: &GitHub,
+    redirect: &str,
+    agent: &Agent,
+    code: &Secret,
+    secrets: &Secrets,
+) -> Result<Person, Refused> {
+    let form = [
+        ("client_id", github.client_id.as_str()),
+        ("client_secret", github.client_secret.expose()),
+        ("code", code.expose()),
+        ("redirect_uri", redirect),
+        ("code_verifier", secrets.verifier.as_str()),
+    ];
+    let url = format!("{}/login/oauth/access_token", trimmed(github.url.as_str()));
+    let answer = agent.post(&url).header("accept", "application/json").send_form(form);
+    let token = match read(answer)? {
+        Exchanged::Token { access_token } => access_token,
+        Exchanged::Refused { error } => return Err(Refused::Code(error)),
+    };
+    let api = trimmed(github.api_url.as_str());
+    let user: User = get(agent, &format!("{api}/user"), MEDIA_TYPE, &token)?;
+    let addresses: Vec<Address> = get(agent, &format!("{api}/user/emails"), MEDIA_TYPE, &token)?;
+    let email = addresses
+        .into_iter()
+        .find(|address| address.primary && address.verified)
+        .and_then(|address| address.email.parse().ok())
+        .ok_or(Refused::Unverified)?;
+    let name = call([user.name.as_deref().unwrap_or_default(), &user.login]);
+    Ok(Person { subject: user.id.to_string(), email, name })
+}
+
+fn trimmed(url: &str) -> &str {
+    url.trim_end_matches('/')
+}

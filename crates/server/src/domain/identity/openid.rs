@@ -1,0 +1,237 @@
+//! OpenID Connect Core 1.0, the authorization code flow: discovery, the exchange of the code, the checks of the ID token
+//! and the user info. Every provider that signs with a public key works.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation,
+    jwk::{Jwk, JwkSet, PublicKeyUse},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256, Sha384, Sha512};
+use tidemark_api::Secret;
+use ureq::Agent;
+
+use super::{Person, Refused, Secrets, call, challenge, get, read};
+use crate::infra::config::OpenId;
+
+/// `openid` asks for an ID token, the others for the name and the address.
+const SCOPES: &str = "openid profile email";
+
+/// Signatures with a public key. HMAC is not among them: its key is the client secret, and a provider that publishes an
+/// HMAC key by mistake would let anyone sign.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// The provider's configuration, as OpenID Connect Discovery 1.0 defines it.
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    userinfo_endpoint: String,
+    jwks_uri: String,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    access_token: String,
+    id_token: Option<String>,
+}
+
+/// The claims of an ID token, less those that [`Validation`] checks.
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+    aud: Value,
+    nonce: Option<String>,
+    at_hash: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct UserInfo {
+    sub: String,
+    email: Option<String>,
+    #[serde(default)]
+    email_verified: bool,
+    name: Option<String>,
+    given_name: Option<String>,
+    preferred_username: Option<String>,
+}
+
+pub(super) fn start(
+    openid: &OpenId,
+    redirect: &str,
+    agent: &Agent,
+    secrets: &Secrets,
+) -> Result<String, Refused> {
+    let metadata = discover(openid, agent)?;
+    let mut url = url::Url::parse(&metadata.authorization_endpoint)
+        .map_err(|error| Refused::Silent(format!("its authorization endpoint is not a URL: {error}")))?;
+    url.query_pairs_mut()
+        .append_pair("response_type", "code")
+        .append_pair("client_id", &openid.client_id)
+        .append_pair("redirect_uri", redirect)
+        .append_pair("scope", SCOPES)
+        .append_pair("state", &secrets.state)
+        .append_pair("nonce", &secrets.nonce)
+        .append_pair("code_challenge", &challenge(&secrets.verifier))
+        .append_pair("code_challenge_method", "S256");
+    Ok(url.into())
+}
+
+pub(super) fn end(
+    openid: &OpenId,
+    redirect: &str,
+    agent: &Agent,
+    code: &Secret,
+    secrets: &Secrets,
+) -> Result<Person, Refused> {
+    let metadata = discover(openid, agent)?;
+    let tokens = exchange(openid, &metadata, redirect, agent, code, secrets)?;
+    let id_token = tokens.id_token.ok_or_else(|| Refused::Code("it sent no ID token".into()))?;
+    let keys: JwkSet = read(agent.get(&metadata.jwks_uri).call())?;
+    let claims = verify(openid, &keys, &id_token, &tokens.access_token, &secrets.nonce)?;
+    // Some providers put the address into the user info only.
+    let info: UserInfo = get(agent, &metadata.userinfo_endpoint, "application/json", &tokens.access_token)?;
+    if info.sub != claims.sub {
+        return Err(Refused::Code("its user info is about another subject than its ID token".into()));
+    }
+    // OpenID Connect Core, section 2: at most 255 ASCII characters.
+    if !(1..=255).contains(&claims.sub.len()) || !claims.sub.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    {
+        return Err(Refused::Code("its subject is not 1 to 255 ASCII characters".into()));
+    }
+    let verified = info.email.as_deref().filter(|_| info.email_verified);
+    let email = verified.and_then(|email| email.parse().ok()).ok_or(Refused::Unverified)?;
+    let name = call(
+        [
+            info.name.as_deref(),
+            info.given_name.as_deref(),
+            info.preferred_username.as_deref(),
+            verified.and_then(|email| email.split('@').next()),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    Ok(Person { subject: claims.sub, email, name })
+}
+
+/// Reads the provider's configuration. It is read every time: endpoints and keys change.
+fn discover(openid: &OpenId, agent: &Agent) -> Result<Metadata, Refused> {
+    let url = format!("{}/.well-known/openid-configuration", openid.issuer.trim_end_matches('/'));
+    let metadata: Metadata = match read(agent.get(&url).call()) {
+        // No sign-in was refused: there is no configuration at this address.
+        Err(Refused::Code(reason)) => return Err(Refused::Silent(reason)),
+        outcome => outcome?,
+    };
+    if metadata.issuer != openid.issuer {
+        let reason = format!("its issuer is {} and not {}", metadata.issuer, openid.issuer);
+        return Err(Refused::Silent(reason));
+    }
+    Ok(metadata)
+}
+
+/// Exchanges the code for tokens. The client authenticates in the header unless the provider takes it in the body only.
+fn exchange(
+    openid: &OpenId,
+    metadata: &Metadata,
+    redirect: &str,
+    agent: &Agent,
+    code: &Secret,
+    secrets: &Secrets,
+) -> Result<Tokens, Refused> {
+    let mut form = vec![
+        ("grant_type", "authorization_code"),
+        ("code", code.expose()),
+        ("redirect_uri", redirect),
+        ("code_verifier", &secrets.verifier),
+    ];
+    let request = agent.post(&metadata.token_endpoint).header("accept", "application/json");
+    let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
+    let in_header =
+        methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
+    let request = if in_header {
+        // RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+        let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encode(&openid.client_id), encode(openid.client_secret.expose()));
+        request.header("authorization", format!("Basic {}", STANDARD.encode(pair)))
+    } else {
+        form.push(("client_id", &openid.client_id));
+        form.push(("client_secret", openid.client_secret.expose()));
+        request
+    };
+    read(request.send_form(form))
+}
+
+/// Checks an ID token as OpenID Connect Core 1.0, section 3.1.3.7, demands, and returns its claims.
+fn verify(
+    openid: &OpenId,
+    keys: &JwkSet,
+    id_token: &str,
+    access_token: &str,
+    nonce: &str,
+) -> Result<Claims, Refused> {
+    let refused = |reason: &str| Refused::Code(format!("its ID token is not valid: {reason}"));
+    let header = jsonwebtoken::decode_header(id_token).map_err(|error| refused(&error.to_string()))?;
+    if !ALGORITHMS.contains(&header.alg) {
+        return Err(refused("it is not signed with a public key"));
+    }
+    let mut candidates = keys.keys.iter().filter(|key| can_sign(key, header.kid.as_deref(), header.alg));
+    let (Some(key), None) = (candidates.next(), candidates.next()) else {
+        return Err(refused("the provider does not publish exactly one key for it"));
+    };
+    let key = DecodingKey::from_jwk(key).map_err(|error| refused(&error.to_string()))?;
+    let mut validation = Validation::new(header.alg);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    validation.set_issuer(&[&openid.issuer]);
+    validation.set_audience(&[&openid.client_id]);
+    let claims: Claims = jsonwebtoken::decode(id_token, &key, &validation)
+        .map_err(|error| refused(&error.to_string()))?
+        .claims;
+    // A token for several audiences may have been given to another of them.
+    let for_us = |audience: &Value| audience.as_str() == Some(&openid.client_id);
+    if !claims.aud.as_array().map_or_else(|| for_us(&claims.aud), |all| all.iter().all(for_us)) {
+        return Err(refused("it has another audience"));
+    }
+    if claims.nonce.as_deref() != Some(nonce) {
+        return Err(refused("it belongs to another sign-in"));
+    }
+    if claims.at_hash.as_ref().is_some_and(|hash| *hash != access_token_hash(header.alg, access_token)) {
+        return Err(refused("it belongs to another access token"));
+    }
+    Ok(claims)
+}
+
+/// Whether a published key can be the one that signed.
+fn can_sign(key: &Jwk, id: Option<&str>, algorithm: Algorithm) -> bool {
+    let common = &key.common;
+    let fits_id = id.is_none_or(|id| common.key_id.as_deref() == Some(id));
+    let fits_use = common.public_key_use.as_ref().is_none_or(|purpose| *purpose == PublicKeyUse::Signature);
+    let fits_algorithm = match common.key_algorithm {
+        Some(named) => named.to_string() == format!("{algorithm:?}"),
+        // Without a name, the type of the key decides.
+        None => DecodingKey::from_jwk(key).is_ok_and(|key| key.family() == algorithm.family()),
+    };
+    fits_id && fits_use && fits_algorithm
+}
+
+/// The left half of the hash of an access token, with the hash function of the signature.
+fn access_token_hash(algorithm: Algorithm, token: &str) -> String {
+    let hash: Vec<u8> = match algorithm {
+        Algorithm::RS384 | Algorithm::PS384 | Algorithm::ES384 => Sha384::digest(token).to_vec(),
+        Algorithm::RS512 | Algorithm::PS512 | Algorithm::EdDSA => Sha512::digest(token).to_vec(),
+        _ => Sha256::digest(token).to_vec(),
+    };
+    URL_SAFE_NO_PAD.encode(&hash[..hash.len() / 2])
+}

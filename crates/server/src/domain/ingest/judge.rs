@@ -1,0 +1,151 @@
+//! The verdict on each metric of a new report, written down with it.
+
+use std::collections::HashMap;
+
+use tidemark_api::Notifies;
+use tidemark_stats::{Model, Prepared};
+use tidemark_store::{
+    BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
+    alert, delivery, detection,
+    metric::{self, Judged, Packed},
+    series::{self, Series, Subject},
+    threshold,
+};
+
+use super::{
+    resolve::Item,
+    sample::{Past, Wanted, share},
+};
+use crate::domain::error::Result;
+
+/// Where a new report stands.
+pub(super) struct Place {
+    pub(super) project: ProjectId,
+    pub(super) branch: BranchId,
+    pub(super) head: HeadId,
+    pub(super) testbed: TestbedId,
+    /// Reports of jobs are held against those on the same spec.
+    pub(super) spec: Option<SpecId>,
+    pub(super) report: ReportId,
+    /// Only reports with a smaller key come before it.
+    pub(super) before: ReportId,
+    pub(super) start_time: tidemark_api::Timestamp,
+}
+
+/// A threshold at work.
+struct Judge {
+    threshold: ThresholdId,
+    model: ModelId,
+    settings: Model,
+    prepared: Prepared,
+    /// How many values a metric is held against at the most.
+    most: usize,
+    judged: i64,
+    alerts: i64,
+}
+
+/// Judges the metrics and writes them down, with the alerts they raise and the promise to tell of those. Answers whether
+/// there is somebody to tell.
+pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<bool> {
+    let metrics = attach(tx, place, items)?;
+    let mut judges = judges(tx, place, metrics.len())?;
+    let wanted = metrics
+        .chunk_by(|(left, _), (right, _)| left.id == right.id)
+        .filter_map(|chunk| {
+            let (series, item) = &chunk[0];
+            let judge = judges.get(&item.subject.measure)?;
+            Wanted::new(*series, &judge.settings, judge.most, place.start_time)
+        })
+        .collect();
+    let past = Past::read(tx, place, wanted)?;
+    let (packed, alerts) = judge(&metrics, &mut judges, &past);
+    metric::insert(tx, place.report, &packed)?;
+    alert::insert(tx, fresh, place.project, (place.report, place.head, place.start_time), &alerts)?;
+    let counts: Vec<_> = judges
+        .values()
+        .filter(|judge| judge.judged > 0)
+        .map(|judge| (judge.threshold, judge.judged, judge.alerts))
+        .collect();
+    threshold::count(tx, &counts)?;
+    let is_told = !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
+    Ok(is_told && delivery::promise(tx, fresh, place.project, place.report)?)
+}
+
+/// Finds the series of each metric, and puts them in the order of series and iteration.
+fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
+    let mut subjects: Vec<Subject> = items.iter().map(|item| item.subject).collect();
+    subjects.dedup();
+    let series = series::ensure(tx, place.testbed, place.report, &subjects)?;
+    let mut at = 0;
+    let mut metrics: Vec<_> = items
+        .into_iter()
+        .map(|item| {
+            // Both are in the order of their subjects.
+            while subjects[at] != item.subject {
+                at += 1;
+            }
+            (series[at], item)
+        })
+        .collect();
+    metrics.sort_by_key(|(series, item)| (series.id, item.iteration));
+    Ok(metrics)
+}
+
+fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<MeasureId, Judge>> {
+    let active = threshold::active(tx, place.branch, place.testbed)?.into_iter();
+    let judges = active.filter_map(|one| {
+        let (model, settings) = one.model?;
+        let prepared = Prepared::new(&settings);
+        let most = share(prepared.most(), metrics);
+        let judge = Judge { threshold: one.id, model, settings, prepared, most, judged: 0, alerts: 0 };
+        Some((one.measure, judge))
+    });
+    Ok(judges.collect())
+}
+
+/// Holds each metric against its past.
+fn judge(
+    metrics: &[(Series, Item<'_>)],
+    judges: &mut HashMap<MeasureId, Judge>,
+    past: &Past,
+) -> (Vec<Packed>, Vec<alert::New>) {
+    let (mut samples, mut sample) = (past.samples(), Vec::new());
+    let mut packed = Vec::with_capacity(metrics.len());
+    let mut alerts = Vec::new();
+    let mut place = 0;
+    for iterations in metrics.chunk_by(|(left, _), (right, _)| left.id == right.id) {
+        let series = iterations[0].0.id;
+        samples.pick(series, &mut sample);
+        for (_, item) in iterations {
+            let Subject { benchmark, variant, measure } = item.subject;
+            let value = item.measured.value;
+            let mut metric = Packed {
+                series,
+                iteration: item.iteration,
+                value,
+                lower_value: item.measured.lower_value,
+                upper_value: item.measured.upper_value,
+                judged: None,
+            };
+            if let Some(judge) = judges.get_mut(&measure) {
+                let limits = judge.prepared.limits(&sample);
+                judge.judged += 1;
+                metric.judged = Some(Judged { model: judge.model, limits });
+                let crossed = limits.and_then(|limits| tidemark_stats::judge(value, &limits));
+                if let Some(side) = crossed.filter(|_| !item.ignored) {
+                    judge.alerts += 1;
+                    let (threshold, limit) = (judge.threshold, side.into());
+                    alerts.push(alert::New { threshold, benchmark, variant, place, metric, limit });
+                }
+                // The next iteration sees this one as the newest.
+                if iterations.len() > 1 {
+                    sample.insert(0, value);
+                    sample.truncate(judge.most);
+                }
+            }
+            packed.push(metric);
+            place += 1;
+        }
+    }
+    (packed, alerts)
+}

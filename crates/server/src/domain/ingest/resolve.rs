@@ -1,0 +1,206 @@
+//! From the names in results to the keys of what they name, made where missing; nothing is judged or written down here
+//! but what was missing.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+use tidemark_adapters::{Entry, Label, Measured, Results, fold};
+use tidemark_api::{Fold, IterationCounts, NameId, ResourceName};
+use tidemark_store::{
+    BenchmarkId, Fresh, MeasureId, ProjectId, Tx, VariantId, benchmark, measure, series::Subject, variant,
+};
+
+use crate::domain::error::{Error, Result};
+
+/// A metric, its names resolved.
+pub(super) struct Item<'a> {
+    pub(super) subject: Subject,
+    pub(super) iteration: u32,
+    /// Whether it raises no alert.
+    pub(super) ignored: bool,
+    pub(super) measured: Cow<'a, Measured>,
+}
+
+/// Finds or makes everything that the results name, and puts the metrics in the order of what they are of.
+pub(super) fn resolve<'a>(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    results: &'a [Results],
+    how: Option<Fold>,
+) -> Result<Vec<Item<'a>>> {
+    let benchmarks = Benchmarks::ensure(tx, fresh, project, results)?;
+    let measures = Measures::ensure(tx, fresh, project, results)?;
+    let parameters: Vec<_> = entries(results)
+        .filter_map(|entry| Some((benchmarks.of(entry), entry.parameters.as_ref()?)))
+        .collect();
+    let mut variants = variant::ensure(tx, fresh, &parameters)?.into_iter();
+
+    let count = entries(results).map(|entry| entry.metrics.len()).sum();
+    let mut found: Vec<(Subject, u32, &Entry, &Measured)> = Vec::with_capacity(count);
+    for (iteration, result) in (0..).zip(results) {
+        for entry in &result.entries {
+            let benchmark = benchmarks.of(entry);
+            let variant = match entry.parameters {
+                Some(_) => variants.next().map_or(0, VariantId::get),
+                None => 0,
+            };
+            found.extend(entry.metrics.iter().map(|measured| {
+                let subject = Subject { benchmark, variant, measure: measures.of(measured) };
+                (subject, iteration, entry, measured)
+            }));
+        }
+    }
+    found.sort_by_key(|(subject, iteration, ..)| (*subject, *iteration));
+    refuse_twins(&found)?;
+    Ok(match how {
+        None => found
+            .into_iter()
+            .map(|(subject, iteration, entry, measured)| Item {
+                subject,
+                iteration,
+                ignored: entry.ignored,
+                measured: Cow::Borrowed(measured),
+            })
+            .collect(),
+        Some(how) => found
+            .chunk_by(|left, right| left.0 == right.0)
+            .map(|same| Item {
+                subject: same[0].0,
+                iteration: 0,
+                ignored: same.iter().any(|(_, _, entry, _)| entry.ignored),
+                measured: Cow::Owned(fold(same.iter().map(|(.., measured)| *measured).collect(), how)),
+            })
+            .collect(),
+    })
+}
+
+fn entries(results: &[Results]) -> impl Iterator<Item = &Entry> {
+    results.iter().flat_map(|result| &result.entries)
+}
+
+/// The keys of the benchmarks that results name.
+struct Benchmarks<'a> {
+    places: HashMap<&'a Label, usize>,
+    keys: Vec<BenchmarkId>,
+}
+
+impl<'a> Benchmarks<'a> {
+    fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, results: &'a [Results]) -> Result<Self> {
+        let mut places: HashMap<&Label, usize> = HashMap::new();
+        let mut wanted: Vec<(Option<NameId>, &Label)> = Vec::new();
+        for entry in entries(results) {
+            places.entry(&entry.label).or_insert_with(|| {
+                let reference = match &entry.label {
+                    Label::Name(_) => None,
+                    Label::Reference(text) => NameId::try_from(text.as_str().to_owned()).ok(),
+                };
+                wanted.push((reference, &entry.label));
+                wanted.len() - 1
+            });
+        }
+        let wanted: Vec<_> = wanted
+            .iter()
+            .map(|(reference, label)| {
+                let (Label::Name(name) | Label::Reference(name)) = label;
+                (reference.as_ref(), name)
+            })
+            .collect();
+        let keys = benchmark::ensure(tx, fresh, project, &wanted).map_err(|error| match error {
+            tidemark_store::Error::NotFound(_) => Error::NotFound(
+                "The results name a benchmark by a UUID that the project does not have.".into(),
+            ),
+            error => error.into(),
+        })?;
+        Ok(Self { places, keys })
+    }
+
+    fn of(&self, entry: &Entry) -> BenchmarkId {
+        self.keys[self.places[&entry.label]]
+    }
+}
+
+/// The keys of the measures that results name.
+struct Measures<'a> {
+    places: HashMap<&'a ResourceName, usize>,
+    keys: Vec<MeasureId>,
+}
+
+impl<'a> Measures<'a> {
+    fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, results: &'a [Results]) -> Result<Self> {
+        let mut places: HashMap<&ResourceName, usize> = HashMap::new();
+        let mut wanted: Vec<(NameId, &Measured)> = Vec::new();
+        for measured in entries(results).flat_map(|entry| &entry.metrics) {
+            if !places.contains_key(&measured.measure) {
+                let reference = NameId::try_from(measured.measure.as_str().to_owned());
+                wanted.push((reference.map_err(|error| Error::Internal(error.into()))?, measured));
+                places.insert(&measured.measure, wanted.len() - 1);
+            }
+        }
+        let wanted: Vec<_> = wanted
+            .iter()
+            .map(|(reference, measured)| (reference, &measured.measure, measured.units.as_ref()))
+            .collect();
+        Ok(Self { places, keys: ensure_measures(tx, fresh, project, &wanted)? })
+    }
+
+    fn of(&self, measured: &Measured) -> MeasureId {
+        self.keys[self.places[&measured.measure]]
+    }
+}
+
+/// The keys of measures, each given by reference, name and units.
+pub(super) fn ensure_measures(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    project: ProjectId,
+    wanted: &[(&NameId, &ResourceName, Option<&ResourceName>)],
+) -> Result<Vec<MeasureId>> {
+    measure::ensure(tx, fresh, project, wanted).map_err(|error| match error {
+        tidemark_store::Error::NotFound(_) => {
+            let uuids = wanted.iter().filter(|(reference, ..)| reference.uuid().is_some());
+            let uuids: Vec<&str> = uuids.map(|(reference, ..)| reference.as_str()).collect();
+            Error::NotFound(format!("The project has no measure with the UUID {}.", uuids.join(" or ")))
+        }
+        error => error.into(),
+    })
+}
+
+/// Two spellings of one thing must not both have its value: which of them would count?
+fn refuse_twins(found: &[(Subject, u32, &Entry, &Measured)]) -> Result<()> {
+    let twins = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+    let Some([(_, iteration, first, measured), (_, _, second, other)]) =
+        twins.and_then(|pair| pair.first_chunk::<2>())
+    else {
+        return Ok(());
+    };
+    let (label, other_label) = (first.label.as_str(), second.label.as_str());
+    let (measure, other_measure) = (&measured.measure, &other.measure);
+    let what = if label == other_label {
+        format!("`{measure}` and `{other_measure}` of `{label}` are the same measure")
+    } else {
+        format!("`{label}` and `{other_label}` are the same benchmark, and both have `{measure}`")
+    };
+    Err(Error::Invalid(format!("`results[{iteration}]`: {what}; send it once.")))
+}
+
+/// How much is in each iteration that has metrics.
+pub(super) fn count(items: &[Item<'_>]) -> Vec<IterationCounts> {
+    let mut benchmarks: Vec<_> =
+        items.iter().map(|item| (item.iteration, item.subject.benchmark, item.subject.variant)).collect();
+    let mut measures: Vec<_> = items.iter().map(|item| (item.iteration, item.subject.measure)).collect();
+    benchmarks.sort_unstable();
+    benchmarks.dedup();
+    measures.sort_unstable();
+    measures.dedup();
+    let mut counts: BTreeMap<u32, IterationCounts> = BTreeMap::new();
+    for (iteration, ..) in benchmarks {
+        counts.entry(iteration).or_default().benchmarks += 1;
+    }
+    for (iteration, _) in measures {
+        counts.entry(iteration).or_default().measures += 1;
+    }
+    counts.into_values().collect()
+}

@@ -1,0 +1,232 @@
+//! The values that a new metric is held against: what earlier reports have of its series, the newest first.
+
+use std::collections::HashMap;
+
+use tidemark_api::Timestamp;
+use tidemark_stats::{MAX_SAMPLE, Model, Test};
+use tidemark_store::{ReportId, Tx, series::Series, vector, version};
+
+use super::Place;
+use crate::domain::error::Result;
+
+/// The most reports that are read in one go.
+const MANY: usize = 128;
+/// The most values that the metrics of one report are held against, all together: a long report looks less far back, so
+/// that it does not keep others waiting.
+const MOST: usize = 1 << 24;
+/// What even the longest report looks at.
+const LEAST: usize = 64;
+
+/// How many values each of so many metrics is held against at the most, if its model asks for `most`.
+pub(super) fn share(most: usize, metrics: usize) -> usize {
+    most.min((MOST / metrics.max(1)).max(LEAST))
+}
+
+/// A series and how much of its past its model asks for.
+pub(super) struct Wanted {
+    series: u32,
+    since: ReportId,
+    most: usize,
+    from: Timestamp,
+}
+
+impl Wanted {
+    /// What a model needs to know of a series; nothing if it looks at no sample.
+    pub(super) fn new(series: Series, model: &Model, most: usize, start_time: Timestamp) -> Option<Self> {
+        if model.test == Test::Static {
+            return None;
+        }
+        let from = model.window.map_or(Timestamp::MIN, |window| start_time.plus_seconds(-i64::from(window)));
+        Some(Self { series: series.id, since: series.since, most, from })
+    }
+}
+
+/// What earlier reports have of the series that are wanted. It stays as it was read, report by report: a sample is
+/// picked from it when its turn comes.
+pub(super) struct Past {
+    wanted: Vec<Wanted>,
+    /// How many values of each have been found.
+    found: Vec<usize>,
+    layouts: Vec<Layout>,
+    blocks: Vec<Block>,
+}
+
+/// Where reports with the same series have those that are wanted.
+struct Layout {
+    /// Which of the wanted ones, in order, and where their values begin and end in a row.
+    places: Vec<(usize, usize, usize)>,
+    /// Where the values of a row are in the vector of its report.
+    kept: Vec<usize>,
+}
+
+/// Neighboring reports with the same series, as most of a project have.
+struct Block {
+    layout: usize,
+    /// When the run of each report began, the newest first.
+    times: Vec<Timestamp>,
+    /// A row for each report.
+    values: Vec<f64>,
+}
+
+/// The layouts of the reports that were read last, by their series.
+#[derive(Default)]
+struct Recent {
+    layouts: HashMap<Vec<u8>, usize>,
+    series: Vec<u8>,
+}
+
+impl Past {
+    /// Reads the past of series, which are in order, from the reports before this one: those on the same history and
+    /// testbed whose runs began no later, and no more of them than a sample can have values.
+    pub(super) fn read(tx: &mut Tx<'_>, place: &Place, wanted: Vec<Wanted>) -> Result<Self> {
+        let most = wanted.iter().map(|one| one.most).max().unwrap_or_default();
+        let found = vec![0; wanted.len()];
+        let mut past = Self { wanted, found, layouts: Vec::new(), blocks: Vec::new() };
+        if past.open(place.before).is_none() {
+            return Ok(past);
+        }
+        let mut left = MAX_SAMPLE;
+        for stretch in version::history(tx, place.head)? {
+            let mut after = None;
+            let mut many = most.clamp(1, MANY);
+            while let Some((since, from)) = past.open(place.before).filter(|_| left > 0) {
+                let limit = many.min(left);
+                let earlier = vector::Earlier {
+                    testbed: place.testbed,
+                    spec: place.spec,
+                    from,
+                    until: place.start_time,
+                    since,
+                    before: place.before,
+                    after,
+                    limit: i64::try_from(limit).unwrap_or(i64::MAX),
+                };
+                // What has been found is not looked for any more in the next ones.
+                let mut recent = Recent::default();
+                after = vector::earlier(tx, &stretch, &earlier, |start_time, series, values| {
+                    left = left.saturating_sub(1);
+                    past.take(&mut recent, start_time, series, values);
+                })?;
+                if after.is_none() {
+                    break;
+                }
+                many = (many * 2).min(MANY);
+            }
+        }
+        Ok(past)
+    }
+
+    /// How far back to look for the series that have less than they need, if there are any. Nothing can be known of a
+    /// series that begins with this report.
+    fn open(&self, before: ReportId) -> Option<(ReportId, Timestamp)> {
+        let open = self.wanted.iter().zip(&self.found);
+        open.filter(|(one, found)| one.since < before && **found < one.most)
+            .map(|(one, _)| (one.since, one.from))
+            .reduce(|left, right| (left.0.min(right.0), left.1.min(right.1)))
+    }
+
+    /// Takes from one report what is wanted.
+    fn take(&mut self, recent: &mut Recent, start_time: Timestamp, series: &[u8], values: &[u8]) {
+        let known = if recent.series == series { self.blocks.last().map(|block| block.layout) } else { None };
+        let layout = known.or_else(|| recent.layouts.get(series).copied()).unwrap_or_else(|| {
+            self.layouts.push(Layout::new(&self.wanted, &self.found, series));
+            recent.layouts.insert(series.to_vec(), self.layouts.len() - 1);
+            self.layouts.len() - 1
+        });
+        if known.is_none() {
+            recent.series.clear();
+            recent.series.extend_from_slice(series);
+            self.blocks.push(Block { layout, times: Vec::new(), values: Vec::new() });
+        }
+        let (layout, Some(block)) = (&self.layouts[layout], self.blocks.last_mut()) else { return };
+        block.times.push(start_time);
+        let values = vector::values(values);
+        // A vector that is shorter than its series would be damaged; what it lacks is no number.
+        let value = |place: &usize| values.get(*place).map_or(f64::NAN, |bytes| f64::from_le_bytes(*bytes));
+        block.values.extend(layout.kept.iter().map(value));
+        for (at, first, end) in &layout.places {
+            if start_time >= self.wanted[*at].from {
+                self.found[*at] += end - first;
+            }
+        }
+    }
+
+    /// Begins to pick samples, which is done in the order of the series.
+    pub(super) fn samples(&self) -> Samples<'_> {
+        Samples { past: self, next: 0, cursors: vec![0; self.layouts.len()] }
+    }
+}
+
+/// Picks the samples of one series after the other.
+pub(super) struct Samples<'a> {
+    past: &'a Past,
+    /// The next of the wanted series.
+    next: usize,
+    /// How far each layout has been walked.
+    cursors: Vec<usize>,
+}
+
+impl Samples<'_> {
+    /// The sample of a series, the newest value first; it is empty for one that is not wanted.
+    pub(super) fn pick(&mut self, series: u32, sample: &mut Vec<f64>) {
+        sample.clear();
+        let Some(wanted) = self.past.wanted.get(self.next).filter(|wanted| wanted.series == series) else {
+            return;
+        };
+        for (layout, cursor) in self.past.layouts.iter().zip(&mut self.cursors) {
+            while layout.places.get(*cursor).is_some_and(|(at, ..)| *at < self.next) {
+                *cursor += 1;
+            }
+        }
+        for block in &self.past.blocks {
+            let layout = &self.past.layouts[block.layout];
+            let place = layout.places.get(self.cursors[block.layout]);
+            let Some((_, first, end)) = place.filter(|(at, ..)| *at == self.next) else { continue };
+            for (time, row) in block.times.iter().zip(block.values.chunks_exact(layout.kept.len())) {
+                if *time >= wanted.from {
+                    // Backward, since of a report's iterations the last is the newest.
+                    sample.extend(row[*first..*end].iter().rev());
+                }
+            }
+        }
+        sample.truncate(wanted.most);
+        self.next += 1;
+    }
+}
+
+impl Layout {
+    /// Finds those of the wanted series that need more among those of a report; both are in order.
+    fn new(wanted: &[Wanted], found: &[usize], series: &[u8]) -> Self {
+        let (mut places, mut kept) = (Vec::new(), Vec::new());
+        let mut wanted = wanted
+            .iter()
+            .zip(found)
+            .enumerate()
+            .filter(|(_, (one, found))| **found < one.most)
+            .map(|(at, (one, _))| (at, one.series))
+            .peekable();
+        for (place, series) in vector::series(series).enumerate() {
+            while wanted.next_if(|(_, wanted)| *wanted < series).is_some() {}
+            let Some((at, _)) = wanted.peek().filter(|(_, wanted)| *wanted == series) else { continue };
+            match places.last_mut() {
+                Some((last, _, end)) if last == at => *end += 1,
+                _ => places.push((*at, kept.len(), kept.len() + 1)),
+            }
+            kept.push(place);
+        }
+        Self { places, kept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_report_looks_less_far_back() {
+        assert_eq!(share(MAX_SAMPLE, 2_000), MAX_SAMPLE);
+        assert_eq!(share(MAX_SAMPLE, 120_000), 139);
+        assert_eq!(share(MAX_SAMPLE, 10_000_000), LEAST);
+        assert_eq!(share(30, 10_000_000), 30, "as the model says");
+    }
+}

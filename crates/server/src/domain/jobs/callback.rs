@@ -1,0 +1,348 @@
+//! Tells code hosts and webhooks how the jobs ended that nobody waits for. What is to be told is promised with the end of
+//! the job and sent by `background.rs`; the token for it stays with the job until then, and is forgotten afterwards.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tidemark_api::{Job, JobCallback, JobStatus, JobUuid, Report, Url, job::JobCallbackKind};
+use tidemark_render::{
+    code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, Reserve, Thread},
+    comment::{self, Comment},
+    format,
+    links::Links,
+    markup::{self, Block, Dialect, Span},
+    metric,
+};
+use tidemark_store::{self as store, Db, Tx, job, outbox, project, report};
+use tokio::task::spawn_blocking;
+use ureq::{
+    Agent, AsSendBody, Body,
+    http::{Request, Response, header},
+};
+
+use crate::{
+    domain::{
+        error::{Error, Result},
+        verdict::Material,
+    },
+    infra::{mail::Undelivered, outgoing},
+};
+
+/// How often it is tried to tell an end before that is given up.
+pub(crate) const ATTEMPTS: i64 = 10;
+/// Time limit of all requests of one attempt together; the background worker gives up on an attempt a little later.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// The most bytes of an answer that are read.
+const ANSWER_MAX: u64 = 16 << 20;
+/// The longest text of a callback beside its token.
+const TEXT_MAX: usize = 512;
+
+/// Refuses a callback that could never be told.
+pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> {
+    let wrong = |reason: &str| Err(Error::Invalid(format!("`job.callback` cannot be used: {reason}.")));
+    let missing = match callback.kind {
+        JobCallbackKind::GitHub => callback.hash.is_none() || callback.repository.is_none(),
+        JobCallbackKind::Forgejo | JobCallbackKind::GitLab => {
+            callback.number.is_none() || callback.repository.is_none()
+        }
+        JobCallbackKind::Webhook => false,
+    };
+    if missing {
+        return wrong("GitHub needs `repository` and `hash`, and the others `repository` and `number`");
+    }
+    let texts = [&callback.repository, &callback.hash].into_iter().flatten();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/%".contains(&byte);
+    if texts.clone().any(|text| text.is_empty() || text.contains("..") || !text.bytes().all(is_plain)) {
+        return wrong("`repository` or `hash` has characters that none has");
+    }
+    let mut all = texts.chain(&callback.id);
+    if all.any(|text| text.len() > TEXT_MAX) {
+        return wrong("one of its texts is too long");
+    }
+    let token = callback.token.0.as_str();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return wrong("`token` is empty or has characters that no token has");
+    }
+    match outgoing::refusal(callback.url.as_str(), allows_private) {
+        Some(reason) => wrong(reason),
+        None => Ok(()),
+    }
+}
+
+/// Tells how jobs ended.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    /// The database.
+    pub(crate) db: Db,
+    /// Where people find reports.
+    pub(crate) console: Url,
+    /// Whether addresses that are not public may be called.
+    pub(crate) allows_private: bool,
+}
+
+/// The end of a job, and whom to tell of it.
+struct End {
+    job: Job,
+    callback: JobCallback,
+    report: Report,
+    /// What shows how the report stands against the history of its branch.
+    material: Option<Material>,
+    /// What is measured besides what tools print.
+    suffix: String,
+}
+
+impl Teller {
+    /// Tells of the job that an item of the outbox names.
+    pub(crate) async fn tell(&self, item: &outbox::Item) -> Result<(), Undelivered> {
+        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;
+        let later = |error: store::Error| Undelivered::Later(error.to_string());
+        let found = self.db.read(move |tx| find(tx, uuid)).await;
+        let found = found.map_err(|error| Undelivered::Later(error.cause().unwrap_or_default()))?;
+        let Some(end) = found else { return Ok(()) };
+        // A runner that was lost may come back, and then there is something else to tell.
+        let is_final = end.job.status != JobStatus::Unknown;
+        let (console, allows_private) = (self.console.clone(), self.allows_private);
+        let sent = spawn_blocking(move || end.send(&console, allows_private)).await;
+        let outcome = match sent.unwrap_or_else(|error| Err(Undelivered::Later(error.to_string()))) {
+            Err(Undelivered::Later(reason)) if item.attempts >= ATTEMPTS => Err(Undelivered::Never(reason)),
+            outcome => outcome,
+        };
+        if matches!(outcome, Ok(()) if is_final) || matches!(outcome, Err(Undelivered::Never(_))) {
+            self.db.write(move |tx| job::forget_callback(tx, uuid)).await.map_err(later)?;
+        }
+        outcome
+    }
+}
+
+/// What there is to tell of a job; nothing if that was done, or if it goes on.
+fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<End>> {
+    let found = match job::find(tx, uuid) {
+        Err(store::Error::NotFound(_)) => return Ok(None),
+        found => found?,
+    };
+    let has_ended = job::ENDS.contains(&found.job.status);
+    let Some(callback) = job::callback(tx, found.id)?.filter(|_| has_ended) else { return Ok(None) };
+    let home = project::by_id(tx, found.project)?;
+    let summary = report::summary(tx, &home.project, found.report)?;
+    let report = report::complete(tx, summary)?;
+    let suffix = [(found.config.build_time, "-build_time"), (found.config.file_size, "-file_size")];
+    let suffix = suffix.into_iter().filter(|(is_wanted, _)| *is_wanted == Some(true)).map(|(_, word)| word);
+    let is_processed = found.job.status == JobStatus::Processed;
+    let material = is_processed.then(|| Material::read(tx, found.project, &home.project, found.report));
+    let material = material.transpose()?;
+    Ok(Some(End { job: found.job, callback, report, material, suffix: suffix.collect() }))
+}
+
+impl End {
+    fn send(mut self, console: &Url, allows_private: bool) -> Result<(), Undelivered> {
+        let verdict = self.material.take().and_then(|material| material.judge().ok());
+        let rows = metric::rows(&self.report);
+        let links = Links::new(console, Some(console), &self.report, self.callback.public_links);
+        let verdict = verdict.as_ref();
+        let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links };
+        let host = Host::new(&self.callback, allows_private);
+        let repository = self.callback.repository.as_deref().unwrap_or_default();
+        let told = match (self.callback.kind, self.callback.number) {
+            (JobCallbackKind::Webhook, _) => {
+                let body = json!({ "job": self.job, "report": self.report });
+                host.send("POST", "", Some(&body)).map(drop)
+            }
+            (JobCallbackKind::GitHub, number) => {
+                let thread = number.filter(|_| self.job.status == JobStatus::Processed);
+                let thread = thread.map(|number| Thread::Pull { repository, number, has_associations: true });
+                let commented = thread.map_or(Ok(()), |thread| self.comment(&host, &thread, &comment));
+                // A token that may do one of them may not be able to do the other.
+                let checked = self.check(&host, repository, &comment);
+                commented.and(checked)
+            }
+            (JobCallbackKind::Forgejo, Some(number)) => {
+                let thread = Thread::Pull { repository, number, has_associations: false };
+                self.comment(&host, &thread, &comment)
+            }
+            (JobCallbackKind::GitLab, Some(number)) => {
+                self.comment(&host, &Thread::Merge { project: repository, number }, &comment)
+            }
+            (JobCallbackKind::Forgejo | JobCallbackKind::GitLab, None) => Ok(()),
+        };
+        told.map_err(|refusal| match refusal.passes {
+            true => Undelivered::Later(refusal.reason),
+            false => Undelivered::Never(refusal.reason),
+        })
+    }
+
+    /// Writes the comment on a pull request.
+    fn comment(&self, host: &Host, thread: &Thread<'_>, comment: &Comment<'_>) -> Result<(), Refusal> {
+        let Comment { report, rows, .. } = comment;
+        let id = self
+            .callback
+            .id
+            .clone()
+            .unwrap_or_else(|| comment::default_id(report, report.testbed.slug.as_str(), &self.suffix));
+        let marker = comment::marker(&report.project.slug, &id);
+        if self.job.status != JobStatus::Processed {
+            return thread.write(host, &marker, &self.sentence(), true);
+        }
+        let reserve = Reserve {
+            only_thresholds: self.callback.only_thresholds,
+            only_on_alert: self.callback.only_on_alert,
+        };
+        if reserve.is_silent(rows) {
+            return Ok(());
+        }
+        let text = comment.within(Dialect::Folding, thread.limit() - marker.len() - 1);
+        thread.write(host, &marker, &text, reserve.may_create(rows))
+    }
+
+    /// Completes the check on the commit.
+    fn check(&self, host: &Host, repository: &str, comment: &Comment<'_>) -> Result<(), Refusal> {
+        let hash = self.callback.hash.as_deref().unwrap_or_default();
+        let commit = Commit { repository, hash };
+        let link = comment.links.report();
+        let (conclusion, title, summary) = match self.job.status {
+            JobStatus::Processed => {
+                (Conclusion::of(comment), comment.title(), comment.within(Dialect::Folding, GITHUB_TEXT_MAX))
+            }
+            JobStatus::Canceled => (Conclusion::Cancelled, self.title().to_owned(), self.sentence()),
+            _ => (Conclusion::Failure, self.title().to_owned(), self.sentence()),
+        };
+        let name = self.callback.id.as_deref().unwrap_or(self.report.project.name.as_str());
+        let end =
+            CheckEnd { id: Some(name), conclusion, title: &title, summary: &summary, link: link.as_deref() };
+        commit.end_check(host, self.callback.check, &end)
+    }
+
+    /// That a job came to nothing, in a few words.
+    fn title(&self) -> &'static str {
+        match self.job.status {
+            JobStatus::Canceled => "The job was canceled",
+            JobStatus::Unknown => "The runner of the job was lost",
+            _ => "The job failed",
+        }
+    }
+
+    /// That a job came to nothing, and why.
+    fn sentence(&self) -> String {
+        let reason = self.job.error.as_deref().map(|error| format!(": {}", error.trim_end_matches('.')));
+        let text = format!("{}{}. Job {}", self.title(), reason.unwrap_or_default(), self.job.uuid);
+        markup::write(&[Block::Paragraph(vec![Span::text(format::plain(&text))])], Dialect::Folding)
+    }
+}
+
+/// Somebody who is told something, seen with a token.
+struct Host {
+    agent: Agent,
+    base: String,
+    headers: Vec<(&'static str, String)>,
+    deadline: Instant,
+}
+
+/// Why somebody was not told.
+#[derive(Debug)]
+struct Refusal {
+    /// One sentence without its end, and without the address.
+    reason: String,
+    /// Whether another attempt may do better.
+    passes: bool,
+}
+
+impl Host {
+    fn new(callback: &JobCallback, allows_private: bool) -> Self {
+        let base = callback.url.as_str().trim_end_matches('/').to_owned();
+        let headers = code_host::headers(callback.kind, &callback.token.0);
+        let deadline = Instant::now() + TIME_LIMIT;
+        Self { agent: outgoing::agent(&base, allows_private), base, headers, deadline }
+    }
+
+    /// Runs a request within the time that is left.
+    fn run(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>, ureq::Error> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ureq::Error::Timeout(ureq::Timeout::Global));
+        }
+        let limit = left.min(outgoing::TIMEOUT);
+        self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
+    }
+}
+
+impl CodeHost for Host {
+    type Refusal = Refusal;
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let answer = match body {
+            Some(body) => request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body.to_string())
+                .map_err(ureq::Error::from)
+                .and_then(|request| self.run(request)),
+            None => request.body(()).map_err(ureq::Error::from).and_then(|request| self.run(request)),
+        };
+        let silent = |error: ureq::Error| Refusal { reason: error.to_string(), passes: true };
+        let mut answer = answer.map_err(silent)?;
+        let status = answer.status().as_u16();
+        let waits = answer.headers().contains_key(header::RETRY_AFTER);
+        let read = outgoing::read_body(answer.body_mut(), ANSWER_MAX);
+        let value: Value = serde_json::from_slice(&read.map_err(silent)?).unwrap_or_default();
+        match status {
+            200..300 => Ok(value),
+            _ => Err(Refusal {
+                reason: code_host::reason(status, &value),
+                passes: code_host::is_busy(status, &value, waits) || status >= 500,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::from_value;
+
+    use super::*;
+
+    #[test]
+    fn what_can_never_be_told_is_refused() {
+        let github = json!({ "kind": "github", "url": "https://api.example.org", "repository": "a/b",
+            "hash": "0123", "token": "s3cret" });
+        let with = |change: Value| {
+            let mut callback = github.clone();
+            for (name, value) in change.as_object().unwrap() {
+                callback[name] = value.clone();
+            }
+            check(&from_value(callback).unwrap(), false)
+        };
+        with(json!({})).unwrap();
+        with(json!({ "kind": "webhook", "repository": null, "hash": null })).unwrap();
+        for wrong in [
+            json!({ "hash": null }),
+            json!({ "repository": "a/../../b" }),
+            json!({ "repository": "a?b" }),
+            json!({ "kind": "gitlab" }),
+            json!({ "token": "" }),
+            json!({ "token": "a\nb" }),
+            json!({ "url": "http://127.0.0.1:1" }),
+            json!({ "url": "http://[::1]" }),
+            json!({ "id": "x".repeat(600) }),
+        ] {
+            let Err(Error::Invalid(message)) = with(wrong.clone()) else { panic!("{wrong}") };
+            assert!(!message.contains("s3cret"), "{message}");
+        }
+        let neighbor = json!({ "kind": "webhook", "url": "http://10.0.0.1", "token": "x" });
+        check(&from_value(neighbor).unwrap(), true).unwrap();
+    }
+
+    #[test]
+    fn requests_after_the_deadline_are_not_sent() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let callback = json!({ "kind": "webhook", "url": url, "token": "x" });
+        let host = Host::new(&from_value(callback).unwrap(), true);
+        let host = Host { deadline: Instant::now(), ..host };
+        let refusal = host.send("POST", "", None).unwrap_err();
+        assert_eq!((refusal.reason.as_str(), refusal.passes), ("timeout: global", true));
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+}

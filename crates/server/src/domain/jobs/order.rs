@@ -1,0 +1,283 @@
+//! From the `job` of a run to a job in the queue: everything is checked before anything is written.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use tidemark_api::{
+    JobCallback, JobConfig, NameId, NewJob, ReportSettings, ResourceId, Timestamp, Url,
+    job::{JOB_ENTRIES_MAX, JOB_ITERATIONS_MAX, JOB_WORDS_MAX},
+};
+use tidemark_store::{Fresh, Lock, ReportId, SpecId, Tx, job, project, report, spec, testbed};
+
+use super::{callback, image::Image};
+use crate::{
+    domain::{
+        app::App,
+        error::{Error, Result},
+        ingest::Submission,
+        plan::Standing,
+        quota::Quota,
+    },
+    infra::limits::address_key,
+};
+
+/// The longest time of a job, in seconds.
+const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
+/// The longest time of a job of somebody who does not pay, where others do, and of somebody unknown, in seconds.
+const UNPAID_TIMEOUT: u32 = 300;
+const UNKNOWN_TIMEOUT: u32 = 60;
+/// The rank of the jobs of a project that somebody has claimed: above those of nobody.
+pub(crate) const CLAIMED: i64 = 100;
+/// The rank of the jobs that are paid for.
+pub(crate) const PAID: i64 = 200;
+
+/// How jobs are treated, by whose they are.
+struct Tier {
+    rank: i64,
+    timeout_default: u32,
+    timeout_max: u32,
+    /// The most jobs of an organization that may be under way at once, where that does not go by the configuration.
+    concurrency: Option<u32>,
+}
+
+impl Tier {
+    /// As the configuration has it.
+    fn free(rank: i64) -> Self {
+        Self { rank, timeout_default: 3_600, timeout_max: TIMEOUT_MAX, concurrency: None }
+    }
+
+    fn of(claimed: bool, standing: Standing) -> Self {
+        let held = |rank, timeout| Self {
+            rank,
+            timeout_default: timeout,
+            timeout_max: timeout,
+            concurrency: Some(1),
+        };
+        match standing {
+            _ if !claimed => held(0, UNKNOWN_TIMEOUT),
+            Standing::Free | Standing::Lapsed(..) => held(CLAIMED, UNPAID_TIMEOUT),
+            Standing::Unbilled => Self::free(CLAIMED),
+            Standing::Paid(_) => Self::free(PAID),
+        }
+    }
+}
+
+/// A job that is asked for.
+pub(crate) struct Order {
+    new: NewJob,
+    image: Image,
+    settings: ReportSettings,
+    /// The testbed that the run names, if it does.
+    testbed: Option<NameId>,
+    address: String,
+    registry: Url,
+    /// The most jobs of an organization that may be under way at once.
+    concurrency: Option<u32>,
+    queue_timeout: i64,
+}
+
+/// What becomes of an order.
+pub(crate) enum Outcome {
+    /// It was placed before, with the same key.
+    Before(ReportId),
+    /// It can be placed, once its report is there.
+    Ready(Box<Ready>),
+}
+
+/// An order that has been checked.
+pub(crate) struct Ready {
+    config: JobConfig,
+    callback: Option<JobCallback>,
+    spec: SpecId,
+    rank: i64,
+    address: Option<String>,
+    concurrency: Option<u32>,
+    expires: Timestamp,
+}
+
+impl Order {
+    /// Reads what a run asks for.
+    pub(crate) fn read(
+        app: &App,
+        new: NewJob,
+        settings: Option<ReportSettings>,
+        testbed: Option<NameId>,
+        address: Option<IpAddr>,
+    ) -> Result<Self> {
+        if app.embedded {
+            return Err(Error::Unavailable(
+                "There are no runners without a server; send the job to one with --host.".into(),
+            ));
+        }
+        check(&new)?;
+        if let Some(callback) = &new.callback {
+            callback::check(callback, app.config.plus.runners.private_callbacks)?;
+        }
+        let registry = app.config.registry_url().clone();
+        Ok(Self {
+            image: Image::parse(&new.image, &registry)?,
+            new,
+            settings: settings.unwrap_or_default(),
+            testbed,
+            address: address.map_or_else(|| "unknown".into(), address_key),
+            registry,
+            concurrency: app.config.plus.runners.organization_concurrency,
+            queue_timeout: app.config.plus.runners.queue_timeout.into(),
+        })
+    }
+
+    /// The project that the image belongs to.
+    pub(crate) fn project(&self) -> ResourceId {
+        self.image.project.clone()
+    }
+
+    /// Checks the order, and prepares the report to be for it.
+    pub(crate) fn check(
+        &self,
+        tx: &mut Tx<'_>,
+        found: &project::Found,
+        submission: &mut Submission,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Result<Outcome> {
+        if let Some(key) = submission.idempotency_key {
+            tx.lock(Lock::Project(found.id.get()))?;
+            if let Some(first) = report::by_idempotency_key(tx, found.id, key)? {
+                return Ok(Outcome::Before(first));
+            }
+        }
+        let digest = self.image.resolve(tx, found)?;
+        let chosen = self.spec(tx, found)?;
+        if self.testbed.is_none() {
+            submission.testbed = chosen.spec.name.as_str().parse().map_err(|error| {
+                Error::Invalid(format!("The spec has a name that no testbed can have: {error}."))
+            })?;
+        }
+        submission.spec = Some(chosen.id);
+        if let Some(backdate) = self.new.backdate {
+            (submission.start_time, submission.end_time) = (backdate, backdate);
+        }
+        let claimed = found.project.claimed.is_some();
+        let tier = Tier::of(claimed, quota.standing(tx, found.organization)?);
+        let timeout = self.new.timeout.unwrap_or(tier.timeout_default).min(tier.timeout_max);
+        let new = self.new.clone();
+        let uuid = found.project.uuid;
+        let repository =
+            if self.image.path.is_empty() { uuid.to_string() } else { format!("{uuid}/{}", self.image.path) };
+        let config = JobConfig {
+            registry: self.registry.clone(),
+            project: uuid,
+            repository: Some(repository),
+            digest,
+            image: Some(new.image),
+            entrypoint: new.entrypoint,
+            cmd: new.cmd,
+            env: new.env,
+            timeout,
+            file_paths: new.file_paths,
+            build_time: new.build_time,
+            file_size: new.file_size,
+            average: self.settings.average,
+            iter: Some(new.iter.unwrap_or(1)),
+            fold: self.settings.fold,
+            allow_failure: new.allow_failure,
+            backdate: new.backdate,
+        };
+        // What is stored of the job counts as the report does.
+        submission.bytes += serde_json::to_string(&config).map_or(0, |text| text.len());
+        Ok(Outcome::Ready(Box::new(Ready {
+            config,
+            callback: new.callback,
+            spec: chosen.id,
+            rank: tier.rank,
+            address: (!claimed).then(|| self.address.clone()),
+            concurrency: tier.concurrency.or(self.concurrency),
+            expires: now.plus_seconds(self.queue_timeout),
+        })))
+    }
+
+    /// The spec of the job: the one named, or that of the testbed, or the one for jobs that name none.
+    fn spec(&self, tx: &mut Tx<'_>, found: &project::Found) -> Result<spec::Found> {
+        if let Some(wanted) = &self.new.spec {
+            let id = spec::find(tx, wanted)?;
+            return Ok(spec::by_id(tx, id)?);
+        }
+        if let Some(named) = &self.testbed
+            && let Some(testbed) = testbed::resolve(tx, found.id, named)?
+            && let Some(spec) = testbed::view(tx, testbed)?.spec
+        {
+            return Ok(spec::get(tx, &ResourceId::Uuid(spec.uuid.uuid()))?);
+        }
+        spec::fallback(tx)?.ok_or_else(|| {
+            Error::Invalid(
+                "The job names no spec and this server has none for such jobs; give `job.spec`, or ask an administrator \
+                 to make one the fallback."
+                    .into(),
+            )
+        })
+    }
+}
+
+impl Ready {
+    /// Puts the job into the queue.
+    pub(crate) fn place(
+        &self,
+        tx: &mut Tx<'_>,
+        fresh: &Fresh,
+        found: &project::Found,
+        report: ReportId,
+    ) -> Result<()> {
+        let new = job::New {
+            project: found.id,
+            report,
+            spec: self.spec,
+            rank: self.rank,
+            address: self.address.as_deref(),
+            concurrency: self.concurrency,
+            config: &self.config,
+            callback: self.callback.as_ref(),
+            expires: self.expires,
+        };
+        job::create(tx, fresh, &new)?;
+        Ok(())
+    }
+}
+
+/// Refuses what no runner could do.
+fn check(new: &NewJob) -> Result<()> {
+    let too_many = |name: &str, count: Option<usize>, most: usize| match count {
+        Some(count) if count > most => {
+            Err(Error::Invalid(format!("`job.{name}` has {count} entries, and a job has at most {most}.")))
+        }
+        _ => Ok(()),
+    };
+    too_many("entrypoint", new.entrypoint.as_ref().map(Vec::len), JOB_WORDS_MAX)?;
+    too_many("cmd", new.cmd.as_ref().map(Vec::len), JOB_WORDS_MAX)?;
+    too_many("file_paths", new.file_paths.as_ref().map(Vec::len), JOB_ENTRIES_MAX)?;
+    too_many("env", new.env.as_ref().map(BTreeMap::len), JOB_ENTRIES_MAX)?;
+    // A process gets its arguments and variables as strings that end at a NUL, and a variable's name ends at a `=`.
+    for (name, words) in [("entrypoint", &new.entrypoint), ("cmd", &new.cmd), ("file_paths", &new.file_paths)]
+    {
+        if words.iter().flatten().any(|word| word.contains('\0')) {
+            return Err(Error::Invalid(format!("`job.{name}` contains a NUL character.")));
+        }
+    }
+    for (name, value) in new.env.iter().flatten() {
+        if name.is_empty() || name.contains(|character: char| character == '=' || character.is_control()) {
+            return Err(Error::Invalid(format!(
+                "{name:?} in `job.env` is not the name of a variable: names are not empty and have no `=` or control character."
+            )));
+        }
+        if value.0.contains('\0') {
+            return Err(Error::Invalid(format!(
+                "The value of `{name}` in `job.env` contains a NUL character."
+            )));
+        }
+    }
+    if new.timeout.is_some_and(|timeout| !(1..=TIMEOUT_MAX).contains(&timeout)) {
+        return Err(Error::Invalid(format!("`job.timeout` is from 1 to {TIMEOUT_MAX} seconds.")));
+    }
+    if new.iter.is_some_and(|iter| !(1..=JOB_ITERATIONS_MAX).contains(&iter)) {
+        return Err(Error::Invalid(format!("`job.iter` is from 1 to {JOB_ITERATIONS_MAX}.")));
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! From the output of a job to its report, by the way that every report goes.
+
+use tidemark_adapters::Results;
+use tidemark_api::{Adapter, JobConfig, JobEvent, JobIteration, JobNoise, JobOutput, JobUuid, Timestamp};
+use tidemark_store::{Tx, job, project, report};
+use tokio::task::spawn_blocking;
+
+use super::Signal;
+use crate::domain::{
+    app::App,
+    error::{Error, Result},
+    ingest::{self, Filling, Home},
+    quota::Quota,
+};
+
+/// What a runner writes into the name of a result that it made itself, such as the size of a file.
+const SYNTHETIC: char = '\0';
+
+/// How often the results of a job are tried to be read before that is given up, and how many seconds lie between the first
+/// two times; then it is twice as many each time.
+const ATTEMPTS: u32 = 10;
+const FIRST_WAIT: i64 = 10;
+
+/// The number of bytes that a job printed.
+fn size(output: &JobOutput) -> usize {
+    let printed = output.results.iter().flat_map(|run| [&run.stdout, &run.stderr]).flatten();
+    let files = output.results.iter().flat_map(|run| &run.output).flat_map(|files| files.values());
+    printed.chain(files).map(String::len).sum()
+}
+
+/// Reads the results of a completed job into its report. Whoever comes second finds nothing to do.
+pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
+    let found = app.db.read(move |tx| job::find(tx, uuid)).await?;
+    let read = match output(app, &found).await {
+        Ok(output) => {
+            let (config, id) = (found.config.clone(), found.report);
+            let adapter = app.db.read(move |tx| report::adapter(tx, id)).await?;
+            let read = spawn_blocking(move || {
+                let noise = JobNoise::worst(output.results.iter().filter_map(|run| run.noise));
+                let bytes = size(&output);
+                Ok((results(&config, adapter, &output)?, bytes, noise))
+            });
+            read.await.map_err(|error| Error::Internal(error.into()))?
+        }
+        Err(error) => Err(error),
+    };
+    let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
+    let write = move |tx: &mut Tx<'_>| {
+        let (results, bytes, noise) = read?;
+        if !job::advance(tx, found.id, JobEvent::Process, job::Change::default(), fresh.now)? {
+            return Ok(());
+        }
+        if let Some(noise) = noise {
+            job::note_noise(tx, found.id, noise)?;
+        }
+        let (start_time, end_time) = times(&found, fresh.now);
+        let fold = found.config.fold;
+        let home = Home::of(&project::by_id(tx, found.project)?);
+        let host = found.job.runner.map(|runner| runner.to_string());
+        let filling = Filling { results, bytes, fold, start_time, end_time, host };
+        ingest::fill(tx, &fresh, quota, home, found.report, &filling)
+    };
+    match app.db.write(write).await {
+        Ok(()) => {}
+        // What the sender of a report would be told, the owner of the job is.
+        Err(
+            Error::Invalid(reason)
+            | Error::NotFound(reason)
+            | Error::Forbidden(reason)
+            | Error::Limited(reason, _),
+        ) => {
+            reject(app, uuid, reason).await?;
+        }
+        Err(error) => return Err(error),
+    }
+    app.jobs.signal(Signal::Queued);
+    app.background.poke();
+    app.changes.wake();
+    Ok(())
+}
+
+/// Lets the results of a job wait that could not be read for a fault of the server, or ends the job if that has happened too
+/// often.
+pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<()> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let Some((id, failed)) = job::attempts(tx, uuid)? else { return Ok(None) };
+        let attempts = failed + 1;
+        if attempts < ATTEMPTS {
+            job::put_off(tx, id, attempts, now.plus_seconds(FIRST_WAIT << failed))?;
+        } else {
+            let reason =
+                "The server could not read the results because of a fault of its own; ask for the job again.";
+            let change = job::Change { error: Some(reason), ..job::Change::default() };
+            job::advance(tx, id, JobEvent::Reject, change, now)?;
+        }
+        Ok::<_, Error>(Some(attempts))
+    };
+    let attempts = app.db.write(write).await?;
+    let cause = error.cause();
+    match attempts {
+        Some(attempts) if attempts < ATTEMPTS => {
+            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read; will try again");
+        }
+        Some(attempts) => {
+            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read, and the job has failed");
+            app.background.poke();
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// Ends a job whose results cannot become a report.
+async fn reject(app: &App, uuid: JobUuid, reason: String) -> Result<()> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let found = job::find(tx, uuid)?;
+        let change = job::Change { error: Some(&reason), ..job::Change::default() };
+        job::advance(tx, found.id, JobEvent::Reject, change, now)?;
+        Ok::<_, Error>(())
+    };
+    app.db.write(write).await
+}
+
+async fn output(app: &App, found: &job::Found) -> Result<JobOutput> {
+    let output = app.jobs.output(app, found.output).await?;
+    output.ok_or_else(|| Error::Invalid("The output of the job is not there.".into()))
+}
+
+/// When the run began and ended: as it was, or moved to when it counts as begun.
+fn times(found: &job::Found, now: Timestamp) -> (Timestamp, Timestamp) {
+    let started = found.job.started.or(found.job.claimed).unwrap_or(now);
+    let completed = found.job.completed.unwrap_or(now);
+    match found.config.backdate {
+        Some(backdate) => {
+            let micros = completed.micros().saturating_sub(started.micros());
+            (backdate, Timestamp::from_micros(backdate.micros().saturating_add(micros)))
+        }
+        None => (started, completed),
+    }
+}
+
+/// The results of all iterations, each text one.
+fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<Vec<Results>> {
+    let leaves_out_failed = config.allow_failure == Some(true);
+    let kept: Vec<&JobIteration> =
+        output.results.iter().filter(|one| !leaves_out_failed || one.exit_code == 0).collect();
+    if kept.is_empty() && !output.results.is_empty() {
+        return Err(Error::Invalid("Every iteration failed, so that there are no results.".into()));
+    }
+    let mut read = Vec::new();
+    for (iteration, one) in kept.into_iter().enumerate() {
+        for (path, text) in texts(one) {
+            let made_by_runner = path.is_some_and(|path| path.contains(SYNTHETIC));
+            let adapter = if made_by_runner { Adapter::Json } else { adapter };
+            let results = tidemark_adapters::parse(adapter, text, config.average).map_err(|error| {
+                let place = match path {
+                    Some(path) if !made_by_runner => format!("The file `{path}`"),
+                    Some(_) => "What the runner measured".to_owned(),
+                    None => "Standard output".to_owned(),
+                };
+                Error::Invalid(format!("{place} of iteration {} could not be read: {error}", iteration + 1))
+            })?;
+            read.push(results);
+        }
+    }
+    if read.is_empty() {
+        return Err(Error::Invalid("The job printed nothing to read results from.".into()));
+    }
+    Ok(read)
+}
+
+/// The texts of one iteration: its files if it has any, and otherwise what it printed.
+fn texts(iteration: &JobIteration) -> Vec<(Option<&str>, &str)> {
+    match (&iteration.output, &iteration.stdout) {
+        (Some(files), _) => files.iter().map(|(path, text)| (Some(path.as_str()), text.as_str())).collect(),
+        (None, Some(stdout)) => vec![(None, stdout.as_str())],
+        (None, None) => Vec::new(),
+    }
+}

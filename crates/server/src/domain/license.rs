@@ -1,0 +1,128 @@
+//! Licenses of organizations, checked where an operator has configured the key that signs them. Nothing here needs one:
+//! a license says what was agreed on, and until when.
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
+use serde::{Deserialize, Serialize};
+use tidemark_api::{Entitlements, Jwt, License, OrganizationUuid, PlanLevel, Timestamp};
+
+use crate::{
+    domain::error::{Error, Result},
+    infra::config::{Config, Licenses},
+};
+
+/// What a license says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Claims {
+    iat: i64,
+    exp: i64,
+    sub: OrganizationUuid,
+    lvl: PlanLevel,
+    ent: Entitlements,
+}
+
+/// What a license says besides, when it is signed here.
+#[derive(Serialize)]
+struct Signed<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iss: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aud: Option<&'a str>,
+    #[serde(flatten)]
+    claims: Claims,
+}
+
+/// The license in a token, if it was signed for this organization; whether it has run out is told by its times. `None`
+/// where no key is configured.
+pub(crate) fn read(config: &Config, key: &Jwt, organization: OrganizationUuid) -> Result<Option<License>> {
+    let Some(settings) = &config.plus.license else { return Ok(None) };
+    let wrong = |reason: &str| Error::Invalid(format!("The license cannot be used: {reason}."));
+    let signer = DecodingKey::from_ec_pem(settings.public_key.as_bytes())
+        .map_err(|error| Error::Internal(error.into()))?;
+    let mut validation = Validation::new(Algorithm::ES256);
+    // By the clock of the server, and not at all for one that is only shown.
+    validation.validate_exp = false;
+    validation.validate_aud = settings.audience.is_some();
+    if let Some(audience) = &settings.audience {
+        validation.set_audience(&[audience]);
+    }
+    if let Some(issuer) = &settings.issuer {
+        validation.set_issuer(&[issuer]);
+    }
+    let claims = jsonwebtoken::decode::<Claims>(key.as_str(), &signer, &validation).map_err(|error| {
+        wrong(match error.kind() {
+            ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => "it was signed by or for somebody else",
+            ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => {
+                "it was not signed with the key that this server trusts"
+            }
+            _ => "it does not say what a license says",
+        })
+    })?;
+    let claims = claims.claims;
+    if claims.sub != organization {
+        return Err(wrong("it is for another organization"));
+    }
+    Ok(Some(License {
+        key: key.clone(),
+        organization,
+        level: claims.lvl,
+        entitlements: claims.ent,
+        issued_at: Timestamp::from_micros(claims.iat.saturating_mul(1_000_000)),
+        expiration: Timestamp::from_micros(claims.exp.saturating_mul(1_000_000)),
+    }))
+}
+
+/// Refuses a license that cannot be kept: one that is not good, or has run out.
+pub(crate) fn check(
+    config: &Config,
+    key: &Jwt,
+    organization: OrganizationUuid,
+    now: Timestamp,
+) -> Result<()> {
+    match read(config, key, organization)? {
+        None => Err(Error::Invalid(
+            "This server has no license key configured and needs no license: every feature works without one.".into(),
+        )),
+        Some(license) if license.expiration <= now => Err(Error::Invalid(format!(
+            "The license cannot be used: it ran out on {}.",
+            license.expiration
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Refuses a key that cannot sign.
+pub(crate) fn check_key(settings: &Licenses) -> Result<()> {
+    let key = settings.private_key.as_ref();
+    match key.map(|key| EncodingKey::from_ec_pem(key.expose().as_bytes())) {
+        Some(Err(_)) => Err(Error::Internal(
+            "plus.license.private_key is no private key of an elliptic curve, as PEM (PKCS #8)".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Signs a license for an organization, where the operator has given the key.
+pub(crate) fn sign(
+    settings: &Licenses,
+    organization: OrganizationUuid,
+    level: PlanLevel,
+    entitlements: Entitlements,
+    issued_at: Timestamp,
+    expiration: Timestamp,
+) -> Result<License> {
+    let internal = |error: jsonwebtoken::errors::Error| Error::Internal(error.into());
+    let key = settings.private_key.as_ref().ok_or_else(|| Error::Internal("no key signs licenses".into()))?;
+    let signer = EncodingKey::from_ec_pem(key.expose().as_bytes()).map_err(internal)?;
+    let claims = Claims {
+        iat: issued_at.seconds(),
+        exp: expiration.seconds(),
+        sub: organization,
+        lvl: level,
+        ent: entitlements,
+    };
+    let claims = Signed { iss: settings.issuer.as_deref(), aud: settings.audience.as_deref(), claims };
+    let signed = jsonwebtoken::encode(&Header::new(Algorithm::ES256), &claims, &signer).map_err(internal)?;
+    let key =
+        signed.parse().map_err(|error| Error::Internal(format!("a license is no token: {error}").into()))?;
+    Ok(License { key, organization, level, entitlements, issued_at, expiration })
+}

@@ -1,0 +1,267 @@
+//! Tells of the alerts that reports raise, or of the changes found with them: to webhooks, chats and people. What is to be told is promised with the report
+//! and comes here from `background.rs`, one event of a project after the other for each notice; how it reads is in `crates/render/src/notification.rs`.
+//!
+//! A receiver may get an event twice, when a server dies between the sending and its record; it has the same id then.
+//! Requests to webhooks are made and signed as the Standard Webhooks specification has it, so that receivers need no code
+//! of ours to check them.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use tidemark_api::{DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey, Report, Timestamp, Url};
+use tidemark_render::notification::{Notification, NotificationContent};
+use tidemark_store::{
+    self as store, Db, Fresh, ReportId, Tx, change,
+    delivery::{self, Turn},
+    detection, notice, outbox, project, report,
+};
+use tokio::task::spawn_blocking;
+use ureq::http::{Request, header};
+
+use crate::{
+    domain::error::{Error, Result},
+    infra::{
+        mail::{self, Message, Undelivered},
+        outgoing,
+    },
+};
+
+/// How often it is tried to tell an event before that is given up: most of a working day.
+const ATTEMPTS: i64 = 16;
+/// How often, if the event before it was given up: a receiver that is gone must not hold up the rest for ever.
+const ATTEMPTS_AFTER_FAILURE: i64 = 3;
+/// Seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
+/// What the secrets of webhooks begin with, and how many letters of Base64 follow.
+const SECRET: (&str, usize) = ("whsec_", 40);
+
+/// A new secret for a webhook.
+pub(crate) fn new_secret(fresh: &Fresh) -> Result<PlainKey> {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let (prefix, length) = SECRET;
+    let secret = format!("{prefix}{}", fresh.letters(alphabet, length));
+    secret.parse().map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))
+}
+
+/// Tells of alerts and changes.
+#[derive(Clone)]
+pub(crate) struct Notifier {
+    /// The database.
+    pub(crate) db: Db,
+    /// Where people find reports.
+    pub(crate) console: Url,
+    /// Whether addresses that are not public may be called.
+    pub(crate) allows_private: bool,
+}
+
+/// What is sent to a receiver.
+struct Parcel {
+    url: Url,
+    body: String,
+    /// The signature and what belongs to it.
+    headers: Vec<(&'static str, String)>,
+}
+
+/// What there is to do for a turn.
+enum Task {
+    /// To let go of it, for this reason.
+    Drop(&'static str),
+    /// To promise this mail.
+    Mail(Email, Message),
+    /// To send this.
+    Send(Parcel),
+}
+
+impl Notifier {
+    /// Tells the event that an item of the outbox names, if its time has come.
+    pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
+        let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no delivery".into()))?;
+        let later = |error: store::Error| Undelivered::Later(error.to_string());
+        let found = self.db.read(move |tx| delivery::turn(tx, uuid)).await.map_err(later)?;
+        let Some(turn) = found else { return Ok(()) };
+        let due = due(&turn, now);
+        if due > now {
+            return Err(Undelivered::NotBefore(due));
+        }
+        if turn.notice.notice.digest == Digest::Daily && !turn.again {
+            let own = turn.clone();
+            let gather = move |tx: &mut Tx<'_>| delivery::gather(tx, &own, end_of_day(own.promised));
+            self.db.write(gather).await.map_err(later)?;
+        }
+        let (own, console) = (turn.clone(), self.console.clone());
+        let task = self.db.read(move |tx| compose(tx, &own, &console, now)).await.map_err(later)?;
+        let parcel = match task {
+            Task::Send(parcel) => parcel,
+            other => {
+                let end = move |tx: &mut Tx<'_>| other.end(tx, &turn, now);
+                return self.db.write(end).await.map_err(later);
+            }
+        };
+        let allows_private = self.allows_private;
+        let sent = spawn_blocking(move || parcel.send(allows_private)).await;
+        let outcome = sent.unwrap_or_else(|error| Err(error.to_string()));
+        let patience = match turn.before {
+            Some(DeliveryStatus::Failed) => ATTEMPTS_AFTER_FAILURE,
+            _ => ATTEMPTS,
+        };
+        let is_last = item.attempts >= patience;
+        let told = outcome.clone();
+        let record = move |tx: &mut Tx<'_>| match &told {
+            Ok(()) => delivery::end(tx, &turn, DeliveryStatus::Delivered, None, now).map(drop),
+            Err(error) if is_last => {
+                delivery::end(tx, &turn, DeliveryStatus::Failed, Some(error), now).map(drop)
+            }
+            Err(error) => delivery::put_off(tx, &turn, error, now),
+        };
+        self.db.write(record).await.map_err(later)?;
+        outcome.map_err(|reason| match is_last {
+            true => Undelivered::Never(reason),
+            false => Undelivered::Later(reason),
+        })
+    }
+}
+
+/// When a delivery may be told: after the day that it is gathered with, and after the quiet hours.
+fn due(turn: &Turn, now: Timestamp) -> Timestamp {
+    if turn.again {
+        return now;
+    }
+    let notice = &turn.notice.notice;
+    let due = match notice.digest {
+        Digest::None => now,
+        Digest::Daily => now.max(end_of_day(turn.promised)),
+    };
+    notice.quiet.as_ref().and_then(|quiet| quiet.end(due)).unwrap_or(due)
+}
+
+fn end_of_day(time: Timestamp) -> Timestamp {
+    Timestamp::from_micros((time.seconds().div_euclid(DAY) + 1) * DAY * 1_000_000)
+}
+
+impl Task {
+    /// Does what needs nobody else: a mail is told when it is promised.
+    fn end(self, tx: &mut Tx<'_>, turn: &Turn, now: Timestamp) -> store::Result<()> {
+        match self {
+            Self::Drop(reason) => {
+                delivery::end(tx, turn, DeliveryStatus::Dropped, Some(reason), now)?;
+            }
+            Self::Mail(email, message) => {
+                if delivery::end(tx, turn, DeliveryStatus::Delivered, None, now)? {
+                    mail::enqueue(tx, now, &email, &message)?;
+                }
+            }
+            Self::Send(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Finds out what there is to tell, and how.
+fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store::Result<Task> {
+    let notice = &turn.notice.notice;
+    if turn.is_gone {
+        return Ok(Task::Drop("The project was deleted."));
+    }
+    if let Some(user) = turn.user
+        && !project::is_visible_to(tx, turn.project, user)?
+    {
+        return Ok(Task::Drop("The user may not view the project any more."));
+    }
+    let reports = reports(tx, turn)?;
+    if reports.is_empty() {
+        return Ok(Task::Drop("The report was deleted."));
+    }
+    let changes;
+    let news = match detection::settings(tx, turn.project)?.notifies {
+        Notifies::Alerts => NotificationContent::Alerts,
+        Notifies::Changes => {
+            let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
+            changes = change::raised_with(tx, turn.project, &ids)?;
+            NotificationContent::Changes(&changes)
+        }
+    };
+    let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
+    let notification = Notification::new(turn.event, turn.promised, &reports, news, notice.event, console);
+    let Some(notification) = notification else {
+        return Ok(Task::Drop("The report has no such alert or change."));
+    };
+    let body = match notice.kind {
+        NoticeKind::Webhook => notification.webhook(),
+        NoticeKind::Slack => notification.slack(),
+        NoticeKind::Mattermost => notification.mattermost(),
+        NoticeKind::Discord => notification.discord(),
+        NoticeKind::Email => {
+            let Some(email) = notice.email.clone() else {
+                return Ok(Task::Drop("The notice has no address."));
+            };
+            let own = turn.user.is_some();
+            if !own && !notice::is_member(tx, turn.organization, &email)? {
+                return Ok(Task::Drop("The address is not that of a member any more."));
+            }
+            let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
+            return Ok(Task::Mail(email, Message::Alerts { title, text, notice, own }));
+        }
+    };
+    let Some(url) = notice.url.clone() else { return Ok(Task::Drop("The notice has no address.")) };
+    let body = body.to_string();
+    let headers = turn.secret.as_ref().map(|secret| signed(secret, &turn.event.to_string(), now, &body));
+    Ok(Task::Send(Parcel { url, body, headers: headers.unwrap_or_default() }))
+}
+
+/// The reports of an event, with their results and alerts.
+fn reports(tx: &mut Tx<'_>, turn: &Turn) -> store::Result<Vec<(ReportId, Report)>> {
+    let ids = delivery::reports(tx, turn.notice.id, turn.event)?;
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let home = project::by_id(tx, turn.project)?.project;
+    let mut found = report::summaries(tx, &home, &ids)?;
+    report::expand(tx, &mut found)?;
+    Ok(found.into_iter().map(|found| (found.id, found.report)).collect())
+}
+
+/// The headers by which a receiver knows an event, and that it is from here.
+fn signed(secret: &PlainKey, event: &str, now: Timestamp, body: &str) -> Vec<(&'static str, String)> {
+    let seconds = now.seconds().to_string();
+    let key = STANDARD.decode(secret.as_str().trim_start_matches(SECRET.0)).unwrap_or_default();
+    let mut headers = vec![("webhook-id", event.to_owned()), ("webhook-timestamp", seconds.clone())];
+    // A key of any length will do.
+    if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) {
+        mac.update(format!("{event}.{seconds}.{body}").as_bytes());
+        headers.push(("webhook-signature", format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))));
+    }
+    headers
+}
+
+impl Parcel {
+    /// Sends it, and answers why it was not taken.
+    fn send(self, allows_private: bool) -> Result<(), String> {
+        let Self { url, body, headers } = self;
+        let mut request = Request::post(url.as_str()).header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let agent = outgoing::agent(url.as_str(), allows_private);
+        let answer = request.body(body).map_err(ureq::Error::from).and_then(|request| agent.run(request));
+        match answer.map(|answer| answer.status().as_u16()) {
+            Ok(200..300) => Ok(()),
+            Ok(status) => Err(format!("The receiver answered with the status {status}.")),
+            Err(error) => Err(format!("The receiver could not be reached: {error}.")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification.
+    #[test]
+    fn signatures_are_those_of_the_specification() {
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
+        let now = Timestamp::from_micros(1_614_265_330_000_000);
+        let headers = signed(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", now, r#"{"test": 2432232314}"#);
+        let signature = ("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".to_owned());
+        assert!(headers.contains(&signature), "{headers:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Lanes: the reports of a head and a testbed, inherited ones included, from the oldest version to the newest.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use tidemark_api::Timestamp;
+use tidemark_store::{
+    HeadId, SpecId, TestbedId, Tx, VersionId,
+    perf::{self, Placed},
+    version::{self, Stretch},
+};
+
+use crate::domain::error::Result;
+
+/// The reports of a lane.
+pub(super) type Lane = Arc<[Arc<Placed>]>;
+
+/// What tells one lane from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) head: HeadId,
+    pub(super) testbed: TestbedId,
+    /// Only the reports of jobs on this spec.
+    pub(super) spec: Option<SpecId>,
+}
+
+/// The reports that lanes are made of. A lane is made when it is asked for: many branches that share a long history
+/// would be long together.
+pub(super) struct Lanes {
+    histories: HashMap<HeadId, Vec<Stretch>>,
+    reports: HashMap<(HeadId, TestbedId), Vec<Arc<Placed>>>,
+    last: Option<(Key, Lane)>,
+}
+
+impl Lanes {
+    /// Reads what the lanes of these heads and testbeds are made of.
+    pub(super) fn read(
+        tx: &mut Tx<'_>,
+        heads: &[i64],
+        testbeds: &[i64],
+        start_time: Option<Timestamp>,
+        end_time: Option<Timestamp>,
+    ) -> Result<Self> {
+        let histories = version::histories(tx, heads)?;
+        let inherited =
+            || histories.values().flatten().filter(|stretch| !heads.contains(&stretch.head.get()));
+        let sources: HashSet<i64> = inherited().map(|stretch| stretch.head.get()).collect();
+        let sources: Vec<i64> = sources.into_iter().collect();
+        let last = inherited().map(|stretch| stretch.last).max().unwrap_or(VersionId::from(0));
+        let mut reports: HashMap<_, Vec<Arc<Placed>>> = HashMap::new();
+        for report in perf::placed(tx, heads, (&sources, last), testbeds, start_time, end_time)? {
+            reports.entry((report.head, report.testbed)).or_default().push(Arc::new(report));
+        }
+        Ok(Self { histories, reports, last: None })
+    }
+
+    /// One lane. The last one is remembered, since series of the same lane follow each other.
+    pub(super) fn get(&mut self, key: Key) -> Lane {
+        if let Some((last, lane)) = &self.last
+            && *last == key
+        {
+            return Arc::clone(lane);
+        }
+        let mut lane: Vec<Arc<Placed>> = Vec::new();
+        // The oldest stretch first, so that there is next to nothing to sort.
+        for stretch in self.histories.get(&key.head).into_iter().flatten().rev() {
+            let reports = self.reports.get(&(stretch.head, key.testbed)).into_iter().flatten();
+            let seen = reports.filter(|report| {
+                (stretch.first..=stretch.last).contains(&report.version_id)
+                    && (key.spec.is_none() || report.spec == key.spec)
+            });
+            lane.extend(seen.map(Arc::clone));
+        }
+        lane.sort_by_key(|report| (report.version.number, report.start_time, report.id));
+        let lane = Lane::from(lane);
+        self.last = Some((key, Arc::clone(&lane)));
+        lane
+    }
+}

@@ -1,0 +1,208 @@
+//! Texts from outside, made fit to be set: cleaned, measured and cut. Drawing them is the canvas's business.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use skrifa::{
+    FontRef, MetadataProvider,
+    instance::{LocationRef, Size},
+};
+
+/// The regular cut of the font, in the characters that names and units are made of.
+pub(super) const REGULAR: &[u8] = include_bytes!("../../../assets/Inter-Regular.ttf");
+/// The semi-bold cut of the same.
+pub(super) const SEMI_BOLD: &[u8] = include_bytes!("../../../assets/Inter-SemiBold.ttf");
+
+/// The font's name, and what a reader without it falls back to.
+pub(super) const FAMILY: &str =
+    "Inter, 'Helvetica Neue', Helvetica, Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
+
+const ELLIPSIS: char = '…';
+
+/// How heavy letters are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    Regular,
+    SemiBold,
+}
+
+/// The widths of the characters of a cut, as shares of the font size.
+struct Advances(HashMap<char, f64>);
+
+impl Advances {
+    fn of(font: &'static [u8]) -> Self {
+        let font = FontRef::new(font).expect("the embedded font is whole");
+        let metrics = font.glyph_metrics(Size::new(1.0), LocationRef::default());
+        let widths = font.charmap().mappings().filter_map(|(code, glyph)| {
+            Some((char::from_u32(code)?, f64::from(metrics.advance_width(glyph)?)))
+        });
+        Self(widths.collect())
+    }
+
+    fn width(&self, character: char) -> f64 {
+        // A reader's own font will step in for what we do not have: such characters are mostly as wide as high.
+        self.0.get(&character).copied().unwrap_or(1.0)
+    }
+}
+
+static ADVANCES: LazyLock<[Advances; 2]> = LazyLock::new(|| [Advances::of(REGULAR), Advances::of(SEMI_BOLD)]);
+
+fn advances(weight: Weight) -> &'static Advances {
+    match weight {
+        Weight::Regular => &ADVANCES[0],
+        Weight::SemiBold => &ADVANCES[1],
+    }
+}
+
+/// How wide a text is, in pixels.
+pub(super) fn width(text: &str, size: f64, weight: Weight) -> f64 {
+    let advances = advances(weight);
+    text.chars().map(|character| advances.width(character)).sum::<f64>() * size
+}
+
+/// One line of printable characters: runs of spaces and control characters become one space, and what would turn
+/// the direction of the text around it is dropped.
+pub(super) fn clean(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len().min(1_024));
+    for character in text.chars() {
+        match character {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {}
+            // XML has no way to write these two.
+            '\u{fffe}' | '\u{ffff}' => {}
+            _ if character.is_control() || character.is_whitespace() => {
+                if !cleaned.is_empty() && !cleaned.ends_with(' ') {
+                    cleaned.push(' ');
+                }
+            }
+            _ => cleaned.push(character),
+        }
+    }
+    cleaned.truncate(cleaned.trim_end().len());
+    cleaned
+}
+
+/// At most so many characters of a text, the last an ellipsis if some are missing.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain([ELLIPSIS]).collect(),
+    }
+}
+
+/// The size between two at which a text fits into a width, and as much of it as then fits.
+pub(super) fn fit(text: &str, weight: Weight, sizes: (f64, f64), room: f64) -> (f64, String) {
+    let (smallest, largest) = sizes;
+    let natural = width(text, largest, weight);
+    if natural <= room {
+        return (largest, text.to_owned());
+    }
+    let size = (largest * room / natural).floor().max(smallest);
+    (size, cut_end(text, size, weight, room))
+}
+
+/// As much of the beginning of a text as fits, with an ellipsis if some is missing.
+pub(super) fn cut_end(text: &str, size: f64, weight: Weight, room: f64) -> String {
+    if width(text, size, weight) <= room {
+        return text.to_owned();
+    }
+    let advances = advances(weight);
+    let mut left = room - advances.width(ELLIPSIS) * size;
+    let kept = text.chars().take_while(|character| {
+        left -= advances.width(*character) * size;
+        left >= 0.0
+    });
+    let mut cut: String = kept.collect();
+    cut.truncate(cut.trim_end().len());
+    cut.push(ELLIPSIS);
+    cut
+}
+
+/// As much of both ends of a text as fits, with an ellipsis between them if some is missing.
+pub(super) fn cut_middle(text: &str, size: f64, weight: Weight, room: f64) -> String {
+    if width(text, size, weight) <= room {
+        return text.to_owned();
+    }
+    let advances = advances(weight);
+    let characters: Vec<char> = text.chars().collect();
+    let (mut start, mut end) = (0, characters.len());
+    let mut left = room - advances.width(ELLIPSIS) * size;
+    while start < end {
+        let from_start = start <= characters.len() - end;
+        let next = if from_start { characters[start] } else { characters[end - 1] };
+        left -= advances.width(next) * size;
+        if left < 0.0 {
+            break;
+        }
+        if from_start {
+            start += 1;
+        } else {
+            end -= 1;
+        }
+    }
+    characters[..start].iter().chain([&ELLIPSIS]).chain(&characters[end..]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cleaned_to_one_line() {
+        assert_eq!(clean("  a\t\nb\u{0}\u{0}c  "), "a b c");
+        assert_eq!(clean("x\u{202e}y\u{ffff}"), "xy");
+        assert_eq!(clean("\n"), "");
+    }
+
+    #[test]
+    fn shortened_by_characters() {
+        assert_eq!(shorten("Größe", 5), "Größe");
+        assert_eq!(shorten("Größen", 5), "Größ…");
+        assert_eq!(shorten("", 5), "");
+    }
+
+    #[test]
+    fn a_title_shrinks_before_it_is_cut() {
+        let short = "Release candidate";
+        assert_eq!(fit(short, Weight::SemiBold, (15.0, 24.0), 900.0), (24.0, short.to_owned()));
+        let long = "x".repeat(90);
+        let (size, text) = fit(&long, Weight::SemiBold, (15.0, 24.0), 900.0);
+        assert!((15.0..24.0).contains(&size));
+        assert_eq!(text, long);
+        let (size, text) = fit(&"W".repeat(120), Weight::SemiBold, (15.0, 24.0), 900.0);
+        assert_eq!(size, 15.0);
+        assert!(text.ends_with("W…"));
+    }
+
+    #[test]
+    fn the_middle_goes_first() {
+        let label = "main · ubuntu-latest · serialize/deeply/nested/document · Latency";
+        let cut = cut_middle(label, 12.0, Weight::Regular, 200.0);
+        assert!(cut.starts_with("main · ubuntu"), "{cut}");
+        assert!(cut.ends_with("Latency"), "{cut}");
+        assert!(cut.contains('…'), "{cut}");
+    }
+
+    #[test]
+    fn the_font_has_what_labels_need() {
+        for weight in [Weight::Regular, Weight::SemiBold] {
+            let known = &advances(weight).0;
+            for character in "azAZ09äößéłşÇñ αβΩ Жщя µ×·…−–⁰¹²³⁴⁵⁶⁷⁸⁹⁻ %/()[]<>&#@€→".chars()
+            {
+                assert!(known.contains_key(&character), "{character}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_overflows(text in "\\PC{0,200}", room in 20.0..900.0) {
+            let text = clean(&text);
+            for cut in [cut_end(&text, 12.0, Weight::Regular, room), cut_middle(&text, 12.0, Weight::Regular, room)] {
+                prop_assert!(width(&cut, 12.0, Weight::Regular) <= room + 1e-6);
+            }
+            let (size, fitted) = fit(&text, Weight::SemiBold, (15.0, 24.0), room);
+            prop_assert!(width(&fitted, size, Weight::SemiBold) <= room + 1e-6);
+        }
+    }
+}

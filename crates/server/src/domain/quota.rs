@@ -1,0 +1,186 @@
+//! Limits on what is created within a day, from `plus.rate_limiting`, off unless an operator sets them; who pays for a plan
+//! has no limit on metrics. Quotas on what unclaimed organizations store, from `access.unclaimed`, on by default.
+
+use tidemark_api::{ReportUuid, Timestamp};
+use tidemark_store::{
+    Lock, OrganizationId, Tx, plan,
+    quota::{Scope, limit_reached, overrun},
+    unclaimed::{self, Stored},
+    usage,
+};
+
+use crate::{
+    domain::{
+        error::{Error, Result},
+        plan::Standing,
+    },
+    infra::config::{Config, Unclaimed},
+};
+
+/// The limits of one server, for use inside a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    window: u32,
+    unclaimed: Option<u32>,
+    claimed: Option<u32>,
+    bills: bool,
+    stored: Unclaimed,
+}
+
+impl Quota {
+    /// No limit at all.
+    pub const NONE: Self =
+        Self { window: 0, unclaimed: None, claimed: None, bills: false, stored: Unclaimed::NONE };
+
+    /// Those of a configuration.
+    pub fn new(config: &Config) -> Self {
+        let limits = config.limits();
+        let limit = |limit| (limit < u32::MAX).then_some(limit);
+        Self {
+            window: limits.window,
+            unclaimed: limit(limits.unclaimed_limit),
+            claimed: limit(limits.claimed_limit),
+            bills: config.plus.billing.is_some(),
+            stored: config.access.unclaimed,
+        }
+    }
+
+    /// How an organization stands with its plan.
+    pub(crate) fn standing(&self, tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Standing> {
+        Standing::of(tx, self.bills, organization)
+    }
+
+    fn limit(&self, claimed: bool) -> Option<u32> {
+        if claimed { self.claimed } else { self.unclaimed }
+    }
+
+    /// Refuses when as many as allowed were made within the window. What nobody has claimed gets less.
+    pub(crate) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
+        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        let window = i64::from(self.window);
+        let free_again = match limit {
+            0 => Some(now.plus_seconds(window)),
+            limit => limit_reached(tx, scope, limit)?.map(|made| made.plus_seconds(window)),
+        };
+        self.refuse_until(free_again, limit, scope.noun(), now)
+    }
+
+    /// The same for what this transaction has made already, of which there may be many: it must not be kept.
+    pub(crate) fn check_made(
+        &self,
+        tx: &mut Tx<'_>,
+        scopes: &[Scope],
+        claimed: bool,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(limit) = self.limit(claimed) else { return Ok(()) };
+        for scope in scopes {
+            let free_again =
+                overrun(tx, *scope, limit, now)?.map(|made| made.plus_seconds(i64::from(self.window)));
+            self.refuse_until(free_again, limit, scope.noun(), now)?;
+        }
+        Ok(())
+    }
+
+    /// The same for the metrics of an organization. They come by the report, so that the last one may go beyond.
+    pub(crate) fn check_metrics(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+        claimed: bool,
+        standing: Standing,
+        now: Timestamp,
+    ) -> Result<()> {
+        let Some(limit) = self.limit(claimed).filter(|_| standing.is_limited()) else { return Ok(()) };
+        let window = i64::from(self.window);
+        let from = now.plus_seconds(-window);
+        let used = usage::received(tx, organization, from, now)?;
+        let free_again = match used.metrics < u64::from(limit) {
+            true => None,
+            false => Some(used.first.unwrap_or(now).plus_seconds(window)),
+        };
+        self.refuse_until(free_again, limit, "metric", now)
+    }
+
+    /// Counts what a report adds to an unclaimed organization, and refuses when the organization then holds more than it
+    /// may. The transaction must not be kept in that case.
+    pub(crate) fn store_unclaimed(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+        added: Stored,
+        now: Timestamp,
+    ) -> Result<()> {
+        if self.stored == Unclaimed::NONE {
+            return Ok(());
+        }
+        let own = unclaimed::add(tx, organization, added, now)?;
+        let Unclaimed { metrics, report_bytes, .. } = self.stored;
+        within(own.metrics, metrics, "this unclaimed project", "metrics")?;
+        within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")
+    }
+
+    /// Refuses when all unclaimed organizations together hold more than they may, with what this transaction has added.
+    /// It is the last check of the transaction: of several that end at once, each counts what those before it have added.
+    pub(crate) fn check_total(&self, tx: &mut Tx<'_>) -> Result<()> {
+        const ALL: &str = "all unclaimed projects of this server";
+        let Unclaimed { total_metrics, total_report_bytes, .. } = self.stored;
+        if total_metrics == 0 && total_report_bytes == 0 {
+            return Ok(());
+        }
+        tx.lock(Lock::Unclaimed)?;
+        let all = unclaimed::total(tx)?;
+        within(all.metrics, total_metrics, ALL, "metrics")?;
+        within(all.report_bytes, total_report_bytes, ALL, "bytes of reports")
+    }
+
+    /// Promises to tell the payment provider of the metrics of a report, if somebody pays for them.
+    pub(crate) fn meter(
+        &self,
+        tx: &mut Tx<'_>,
+        organization: OrganizationId,
+        metrics: usize,
+        report: ReportUuid,
+        now: Timestamp,
+    ) -> Result<()> {
+        if !self.bills || metrics == 0 {
+            return Ok(());
+        }
+        let metrics = u64::try_from(metrics).unwrap_or(u64::MAX);
+        Ok(plan::meter(tx, organization, "metrics", metrics, &report.to_string(), now)?)
+    }
+
+    fn refuse_until(
+        &self,
+        free_again: Option<Timestamp>,
+        limit: u32,
+        noun: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let window = self.window;
+        match free_again {
+            Some(free) if free > now => {
+                let wait = (free.seconds() - now.seconds()).max(1);
+                Err(Error::Limited(
+                    format!(
+                        "There were {limit} of the kind `{noun}` created within {window} seconds, and more are not \
+                         allowed; try again in {wait} seconds."
+                    ),
+                    u64::try_from(wait).unwrap_or(1),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses when more is stored than a quota allows; zero allows everything.
+fn within(stored: u64, limit: u64, owner: &str, noun: &str) -> Result<()> {
+    if limit == 0 || stored <= limit {
+        return Ok(());
+    }
+    Err(Error::Forbidden(format!(
+        "Quota exceeded: with this report, {owner} would hold {stored} {noun}; the maximum is {limit}. Sign in and claim \
+         the project, or use a project of your own."
+    )))
+}

@@ -1,0 +1,102 @@
+//! Retention: deletes old entries of the audit log, old invitations, mail files and backups. The background worker calls
+//! it every hour; how long each of them is kept is up to the operator.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use tidemark_api::Timestamp;
+use tidemark_store::{self as store, Db, audit, invitation};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    domain::backup,
+    infra::{config, mail},
+};
+
+const DAY: i64 = 24 * 3600;
+
+/// Deletes what is older than the operator wants to keep.
+#[derive(Clone)]
+pub(crate) struct Retention {
+    pub(crate) settings: config::Retention,
+    pub(crate) data_dir: PathBuf,
+}
+
+impl Retention {
+    /// Deletes old rows and files. A file that cannot be deleted is logged and tried again in the next hour.
+    pub(crate) async fn clear(&self, db: &Db, now: Timestamp) -> store::Result<()> {
+        let (audit_before, invitations_before) =
+            (before(now, self.settings.audit_days), before(now, self.settings.invitation_days));
+        if audit_before.is_some() || invitations_before.is_some() {
+            db.write(move |tx| {
+                if let Some(before) = audit_before {
+                    audit::purge(tx, before)?;
+                }
+                if let Some(before) = invitations_before {
+                    invitation::purge(tx, before)?;
+                }
+                Ok::<_, store::Error>(())
+            })
+            .await?;
+        }
+        let own = self.clone();
+        let cleared = spawn_blocking(move || own.clear_files(now)).await;
+        if let Err(error) = cleared.map_err(io::Error::other).and_then(|cleared| cleared) {
+            tracing::warn!(%error, "deleting old mail files and backups failed; retrying in an hour");
+        }
+        Ok(())
+    }
+
+    fn clear_files(&self, now: Timestamp) -> io::Result<()> {
+        if let Some(before) = before(now, self.settings.mail_days) {
+            let first_kept = mail::file_stamp(before);
+            delete_files(&self.data_dir.join(mail::FOLDER), |names| {
+                names.retain(|name| name.ends_with(".eml") && *name < first_kept);
+            })?;
+        }
+        if self.settings.backups > 0 {
+            let kept = usize::try_from(self.settings.backups).unwrap_or(usize::MAX);
+            delete_files(&backup::folder(&self.data_dir), |names| {
+                names.retain(|name| backup::is_backup(name));
+                // Their names begin with the time.
+                names.sort_unstable();
+                names.truncate(names.len().saturating_sub(kept));
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The time before which something that is kept so many days is deleted; none if it is kept forever.
+fn before(now: Timestamp, days: u32) -> Option<Timestamp> {
+    (days > 0).then(|| now.plus_seconds(-i64::from(days) * DAY))
+}
+
+/// Deletes the files of a folder that are left after `choose`. Without the folder there is nothing to delete.
+fn delete_files(folder: &Path, choose: impl FnOnce(&mut Vec<String>)) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    choose(&mut names);
+    for name in names {
+        match fs::remove_file(folder.join(name)) {
+            // Another process was faster.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,425 @@
+//! A report against the runs before it: those of the branch that its own starts from, or earlier ones of its own. No threshold
+//! is asked for. Which steps matter is for `stats` to say.
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+use tidemark_api::{
+    Benchmark, Change, ChangeCause, ChangeDirection, ChangeStatus, Measure, Page, ProjChangesSort, Project,
+    Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
+};
+use tidemark_stats::{
+    Baseline, Common, Comparison, Criteria, Cut, CutKind, HostSpeeds, Monitor, Peers, Settled,
+    Verdict as Outcome, Worse, is_exact, median, settled, verdicts,
+};
+use tidemark_store::{
+    BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
+    metric, report,
+    series::{self, Subject},
+    variant,
+    vector::Measured,
+    version::{self, Stretch},
+};
+
+use crate::domain::{
+    changes::{History, Spread, Values, hosts},
+    error::{Error, Result},
+};
+
+/// How sure to be.
+const CONFIDENCE: f64 = 0.95;
+/// What it takes to call something a change, and something the same: as the command line compares.
+const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
+
+/// What a verdict is made of, as it is read.
+pub(crate) struct Material {
+    report: Report,
+    base: History,
+    head: History,
+    subjects: HashMap<u32, Subject>,
+    /// Of each series, the reports with which its level changed, and what is known of it.
+    changed: HashMap<Subject, Vec<(ReportId, CutKind)>>,
+    /// Whether the base is earlier runs of the own branch.
+    is_own: bool,
+    /// By series, the spread of one run as its tool states it; empty if there are enough runs to tell.
+    own_spread: HashMap<u32, f64>,
+    benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
+    variants: HashMap<VariantId, Arc<Variant>>,
+    measures: HashMap<MeasureId, Shared<Measure>>,
+    settled: bool,
+    changes: Vec<Change>,
+}
+
+impl Material {
+    /// Reads what is needed of a report.
+    pub(crate) fn read(
+        tx: &mut Tx<'_>,
+        project: ProjectId,
+        home: &Project,
+        report: ReportId,
+    ) -> Result<Self> {
+        let found = report::summary(tx, home, report)?.report;
+        let place = report::place(tx, report)?;
+        let version = place.version;
+        let own = |first: VersionId, last: VersionId| Stretch { head: place.head, first, last };
+        let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::KEPT)?;
+        let mut stretches: Vec<Stretch> = version::history(tx, place.head)?;
+        let inherited = stretches.split_off(stretches.len().min(1));
+        let mut base = History::read(tx, &inherited, place.testbed, Monitor::KEPT)?;
+        let mut heads: Vec<_> = inherited.iter().map(|stretch| stretch.head).collect();
+        let is_own = base.reports.is_empty();
+        if is_own {
+            let earlier = own(VersionId::from(0), VersionId::from(version.get() - 1));
+            base = History::read(tx, &[earlier], place.testbed, Monitor::KEPT)?;
+            heads = vec![place.head];
+        }
+        if base.reports.is_empty() {
+            // There is nothing but runs of this version: the one in question is compared with those before it.
+            let place = head.reports.iter().position(|one| one.report == report);
+            (base, head) = head.split_at(place.unwrap_or_default());
+        }
+        heads.dedup();
+        let own_spread = match base.reports.len() {
+            1..Baseline::FEW => own_spread(tx, base.reports.iter().chain(&head.reports))?,
+            _ => HashMap::new(),
+        };
+        let mut changed: HashMap<Subject, Vec<(ReportId, CutKind)>> = HashMap::new();
+        for one in change::of_heads(tx, &heads, place.testbed)? {
+            if !one.is_withdrawn {
+                changed.entry(one.subject).or_default().push((one.found.at, kind(&one)));
+            }
+        }
+        let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
+        let subjects = series::subjects(tx, &ids)?;
+        let keys = |key: fn(&Subject) -> i64| -> Vec<i64> {
+            let mut keys: Vec<i64> = subjects.values().map(key).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            keys
+        };
+        let which = change::Which { report: Some(report), ..Default::default() };
+        let page = Page::default();
+        Ok(Self {
+            benchmarks: benchmark::by_ids(tx, &keys(|subject| subject.benchmark.get()))?,
+            variants: variant::by_ids(tx, &keys(|subject| subject.variant))?,
+            measures: measure::by_ids(tx, &keys(|subject| subject.measure.get()))?,
+            settled: lane::is_settled(tx, place.branch, place.testbed)?,
+            changes: change::list(tx, project, &which, ProjChangesSort::Size, &page)?.0,
+            report: found,
+            base,
+            head,
+            subjects,
+            changed,
+            is_own,
+            own_spread,
+        })
+    }
+
+    /// Judges. It takes a while where there are many series.
+    pub(crate) fn judge(self) -> Result<Verdict> {
+        let hosts = Hosts::of(&self.base, &self.head);
+        let pairs = self.head.series.keys().filter_map(|series| self.pair(*series, &hosts));
+        let mut pairs: Vec<Pair> = pairs.collect();
+        pairs.sort_by_key(|pair| pair.subject);
+        let (factors, shifts) = self.factors(&pairs);
+        let shift = |pair: &Pair| match shifts.get(&pair.subject.measure) {
+            Some(shift) if pair.follows_machine() => *shift,
+            _ => 0.0,
+        };
+        let peers = peers(&pairs);
+        let compared: Vec<_> = pairs
+            .iter()
+            .filter_map(|pair| {
+                let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.subject.measure)?);
+                Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.subject.measure)))
+            })
+            .collect();
+        let mut judged = compared
+            .iter()
+            .zip(verdicts(&compared, &CRITERIA))
+            .map(|((comparison, _), (outcome, p))| Judged { comparison, outcome, p });
+        let is_same_code = match (self.base.reports.last(), self.head.reports.last()) {
+            (Some(base), Some(head)) => is_same_binary(base, head),
+            _ => false,
+        };
+        let mut comparisons = Vec::with_capacity(pairs.len());
+        for pair in &pairs {
+            let judged = pair.baseline.as_ref().and_then(|_| judged.next());
+            comparisons.push(self.comparison(pair, judged, is_same_code)?);
+        }
+        comparisons.sort_by(|left, right| rank(left).total_cmp(&rank(right)));
+        let counts = count(&comparisons);
+        let changed = counts.regressions + counts.improvements + counts.differences;
+        let cause = match () {
+            () if is_same_code => ChangeCause::Noise,
+            () if factors.iter().any(|factor| factor.is_host) => ChangeCause::Host,
+            () => ChangeCause::Code,
+        };
+        Ok(Verdict {
+            report: self.report.uuid,
+            branch: self.report.branch,
+            testbed: self.report.testbed,
+            answer: match (changed, counts.unchanged) {
+                (1.., _) => VerdictAnswer::Changed,
+                (0, 1..) => VerdictAnswer::Unchanged,
+                (0, 0) => VerdictAnswer::Inconclusive,
+            },
+            counts,
+            cause,
+            factors,
+            comparisons,
+            settled: self.settled,
+            changes: self.changes,
+        })
+    }
+
+    fn worse(&self, measure: MeasureId) -> Worse {
+        self.measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse())
+    }
+
+    fn pair(&self, series: u32, hosts: &Hosts) -> Option<Pair> {
+        let subject = *self.subjects.get(&series)?;
+        let head = self.head.series.get(&series)?;
+        let mut pair = Pair { subject, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
+        if let Some(base) = self.base.series.get(&series) {
+            let (values, new) = hosts.on_newest(base, head);
+            let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
+            let cuts: Vec<Cut> = (1..base.values.len())
+                .filter_map(|at| {
+                    let report = &self.base.reports[base.places[at]];
+                    let (_, kind) = changed.iter().find(|(changed, _)| *changed == report.report)?;
+                    let is_noise = is_same_binary(&self.base.reports[base.places[at - 1]], report);
+                    Some(Cut { at, kind: if is_noise { CutKind::Accepted } else { *kind } })
+                })
+                .collect();
+            let Settled { count, changes } = match self.is_own {
+                true => settled(&values, &cuts, &new),
+                // A branch is not to blame for what happened on the one that it starts from.
+                false => Settled {
+                    count: base.values.len(),
+                    changes: cuts
+                        .iter()
+                        .filter(|cut| cut.kind != CutKind::Dismissed)
+                        .map(|cut| cut.at)
+                        .collect(),
+                },
+            };
+            let (before, between) = values.split_at(count);
+            pair.runs = count - changes.last().copied().unwrap_or(0);
+            pair.is_exact = is_exact(before);
+            let sampling = Spread::sampling(&base.spread, &head.spread);
+            pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
+                let own_spread = self.own_spread.get(&series).copied().unwrap_or(0.0);
+                let baseline = baseline.lasting(between).with_own_spread(own_spread);
+                match &sampling {
+                    Some(sampling) => baseline.sampled(sampling),
+                    None => baseline,
+                }
+            });
+        }
+        Some(pair)
+    }
+
+    /// What the benchmarks have in common, by measure, and by how much the machine moved those that it did.
+    fn factors(&self, pairs: &[Pair]) -> (Vec<VerdictFactor>, HashMap<MeasureId, f64>) {
+        let mut steps: HashMap<MeasureId, Vec<(f64, f64)>> = HashMap::new();
+        for pair in pairs.iter().filter(|pair| pair.follows_machine()) {
+            let step = pair.baseline.as_ref().and_then(|baseline| Some((baseline.step()?, baseline.noise())));
+            if let Some(step) = step {
+                steps.entry(pair.subject.measure).or_default().push(step);
+            }
+        }
+        let (mut factors, mut shifts) = (Vec::new(), HashMap::new());
+        for (id, steps) in steps {
+            let (Some(common), Some(measure)) = (Common::of(&steps), self.measures.get(&id)) else {
+                continue;
+            };
+            let is_host = common.is_of_machine();
+            if is_host {
+                shifts.insert(id, common.step);
+            }
+            factors.push(VerdictFactor {
+                measure: (**measure).clone(),
+                change: common.step.exp_m1(),
+                lower: common.interval.0.exp_m1(),
+                upper: common.interval.1.exp_m1(),
+                benchmarks: u32::try_from(common.count).unwrap_or(u32::MAX),
+                together: common.together,
+                is_host,
+            });
+        }
+        factors.sort_by(|left, right| left.measure.slug.cmp(&right.measure.slug));
+        (factors, shifts)
+    }
+
+    fn comparison(
+        &self,
+        pair: &Pair,
+        judged: Option<Judged<'_>>,
+        is_same_code: bool,
+    ) -> Result<VerdictComparison> {
+        let Subject { benchmark, variant, measure } = pair.subject;
+        let (Some(benchmark), Some(measure)) = (self.benchmarks.get(&benchmark), self.measures.get(&measure))
+        else {
+            return Err(Error::not_found("benchmark"));
+        };
+        let (comparison, outcome, p) = match judged {
+            Some(Judged { comparison, outcome, p }) => (Some(comparison), outcome, p),
+            None => (None, Outcome::Unclear, None),
+        };
+        let (answer, direction) = match outcome {
+            Outcome::Regression | Outcome::Improvement | Outcome::Difference if is_same_code => {
+                (VerdictAnswer::Unchanged, ChangeDirection::Unknown)
+            }
+            Outcome::Regression => (VerdictAnswer::Changed, ChangeDirection::Regression),
+            Outcome::Improvement => (VerdictAnswer::Changed, ChangeDirection::Improvement),
+            Outcome::Difference => (VerdictAnswer::Changed, ChangeDirection::Unknown),
+            Outcome::Same => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
+            Outcome::Unclear => (VerdictAnswer::Inconclusive, ChangeDirection::Unknown),
+        };
+        let interval = comparison.and_then(|comparison| comparison.interval);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Ok(VerdictComparison {
+            benchmark: (**benchmark).clone(),
+            variant: self.variants.get(&variant.into()).map(|variant| (**variant).clone()),
+            measure: (**measure).clone(),
+            answer,
+            direction,
+            base: comparison.map(|comparison| comparison.base),
+            base_runs: number(pair.runs),
+            head: median(&pair.new).unwrap_or_default(),
+            head_runs: number(pair.new.len()),
+            change: comparison.and_then(|comparison| comparison.change),
+            lower: interval.map(|interval| interval.0),
+            upper: interval.map(|interval| interval.1),
+            detectable: comparison.and_then(|comparison| comparison.detectable),
+            p,
+        })
+    }
+}
+
+/// A comparison, what it comes to, and how likely it is when nothing has changed.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    comparison: &'a Comparison,
+    outcome: Outcome,
+    p: Option<f64>,
+}
+
+/// The hosts of the reports of a base, and of those that are compared with it.
+struct Hosts {
+    base: Vec<Option<u16>>,
+    head: Vec<Option<u16>>,
+    /// Whether there are several.
+    differ: bool,
+}
+
+impl Hosts {
+    fn of(base: &History, head: &History) -> Self {
+        let mut all = hosts(base.reports.iter().chain(&head.reports));
+        let differ = all.iter().any(|host| *host != all[0]);
+        let head = all.split_off(base.reports.len());
+        Self { base: all, head, differ }
+    }
+
+    /// The values of a series in both, as they would have been on the host of the newest report: a run on a slow host is
+    /// compared with what the runs before it would have been there.
+    fn on_newest<'a>(&self, base: &'a Values, head: &'a Values) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
+        if !self.differ {
+            return (Cow::Borrowed(&base.values), Cow::Borrowed(&head.values));
+        }
+        let base_hosts: Vec<Option<u16>> = base.places.iter().map(|place| self.base[*place]).collect();
+        let head_hosts: Vec<Option<u16>> = head.places.iter().map(|place| self.head[*place]).collect();
+        let speeds = HostSpeeds::of(&base.values, &base_hosts);
+        let newest = head_hosts.last().copied().flatten();
+        let convert = |values: &[f64], hosts: &[Option<u16>]| -> Vec<f64> {
+            values.iter().zip(hosts).map(|(value, host)| speeds.convert(*value, *host, newest)).collect()
+        };
+        (convert(&base.values, &base_hosts).into(), convert(&head.values, &head_hosts).into())
+    }
+}
+
+/// A series of a report and its base.
+struct Pair {
+    subject: Subject,
+    new: Vec<f64>,
+    baseline: Option<Baseline>,
+    /// How many runs of the base there are since its level last changed.
+    runs: usize,
+    /// Whether its values are counted, not timed.
+    is_exact: bool,
+}
+
+impl Pair {
+    /// Whether a slow machine shows in it.
+    fn follows_machine(&self) -> bool {
+        !self.is_exact && self.baseline.as_ref().is_some_and(|baseline| baseline.step().is_some())
+    }
+}
+
+/// What is known of a change. One of the machine is open, too, so that all series of a run are compared with the same time and
+/// show what they have in common.
+fn kind(change: &change::Stored) -> CutKind {
+    match change.status {
+        ChangeStatus::FalseAlarm => CutKind::Dismissed,
+        ChangeStatus::Active if change.found.worse == 1 => CutKind::Open,
+        _ => CutKind::Accepted,
+    }
+}
+
+/// Whether two reports measured the same, so that they differ by noise only. The same commit says less: what was measured may
+/// not have been committed.
+fn is_same_binary(one: &Measured, other: &Measured) -> bool {
+    one.binary_hash.is_some() && one.binary_hash == other.binary_hash
+}
+
+/// Returns the spread of one run of each series as its tool states it: half of the distance from the lower to the upper value, as a
+/// share of the value. Tools state a standard deviation, a confidence interval or the range of all samples.
+fn own_spread<'a>(tx: &mut Tx<'_>, reports: impl Iterator<Item = &'a Measured>) -> Result<HashMap<u32, f64>> {
+    let reports: Vec<i64> = reports.map(|report| report.report.get()).collect();
+    let mut spreads: HashMap<u32, Vec<f64>> = HashMap::new();
+    metric::of_reports(tx, &reports, |_, _, metric| {
+        if let (Some(lower), Some(upper)) = (metric.lower_value, metric.upper_value) {
+            let spread = ((upper - lower) / 2.0 / metric.value).abs();
+            spreads.entry(metric.series).or_default().extend(spread.is_finite().then_some(spread));
+        }
+        Ok(())
+    })?;
+    Ok(spreads.into_iter().filter_map(|(series, spreads)| Some((series, median(&spreads)?))).collect())
+}
+
+/// What the histories of each measure tell of its noise.
+fn peers(pairs: &[Pair]) -> HashMap<MeasureId, Peers> {
+    let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
+    for pair in pairs {
+        baselines.entry(pair.subject.measure).or_default().extend(&pair.baseline);
+    }
+    let count = baselines.values().map(Vec::len).sum();
+    baselines.into_iter().map(|(measure, baselines)| (measure, Peers::of(baselines, count))).collect()
+}
+
+fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
+    let mut counts = VerdictCounts::default();
+    for comparison in comparisons {
+        *match (comparison.answer, comparison.direction) {
+            (VerdictAnswer::Changed, ChangeDirection::Regression) => &mut counts.regressions,
+            (VerdictAnswer::Changed, ChangeDirection::Improvement) => &mut counts.improvements,
+            (VerdictAnswer::Changed, ChangeDirection::Unknown) => &mut counts.differences,
+            (VerdictAnswer::Unchanged, _) => &mut counts.unchanged,
+            (VerdictAnswer::Inconclusive, _) => &mut counts.inconclusive,
+        } += 1;
+    }
+    counts
+}
+
+/// Where a comparison stands: the smaller, the sooner.
+fn rank(comparison: &VerdictComparison) -> f64 {
+    let kind = match (comparison.answer, comparison.direction) {
+        (VerdictAnswer::Changed, ChangeDirection::Regression) => 0.0,
+        (VerdictAnswer::Changed, ChangeDirection::Unknown) => 1.0,
+        (VerdictAnswer::Changed, ChangeDirection::Improvement) => 2.0,
+        (VerdictAnswer::Inconclusive, _) => 3.0,
+        (VerdictAnswer::Unchanged, _) => 4.0,
+    };
+    // A share of a change that is below one, and the smaller the larger the change is.
+    kind + 1.0 / (2.0 + comparison.change.unwrap_or(0.0).abs())
+}

@@ -1,0 +1,10 @@
+//! Services that the rules use: configuration, clock, mail, object storage, limits, metrics, outgoing requests.
+
+pub(crate) mod blobs;
+pub mod clock;
+pub mod config;
+pub mod limits;
+pub mod mail;
+pub(crate) mod metrics;
+pub(crate) mod outgoing;
+pub mod private;

@@ -1,0 +1,79 @@
+//! The secret that signs sessions, kept in a file when the operator configures none; and the folder it is in.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::Path,
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use tidemark_api::Secret;
+use tidemark_store::Entropy as _;
+
+use super::ConfigError;
+use crate::infra::{clock::SystemEntropy, private};
+
+/// The shortest secret in bytes.
+pub(super) const SHORTEST: usize = 16;
+
+/// Makes a folder and those above it; one that is new is for its owner alone.
+pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
+    private::create_folder(folder).map_err(|error| {
+        ConfigError::new(format!(
+            "The folder {} cannot be created ({error}); choose another with --data-dir.",
+            folder.display()
+        ))
+    })
+}
+
+/// The secret in the file, which is made if it is not there.
+pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
+    let failed = |error: io::Error| {
+        ConfigError::new(format!(
+            "The secret in {} cannot be used ({error}); make the file readable and writable or set security.secret_key.",
+            file.display()
+        ))
+    };
+    let mut secret = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    if secret.trim().is_empty() {
+        if let Some(folder) = file.parent() {
+            create_folder(folder)?;
+        }
+        secret = make(file).map_err(failed)?;
+    }
+    if shared {
+        tracing::warn!(
+            file = %file.display(),
+            "security.secret_key is not set, so this server uses the secret of its data folder; \
+             servers that share a database must share the secret"
+        );
+    }
+    let secret = secret.trim();
+    if secret.len() < SHORTEST {
+        return Err(ConfigError::new(format!(
+            "The secret in {} is shorter than {SHORTEST} characters; remove the file to get a new one, which signs everybody out.",
+            file.display()
+        )));
+    }
+    Secret::try_from(secret.to_owned()).map_err(|error| ConfigError::new(error.to_string()))
+}
+
+/// Writes a new secret unless another process was faster; answers the one that counts.
+fn make(file: &Path) -> io::Result<String> {
+    let mut handle: File = private::options().read(true).write(true).create(true).open(file)?;
+    handle.lock()?;
+    let mut text = String::new();
+    handle.read_to_string(&mut text)?;
+    if text.trim().is_empty() {
+        let mut random = [0; 48];
+        SystemEntropy.fill(&mut random);
+        text = URL_SAFE_NO_PAD.encode(random);
+        handle.write_all(text.as_bytes())?;
+        handle.sync_all()?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,318 @@
+//! Rate limits: sliding windows that never let more through than they say.
+//!
+//! A single server counts in memory; servers that share a database count there, so that a limit is a limit whichever
+//! of them is asked. Who is asked about, and when, is decided by the callers.
+
+mod concurrency;
+mod window;
+
+use std::{
+    collections::HashMap,
+    error, fmt,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+use tidemark_api::Timestamp;
+use tidemark_store::{self as store, Db, rate_window};
+
+pub use self::concurrency::{AllPermits, Busy, ConcurrencyLimit};
+pub(crate) use self::concurrency::{Exceeded, Permit};
+use self::window::State;
+pub use self::window::{Rate, Refusal, WindowName};
+use crate::infra::config::RateLimiting;
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Anonymous calls, by address.
+    PublicRequests,
+    /// Attempts to sign up or in, by address.
+    PublicAttempts,
+    /// Anonymous runs, by address.
+    PublicRuns,
+    /// Calls with a credential, by user.
+    UserRequests,
+    /// Attempts to sign up or in as one person, by address and e-mail address: a stranger's attempts from elsewhere
+    /// do not lock the person out.
+    UserAttempts,
+    /// New keys, by user.
+    UserCredentials,
+    /// New organizations, by user.
+    UserOrganizations,
+    /// Invitations, by inviting user.
+    UserInvites,
+    /// Runs, by user.
+    UserRuns,
+    /// Calls on a project, by project.
+    ProjectRequests,
+    /// Runs in a project, by project.
+    ProjectRuns,
+    /// Connections of runners, by runner.
+    RunnerRequests,
+}
+
+impl Rule {
+    /// The name of the rule in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PublicRequests => "public.requests",
+            Self::PublicAttempts => "public.attempts",
+            Self::PublicRuns => "public.runs",
+            Self::UserRequests => "user.requests",
+            Self::UserAttempts => "user.attempts",
+            Self::UserCredentials => "user.credentials",
+            Self::UserOrganizations => "user.organizations",
+            Self::UserInvites => "user.invites",
+            Self::UserRuns => "user.runs",
+            Self::ProjectRequests => "project.requests",
+            Self::ProjectRuns => "project.runs",
+            Self::RunnerRequests => "runner.requests",
+        }
+    }
+}
+
+/// The limit of one rule.
+fn rate(limits: &RateLimiting, rule: Rule) -> Rate {
+    match rule {
+        Rule::PublicRequests => limits.public.requests,
+        Rule::PublicAttempts => limits.public.attempts,
+        Rule::PublicRuns => limits.public.runs,
+        Rule::UserRequests => limits.user.requests,
+        Rule::UserAttempts => limits.user.attempts,
+        Rule::UserCredentials => limits.user.credentials,
+        Rule::UserOrganizations => limits.user.organizations,
+        Rule::UserInvites => limits.user.invites,
+        Rule::UserRuns => limits.user.runs,
+        Rule::ProjectRequests => limits.project.requests,
+        Rule::ProjectRuns => limits.project.runs,
+        Rule::RunnerRequests => limits.runner.requests,
+    }
+}
+
+/// Why a call is not let through.
+#[derive(Debug)]
+pub enum Error {
+    /// There were too many.
+    Limited(Limited),
+    /// The shared counters cannot be reached.
+    Store(store::Error),
+}
+
+/// A call too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limited {
+    /// The rule that was hit.
+    pub rule: Rule,
+    /// The window that is full.
+    pub window: WindowName,
+    /// Seconds until a call can be let through, for `Retry-After`.
+    pub retry_after_seconds: u64,
+}
+
+impl fmt::Display for Limited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { window, retry_after_seconds, .. } = self;
+        let unit = if *retry_after_seconds == 1 { "second" } else { "seconds" };
+        write!(f, "too many requests within a {window}; try again in {retry_after_seconds} {unit}")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limited(limited) => limited.fmt(f),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Limited(_) => None,
+            Self::Store(error) => error.source(),
+        }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The most callers remembered in memory, all rules together; some 60 MB if every one of them is busy.
+const MOST_CALLERS: usize = 65_536;
+
+/// A rule and a caller, hashed: bounded in size, and no address is kept.
+type Key = [u8; 16];
+
+/// The counters.
+pub struct Limits {
+    limits: RateLimiting,
+    counters: Counters,
+}
+
+enum Counters {
+    Memory(Mutex<HashMap<Key, State>>),
+    Shared(Db),
+}
+
+impl Limits {
+    /// Counters with the given limits, in memory or in the database, as the database is shared or not.
+    pub fn new(limits: RateLimiting, db: &Db) -> Self {
+        let counters =
+            if db.is_shared() { Counters::Shared(db.clone()) } else { Counters::Memory(Mutex::default()) };
+        Self { limits, counters }
+    }
+
+    /// Counts a call, or refuses it without counting it.
+    pub async fn check(&self, rule: Rule, key: &str, now: Timestamp) -> Result<(), Error> {
+        self.check_all(&[(rule, key)], now).await
+    }
+
+    /// Counts a call under several rules; if one of them refuses it, it counts under none.
+    pub async fn check_all(&self, rules: &[(Rule, &str)], now: Timestamp) -> Result<(), Error> {
+        let calls: Vec<_> = rules
+            .iter()
+            .map(|(rule, key)| Call { rule: *rule, rate: rate(&self.limits, *rule), key: hash(*rule, key) })
+            .filter(|call| call.rate != Rate::NONE)
+            .collect();
+        if calls.is_empty() {
+            return Ok(());
+        }
+        match &self.counters {
+            Counters::Memory(states) => {
+                // A panic elsewhere leaves nothing half done: each entry is changed in one step.
+                let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+                for call in &calls {
+                    if states.len() >= MOST_CALLERS && !states.contains_key(&call.key) {
+                        prune(&mut states, now);
+                    }
+                    call.fit(states.entry(call.key).or_default(), now)?;
+                }
+                for call in &calls {
+                    states.entry(call.key).or_default().count(call.rate);
+                }
+                Ok(())
+            }
+            Counters::Shared(db) => {
+                db.write(move |tx| {
+                    for call in &calls {
+                        let name: String = call.key.iter().map(|byte| format!("{byte:02x}")).collect();
+                        let state = rate_window::take(tx, &name, "", call.rate.expires(now))?;
+                        // Text that cannot be read comes from another release; counting starts again.
+                        let mut state: State = serde_json::from_str(&state).unwrap_or_default();
+                        // A refusal undoes the transaction, and with it what the rules before have counted.
+                        call.fit(&mut state, now)?;
+                        state.count(call.rate);
+                        let state = serde_json::to_string(&state)
+                            .map_err(|error| store::Error::Engine(error.into()))?;
+                        rate_window::put(tx, &name, &state)?;
+                    }
+                    Ok(())
+                })
+                .await
+            }
+        }
+    }
+}
+
+/// One call under one rule.
+struct Call {
+    rule: Rule,
+    rate: Rate,
+    key: Key,
+}
+
+impl Call {
+    fn fit(&self, state: &mut State, now: Timestamp) -> Result<(), Error> {
+        state.fit(self.rate, now).map_err(|Refusal { window, retry_after_seconds }| {
+            Error::Limited(Limited { rule: self.rule, window, retry_after_seconds })
+        })
+    }
+}
+
+/// What limits by address count together: one address, or the network that a household gets with IPv6.
+pub fn address_key(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+fn hash(rule: Rule, key: &str) -> Key {
+    let digest = Sha256::new().chain_update(rule.as_str()).chain_update([0]).chain_update(key).finalize();
+    let mut short = Key::default();
+    short.copy_from_slice(&digest[..16]);
+    short
+}
+
+/// Makes room: forgets what no longer counts and, if that is too little, the half that was quiet the longest.
+fn prune(states: &mut HashMap<Key, State>, now: Timestamp) {
+    states.retain(|_, state| state.last().is_some_and(|last| last >= now.plus_seconds(-window::MEMORY)));
+    if states.len() < MOST_CALLERS * 3 / 4 {
+        return;
+    }
+    let mut times: Vec<_> = states.values().filter_map(State::last).collect();
+    let middle = times.len() / 2;
+    let (_, median, _) = times.select_nth_unstable(middle);
+    let median = *median;
+    states.retain(|_, state| state.last().is_some_and(|last| last > median));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
+
+    #[tokio::test]
+    async fn each_rule_and_each_caller_is_counted_apart() {
+        let once = Rate { minute: Some(1), ..Rate::NONE };
+        let mut limits = RateLimiting::default();
+        (limits.user.runs, limits.user.invites) = (once, once);
+        let limits = Limits { limits, counters: Counters::Memory(Mutex::default()) };
+        assert!(limits.check(Rule::UserRuns, "ada", NOW).await.is_ok());
+        assert!(limits.check(Rule::UserRuns, "grace", NOW).await.is_ok());
+        assert!(limits.check(Rule::UserInvites, "ada", NOW).await.is_ok());
+        let Err(Error::Limited(limited)) = limits.check(Rule::UserRuns, "ada", NOW).await else {
+            panic!("a second call within the minute was let through");
+        };
+        let expected = Limited { rule: Rule::UserRuns, window: WindowName::Minute, retry_after_seconds: 61 };
+        assert_eq!(limited, expected);
+        assert_eq!(limited.to_string(), "too many requests within a minute; try again in 61 seconds");
+    }
+
+    #[test]
+    fn memory_stays_bounded_and_keeps_the_busy() {
+        let rate = Rate { day: Some(2), ..Rate::NONE };
+        let mut states = HashMap::new();
+        for caller in 0..MOST_CALLERS {
+            let later = NOW.plus_seconds(i64::try_from(caller).unwrap());
+            let mut state = State::default();
+            state.admit(rate, later).unwrap();
+            states.insert(hash(Rule::UserRuns, &caller.to_string()), state);
+        }
+        let newest = hash(Rule::UserRuns, &(MOST_CALLERS - 1).to_string());
+        prune(&mut states, NOW.plus_seconds(i64::try_from(MOST_CALLERS).unwrap()));
+        assert!(states.len() <= MOST_CALLERS / 2, "{}", states.len());
+        assert!(states.contains_key(&newest));
+        prune(&mut states, NOW.plus_seconds(10 * 24 * 3600));
+        assert!(states.is_empty());
+    }
+
+    #[test]
+    fn neighbors_in_one_network_count_together() {
+        let key = |address: &str| address_key(address.parse().unwrap());
+        assert_eq!(key("192.0.2.7"), "192.0.2.7");
+        assert_eq!(key("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(key("2001:db8:1:2:aaaa::1"), key("2001:db8:1:2:bbbb::2"));
+        assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+    }
+}

@@ -1,0 +1,196 @@
+//! How a finished mail leaves the house: over SMTP, or as a file where no mail server is configured.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use lettre::{
+    Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor,
+    message::Mailbox,
+    transport::smtp::{
+        self, PoolConfig,
+        authentication::Credentials,
+        client::{Tls, TlsParameters},
+        response::{Category, Severity},
+    },
+};
+use tidemark_api::{Email, Timestamp};
+use tidemark_store::outbox::Item;
+
+use super::letter::Letter;
+use crate::infra::{
+    config::{Encryption, Smtp},
+    private,
+};
+
+/// How long a mail server may keep silent.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many idle connections are kept for the next mail.
+const POOL: u32 = 4;
+
+/// The folder below the data folder for mail where no mail server is configured.
+pub(crate) const FOLDER: &str = "outbox";
+
+/// The beginning of the name of a mail file, which sorts by time.
+pub(crate) fn file_stamp(created: Timestamp) -> String {
+    created.to_string().replace(['-', ':'], "")
+}
+
+/// The way out.
+#[derive(Clone)]
+pub struct Transport(Way);
+
+#[derive(Clone)]
+enum Way {
+    Smtp { pool: AsyncSmtpTransport<Tokio1Executor>, from: Mailbox },
+    Files { folder: PathBuf, terminal: bool },
+}
+
+/// Why a mail or something else that was promised has not left: one sentence without addresses.
+#[derive(Clone, Debug)]
+pub enum Undelivered {
+    /// It may work later.
+    Later(String),
+    /// It will never work.
+    Never(String),
+    /// Its time comes only then.
+    NotBefore(Timestamp),
+}
+
+impl Transport {
+    /// Mail over SMTP. Connects with the first mail, not now.
+    pub fn smtp(settings: &Smtp) -> Result<Self, smtp::Error> {
+        let tls = || {
+            TlsParameters::builder(settings.hostname.clone())
+                .dangerous_accept_invalid_certs(settings.insecure_host)
+                .dangerous_accept_invalid_hostnames(settings.insecure_host)
+                .build_rustls()
+        };
+        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&settings.hostname)
+            .port(settings.port())
+            .timeout(Some(TIMEOUT))
+            .pool_config(PoolConfig::new().max_size(POOL));
+        builder = match settings.encryption() {
+            Encryption::StartTls => builder.tls(Tls::Required(tls()?)),
+            Encryption::Tls => builder.tls(Tls::Wrapper(tls()?)),
+            Encryption::Plain => builder.tls(Tls::None),
+        };
+        if let (Some(username), Some(secret)) = (&settings.username, &settings.secret) {
+            builder = builder.credentials(Credentials::new(username.clone(), secret.expose().to_owned()));
+        }
+        let from = Mailbox::new(Some(settings.from_name.clone()), address(&settings.from_email));
+        Ok(Self(Way::Smtp { pool: builder.build(), from }))
+    }
+
+    /// Mail into the folder `outbox` below the data folder; links are also shown when stderr is a terminal.
+    pub fn files(data: &Path) -> io::Result<Self> {
+        let folder = data.join(FOLDER);
+        private::create_folder(&folder)?;
+        Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
+    }
+
+    /// Who the mail comes from.
+    pub(super) fn sender(&self) -> Mailbox {
+        match &self.0 {
+            Way::Smtp { from, .. } => from.clone(),
+            Way::Files { .. } => {
+                Mailbox::new(Some("Tidemark".to_owned()), Address::new_dangerous("tidemark", "localhost"))
+            }
+        }
+    }
+
+    /// Whether text may hold any character as it is; not every mail server takes that.
+    pub(super) fn is_eight_bit(&self) -> bool {
+        matches!(self.0, Way::Files { .. })
+    }
+
+    /// Sends a composed mail.
+    pub(super) async fn send(
+        &self,
+        item: &Item,
+        to: &Email,
+        letter: &Letter,
+        mail: lettre::Message,
+    ) -> Result<(), Undelivered> {
+        match &self.0 {
+            Way::Smtp { pool, .. } => pool.send(mail).await.map(|_| ()).map_err(|error| explain(&error, to)),
+            Way::Files { folder, terminal } => {
+                let file = folder.join(format!("{}-{}.eml", file_stamp(item.created), item.id));
+                let later = |error: &dyn std::fmt::Display| {
+                    Undelivered::Later(format!("the file in the outbox folder cannot be written: {error}"))
+                };
+                let target = file.clone();
+                tokio::task::spawn_blocking(move || write(&target, &mail.formatted()))
+                    .await
+                    .map_err(|error| later(&error))?
+                    .map_err(|error| later(&error))?;
+                if *terminal {
+                    show(&file, to, letter);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The address as the mail library has it. Ours has passed the same rules already.
+pub(super) fn address(email: &Email) -> Address {
+    let (user, domain) = email.as_str().rsplit_once('@').unwrap_or((email.as_str(), ""));
+    Address::new_dangerous(user, domain)
+}
+
+/// Says what went wrong, without the addresses that mail servers like to repeat.
+fn explain(error: &smtp::Error, to: &Email) -> Undelivered {
+    let reason = chain(error).replace(to.as_str(), &to.masked());
+    let reason: Vec<_> =
+        reason.split_whitespace().map(|word| if is_address(word) { "(an address)" } else { word }).collect();
+    let reason = reason.join(" ");
+    // 55x is about the mailbox or the message itself; other refusals, such as a wrong password, can be mended.
+    let hopeless = error.status().is_some_and(|code| {
+        code.severity == Severity::PermanentNegativeCompletion && code.category == Category::MailSystem
+    });
+    if hopeless { Undelivered::Never(reason) } else { Undelivered::Later(reason) }
+}
+
+fn is_address(word: &str) -> bool {
+    word.contains('@') && !word.contains("***@")
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let part = error.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Writes a file that appears whole or not at all, for its owner only.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = file.with_extension("tmp");
+    let mut handle = private::create_file(&draft)?;
+    handle.write_all(bytes)?;
+    handle.sync_all()?;
+    fs::rename(&draft, file)
+}
+
+/// Shows a link to whoever sits at the terminal. Not a log line: it opens an account.
+fn show(file: &Path, to: &Email, letter: &Letter) {
+    let Some(action) = &letter.action else { return };
+    eprintln!(
+        "\n  {} ({})\n\n    {}\n\n  The whole mail is in {}\n",
+        letter.subject,
+        to.masked(),
+        action.url,
+        file.display()
+    );
+}

@@ -1,0 +1,249 @@
+//! `/v0/runners/{runner}/channel`: the socket on which a runner waits for jobs and says how they go, and the upload of
+//! outputs that are too large for it. What a message does to a job is in `channel/conversation.rs`.
+
+mod conversation;
+
+use std::time::Duration;
+
+use axum::{
+    extract::{
+        FromRequestParts, Request, State,
+        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, rejection::WebSocketUpgradeRejection},
+    },
+    http::{header, request::Parts},
+    response::Response,
+};
+use serde::Deserialize;
+use tidemark_api::{
+    JobUuid, ResourceId, RunnerUuid,
+    channel::{Envelope, FromRunner, MESSAGE_MAX, ToRunner},
+};
+use tidemark_store::{RunnerId, Tx, job, runner};
+use tokio::{
+    sync::{broadcast::error::RecvError, watch},
+    time::{Instant, sleep_until},
+};
+use utoipa::IntoParams;
+
+use self::conversation::{Conversation, Reply};
+use crate::{
+    domain::{
+        app::App,
+        auth::{caller::Credential, key::Kind},
+        error::{Error, Result},
+        jobs::{output, told},
+    },
+    infra::limits::Rule,
+    transport::http::{
+        answer::Deleted,
+        body::{Path, segment},
+    },
+};
+
+/// How long a waiting runner is left alone at the most before the queue is looked at again. Signals come sooner.
+const LOOK: Duration = Duration::from_secs(15);
+/// The code of a close frame: all is well, the server goes away, the caller may not.
+const NORMAL: u16 = 1000;
+const AWAY: u16 = 1001;
+const POLICY: u16 = 1008;
+
+/// A runner, known by its key, that calls on its own behalf.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner {
+    /// The key.
+    pub(crate) id: RunnerId,
+    /// The id.
+    pub(crate) uuid: RunnerUuid,
+    /// The hash of the key that it came with.
+    pub(crate) hash: Vec<u8>,
+}
+
+impl FromRequestParts<App> for Runner {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let wanted: ResourceId = segment(parts, "runner").await?;
+        let Credential::Key(Kind::Runner, hash) = Credential::read(parts, app, app.clock.now()) else {
+            return Err(Error::Unauthorized(
+                "This needs a runner's key: send the header Authorization: Bearer with it.".into(),
+            ));
+        };
+        let looked_up = hash.clone();
+        let found = app.db.read(move |tx| runner::authenticate(tx, &looked_up)).await?;
+        let Some((id, uuid, slug)) = found else {
+            return Err(Error::Unauthorized(
+                "The runner's key is not valid: it was renewed, or the runner is archived.".into(),
+            ));
+        };
+        app.limits.check(Rule::RunnerRequests, &uuid.to_string(), app.clock.now()).await?;
+        let is_meant = match &wanted {
+            ResourceId::Uuid(wanted) => *wanted == uuid.uuid(),
+            ResourceId::Slug(wanted) => *wanted == slug,
+        };
+        if is_meant { Ok(Self { id, uuid, hash }) } else { Err(Error::not_found("runner")) }
+    }
+}
+
+/// A runner in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct ChannelPath {
+    /// The slug or UUID of a runner.
+    #[serde(rename = "runner")]
+    #[param(rename = "runner")]
+    _runner: ResourceId,
+}
+
+/// A runner and a job in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct OutputPath {
+    /// The slug or UUID of a runner.
+    #[serde(rename = "runner")]
+    #[param(rename = "runner")]
+    _runner: ResourceId,
+    /// The UUID of a job.
+    #[param(inline)]
+    job: JobUuid,
+}
+
+/// Open the channel of a runner, with its own key.
+#[utoipa::path(get, path = "/v0/runners/{runner}/channel", operation_id = "runner_channel", tag = "runners",
+    params(ChannelPath), responses((status = 101, description = "A WebSocket.")),
+    extensions(("x-right" = json!("runner"))))]
+pub(crate) async fn open(
+    State(app): State<App>,
+    runner: Runner,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response> {
+    let upgrade = upgrade.map_err(|_| {
+        Error::Invalid("This is a WebSocket: connect with the upgrade headers of version 13.".into())
+    })?;
+    let upgrade = upgrade.max_message_size(MESSAGE_MAX).max_frame_size(MESSAGE_MAX);
+    Ok(upgrade.on_upgrade(move |socket| serve(app, runner, socket)))
+}
+
+/// Upload the output of a job that is too large for a message, with the key of its runner.
+#[utoipa::path(put, path = "/v0/runners/{runner}/jobs/{job}/output", operation_id = "runner_job_output_put",
+    tag = "runners", params(OutputPath), request_body = tidemark_api::JobOutput, responses((status = 204)),
+    extensions(("x-right" = json!("runner"))))]
+pub(crate) async fn upload(
+    State(app): State<App>,
+    runner: Runner,
+    Path(path): Path<OutputPath>,
+    request: Request,
+) -> Result<Deleted> {
+    let (id, job) = (runner.id, path.job);
+    let (head, body) = request.into_parts();
+    let is_its_own = move |tx: &mut Tx<'_>| {
+        let found = job::find(tx, job)?;
+        if found.runner == Some(id) { Ok(found) } else { Err(Error::not_found("job")) }
+    };
+    app.db.read(is_its_own).await?;
+    let announced =
+        head.headers.get(header::CONTENT_LENGTH).and_then(|size| size.to_str().ok()?.parse().ok());
+    let object = output::receive(&app, body, announced).await?;
+    let stored = app.db.write(move |tx| {
+        let found = is_its_own(tx)?;
+        Ok::<_, Error>(job::upload(tx, found.id, object)?)
+    });
+    match stored.await {
+        Ok(true) => Ok(Deleted),
+        Ok(false) => {
+            app.blobs.discard(object).await;
+            Err(Error::Conflict("The job has its output already.".into()))
+        }
+        Err(error) => {
+            app.blobs.discard(object).await;
+            Err(error)
+        }
+    }
+}
+
+/// Speaks with a runner until one of both ends it.
+async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
+    let uuid = runner.uuid;
+    tracing::info!(runner = %uuid, "a runner has connected");
+    let mut stopped = app.jobs.stopped();
+    let end = talk(&app, runner, &mut socket, &mut stopped).await;
+    let close = match end {
+        Ok(close) => close,
+        Err(error) => {
+            let cause = error.cause();
+            tracing::warn!(runner = %uuid, cause, "the channel of a runner has failed");
+            None
+        }
+    };
+    if let Some((code, reason)) = close {
+        // The other end may be gone; then nobody reads it.
+        drop(socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await);
+    }
+    tracing::info!(runner = %uuid, "a runner has disconnected");
+}
+
+/// Why the server closes a connection.
+type Close = Option<(u16, &'static str)>;
+
+async fn talk(
+    app: &App,
+    runner: Runner,
+    socket: &mut WebSocket,
+    stopped: &mut watch::Receiver<bool>,
+) -> Result<Close> {
+    let silence = Duration::from_secs(app.config.plus.runners.heartbeat_timeout.into());
+    let mut signals = app.jobs.signals();
+    let mut conversation = Conversation::new(app.clone(), runner);
+    let mut heard = Instant::now();
+    loop {
+        let wake = conversation.wait_ends().map_or(heard + silence, |ends| ends.min(Instant::now() + LOOK));
+        let reply = tokio::select! {
+            () = told(stopped) => return Ok(Some((AWAY, "the server stops"))),
+            received = socket.recv() => match received {
+                None | Some(Err(_) | Ok(Message::Close(_))) => return Ok(None),
+                Some(Ok(Message::Text(text))) => {
+                    let Ok(message) = serde_json::from_str::<Envelope<FromRunner>>(&text) else {
+                        return Ok(Some((POLICY, "the message is not one of a runner")));
+                    };
+                    heard = Instant::now();
+                    conversation.hear(message).await?
+                }
+                // Pings are answered by the library, and prolong nothing.
+                Some(Ok(_)) => Reply::Nothing,
+            },
+            signal = signals.recv() => match signal {
+                Ok(signal) => conversation.notice(signal).await?,
+                Err(RecvError::Lagged(_)) => conversation.look().await?,
+                Err(RecvError::Closed) => return Ok(Some((AWAY, "the server stops"))),
+            },
+            () = sleep_until(wake) => {
+                if !conversation.is_waiting() && heard.elapsed() >= silence {
+                    return Ok(Some((NORMAL, "\"heartbeat_timeout\"")));
+                }
+                conversation.look().await?
+            }
+        };
+        match reply {
+            Reply::Nothing => {}
+            Reply::Refused => return Ok(Some((POLICY, "the key of the runner no longer works"))),
+            Reply::Say(answer) => {
+                let ordered = matches!(answer.message, ToRunner::Job(_));
+                if !say(socket, &answer).await {
+                    if ordered {
+                        conversation.give_back().await?;
+                    }
+                    return Ok(None);
+                }
+                // It has something to do now, and time to begin.
+                heard = Instant::now();
+            }
+        }
+    }
+}
+
+/// Sends a message; `false` if the other end is gone.
+async fn say(socket: &mut WebSocket, message: &Envelope<ToRunner>) -> bool {
+    match serde_json::to_string(message) {
+        Ok(text) => socket.send(Message::Text(text.into())).await.is_ok(),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,389 @@
+//! What a runner says and what it is answered: the channel without its socket.
+
+use tidemark_api::{
+    JobEvent, JobOutput, JobStatus, JobUuid, Jwt, LeaseUuid, Timestamp,
+    channel::{Envelope, FromRunner, JobOrder, PRINTED_MAX, PollTimeout, RunnerMetadata, ToRunner},
+};
+use tidemark_store::{JobId, Tx, job, runner};
+use tokio::time::{Duration, Instant};
+
+use super::Runner;
+use crate::{
+    domain::{
+        app::App,
+        error::{Error, Result},
+        jobs::{Signal, output},
+    },
+    transport::oci,
+};
+
+/// How many seconds a runner waits for a job if it does not say.
+const POLL: u32 = 30;
+/// How many seconds a job may take to be prepared, beside its own time.
+const PREPARATION: i64 = 600;
+/// How many seconds lie between two heartbeats that are written down.
+const RECORD: i64 = 10;
+
+/// What is to be said to the runner.
+pub(super) enum Reply {
+    /// Nothing.
+    Nothing,
+    /// This.
+    Say(Envelope<ToRunner>),
+    /// Nothing any more: its key no longer works.
+    Refused,
+}
+
+/// A runner that waits for a job.
+struct Wait {
+    /// By what its answer is known.
+    id: Option<u64>,
+    ends: Instant,
+}
+
+/// The talk with one runner.
+pub(super) struct Conversation {
+    app: App,
+    runner: Runner,
+    metadata: Option<RunnerMetadata>,
+    /// What the runner holds jobs by that it got here: what it asks under, or else one of this connection.
+    lease: LeaseUuid,
+    /// The job that was handed out here and has not ended.
+    current: Option<(JobId, JobUuid)>,
+    waiting: Option<Wait>,
+    /// When its last heartbeat was written down.
+    recorded: Option<Timestamp>,
+}
+
+/// Which job a runner speaks of, and what it holds it by; each only if it says so.
+#[derive(Clone, Copy)]
+struct Named {
+    job: Option<JobUuid>,
+    lease: Option<LeaseUuid>,
+}
+
+/// What a runner says of the job that it works on.
+enum Sign {
+    /// The benchmarks begin.
+    Start,
+    /// Nothing but that it works on it.
+    Life,
+    /// The job has printed this.
+    Print(String),
+}
+
+/// How a job has ended, as its runner says.
+struct End {
+    job: JobUuid,
+    event: JobEvent,
+    output: JobOutput,
+    uploaded: bool,
+}
+
+impl Conversation {
+    pub(super) fn new(app: App, runner: Runner) -> Self {
+        let lease = LeaseUuid::from(app.fresh().uuid());
+        Self { app, runner, metadata: None, lease, current: None, waiting: None, recorded: None }
+    }
+
+    /// Whether the runner waits for a job.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// When the wait for a job ends, if there is one.
+    pub(super) fn wait_ends(&self) -> Option<Instant> {
+        self.waiting.as_ref().map(|wait| wait.ends)
+    }
+
+    /// Answers a message.
+    pub(super) async fn hear(&mut self, message: Envelope<FromRunner>) -> Result<Reply> {
+        if !self.is_known().await? {
+            return Ok(Reply::Refused);
+        }
+        let id = message.id;
+        match message.message {
+            FromRunner::Ready { poll_timeout, runner, lease } => {
+                self.lease = lease.unwrap_or(self.lease);
+                self.metadata = runner.or(self.metadata.take());
+                self.record(true, None).await?;
+                let seconds = poll_timeout.map_or(POLL, PollTimeout::get);
+                let ends = Instant::now() + Duration::from_secs(seconds.into());
+                self.waiting = Some(Wait { id, ends });
+                self.look().await
+            }
+            FromRunner::Resume { job, lease } => {
+                self.go_on(id, Named { job: Some(job), lease }, Sign::Life).await
+            }
+            FromRunner::Running { job, lease } => self.go_on(id, Named { job, lease }, Sign::Start).await,
+            FromRunner::Heartbeat { job, lease, printed } => {
+                self.go_on(id, Named { job, lease }, printed.map_or(Sign::Life, Sign::Print)).await
+            }
+            FromRunner::Completed { job, results, uploaded } => {
+                let output = JobOutput { error: None, results };
+                self.end(id, End { job, event: JobEvent::Complete, output, uploaded }).await
+            }
+            FromRunner::Failed { job, results, error, uploaded } => {
+                let output = JobOutput { error: Some(error), results };
+                self.end(id, End { job, event: JobEvent::Fail, output, uploaded }).await
+            }
+            FromRunner::Canceled { job, results, uploaded } => {
+                let output = JobOutput { error: None, results };
+                self.end(id, End { job, event: JobEvent::Cancel, output, uploaded }).await
+            }
+        }
+    }
+
+    /// Tells the runner what has just happened, if it concerns it.
+    pub(super) async fn notice(&mut self, signal: Signal) -> Result<Reply> {
+        match signal {
+            Signal::Canceled(job) if self.current.is_some_and(|(_, current)| current == job) => {
+                self.current = None;
+                Ok(Reply::Say(Envelope { id: None, message: ToRunner::Cancel { job: Some(job) } }))
+            }
+            Signal::Runner(runner) if runner == self.runner.uuid => {
+                Ok(if self.is_known().await? { Reply::Nothing } else { Reply::Refused })
+            }
+            // One that was stopped makes room for another.
+            Signal::Queued | Signal::Canceled(_) => self.look().await,
+            Signal::Runner(_) | Signal::Completed => Ok(Reply::Nothing),
+        }
+    }
+
+    /// Looks for a job if the runner waits for one.
+    pub(super) async fn look(&mut self) -> Result<Reply> {
+        let Some(wait) = &self.waiting else { return Ok(Reply::Nothing) };
+        let (id, is_over) = (wait.id, wait.ends <= Instant::now());
+        if let Some(order) = self.claim().await? {
+            self.waiting = None;
+            return Ok(Reply::Say(Envelope { id, message: ToRunner::Job(Box::new(order)) }));
+        }
+        if is_over {
+            self.waiting = None;
+            return Ok(Reply::Say(Envelope { id, message: ToRunner::NoJob }));
+        }
+        Ok(Reply::Nothing)
+    }
+
+    /// Puts the job back that could not be handed out.
+    pub(super) async fn give_back(&mut self) -> Result<()> {
+        let Some((job, _)) = self.current.take() else { return Ok(()) };
+        let (lease, now) = (self.lease, self.app.clock.now());
+        let write = move |tx: &mut Tx<'_>| {
+            let change = job::Change { lease: Some(lease), ..job::Change::default() };
+            job::advance(tx, job, JobEvent::Return, change, now)?;
+            Signal::Queued.announce(tx)
+        };
+        self.app.db.write(write).await?;
+        self.app.jobs.signal(Signal::Queued);
+        Ok(())
+    }
+
+    /// Whether the key that the runner came with still works.
+    async fn is_known(&self) -> Result<bool> {
+        let hash = self.runner.hash.clone();
+        Ok(self.app.db.read(move |tx| runner::authenticate(tx, &hash)).await?.is_some())
+    }
+
+    /// Writes down that the runner was heard of, but not each time; and what its job has printed.
+    async fn record(&mut self, always: bool, printed: Option<String>) -> Result<()> {
+        let now = self.app.clock.now();
+        let always = always || printed.is_some();
+        if !always && self.recorded.is_some_and(|last| last.plus_seconds(RECORD) > now) {
+            return Ok(());
+        }
+        let (runner, current) = (self.runner.id, self.current);
+        let version = self.metadata.as_ref().map(|metadata| metadata.version.clone());
+        let write = move |tx: &mut Tx<'_>| {
+            runner::heard(tx, runner, version.as_deref(), now)?;
+            match current {
+                Some((job, _)) => job::heard(tx, job, printed.as_deref(), now),
+                None => Ok(()),
+            }
+        };
+        self.app.db.write(write).await?;
+        self.recorded = Some(now);
+        Ok(())
+    }
+
+    /// Takes the next job for the runner, if there is one. One that it was given for this request, by a server that then
+    /// died or on a connection that was lost, comes before all others.
+    async fn claim(&mut self) -> Result<Option<JobOrder>> {
+        let (id, lease) = (self.runner.id, self.lease);
+        let platform = self.metadata.as_ref().map(|metadata| (metadata.os.as_str(), metadata.arch.as_str()));
+        let able = job::Able { runner: id, platform };
+        // Looking first keeps an idle runner from writing.
+        let look = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
+        let now = self.app.clock.now();
+        let claimed = match self.app.db.read(look).await? {
+            (Some(found), _) => Some(found),
+            (None, None) => None,
+            (None, Some(_)) => {
+                let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
+                let claim = move |tx: &mut Tx<'_>| job::claim(tx, able, lease, now, PREPARATION + grace);
+                self.app.db.write(claim).await?
+            }
+        };
+        Ok(claimed.map(|found| {
+            self.current = Some((found.id, found.job.uuid));
+            let oci_token = self.pull_token(&found, now);
+            JobOrder {
+                uuid: found.job.uuid,
+                spec: found.job.spec,
+                timeout: found.config.timeout,
+                config: found.config,
+                oci_token,
+                created: found.job.created,
+            }
+        }))
+    }
+
+    /// What opens the image of a job while the job is under way.
+    fn pull_token(&self, found: &job::Found, now: Timestamp) -> Jwt {
+        let project = found.config.project.to_string();
+        let repository = found.config.repository.as_deref().unwrap_or(&project);
+        oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)
+    }
+
+    /// The runner works on a job: on the one it names, or else on its only one. Several processes may have the key of one
+    /// runner; the one that holds the job by its lease begins it, and the others are told to stop.
+    async fn go_on(&mut self, id: Option<u64>, named: Named, sign: Sign) -> Result<Reply> {
+        let (runner, current, now) = (self.runner.id, self.current, self.app.clock.now());
+        let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
+        let look = move |tx: &mut Tx<'_>| {
+            let uuid = match (named.job, current) {
+                (Some(uuid), _) | (None, Some((_, uuid))) => Some(uuid),
+                (None, None) => job::of_runner(tx, runner)?,
+            };
+            match uuid.map(|uuid| job::find(tx, uuid)).transpose() {
+                Ok(found) => Ok(found.filter(|found| found.runner == Some(runner))),
+                Err(tidemark_store::Error::NotFound(_)) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let found = self.app.db.read(look).await?;
+        let stop = |job| Ok(Reply::Say(Envelope { id, message: ToRunner::Cancel { job } }));
+        let Some(found) = found else { return stop(named.job) };
+        let uuid = found.job.uuid;
+        let lease = named.lease.unwrap_or(self.lease);
+        let holds = found.lease == Some(lease);
+        // A runner that knows nothing of leases was allowed to begin before it lost another connection.
+        let goes_on = holds || (named.lease.is_none() && !matches!(sign, Sign::Start));
+        let event = match found.job.status {
+            JobStatus::Claimed if holds && matches!(sign, Sign::Start) => Some(JobEvent::Start),
+            JobStatus::Claimed if holds => None,
+            JobStatus::Running if goes_on => None,
+            JobStatus::Unknown if goes_on => Some(JobEvent::Resume),
+            _ => {
+                self.current = self.current.filter(|(_, current)| *current != uuid);
+                return stop(Some(uuid));
+            }
+        };
+        if let Some(event) = event {
+            let started = found.job.started.unwrap_or(now);
+            let deadline = Some(started.plus_seconds(i64::from(found.job.timeout).saturating_add(grace)));
+            let write = move |tx: &mut Tx<'_>| {
+                let change = job::Change { deadline, lease: found.lease, ..job::Change::default() };
+                job::advance(tx, found.id, event, change, now)
+            };
+            match self.app.db.write(write).await {
+                // A worker that slept has a job to watch again.
+                Ok(true) => self.app.jobs.wake(),
+                // It was stopped a moment ago, or the runner has taken another since.
+                Ok(false) | Err(tidemark_store::Error::Conflict(_)) => {
+                    self.current = None;
+                    return stop(Some(uuid));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.waiting = None;
+        self.current = Some((found.id, uuid));
+        let printed = match sign {
+            Sign::Print(text) => Some(end_of(&text)),
+            Sign::Start | Sign::Life => None,
+        };
+        self.record(found.heartbeat.is_none(), printed).await?;
+        Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
+    }
+
+    /// The runner has ended a job, of whichever connection.
+    async fn end(&mut self, id: Option<u64>, end: End) -> Result<Reply> {
+        let uuid = end.job;
+        let refused = self.settle(end).await?.map(str::to_owned);
+        if self.current.is_some_and(|(_, current)| current == uuid) {
+            self.current = None;
+        }
+        Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused } }))
+    }
+
+    /// Writes the end of a job down; answers why nothing came of it, if so.
+    async fn settle(&self, end: End) -> Result<Option<&'static str>> {
+        let End { job: uuid, event, output, uploaded } = end;
+        let found = match self.app.db.read(move |tx| job::find(tx, uuid)).await {
+            Ok(found) if found.runner == Some(self.runner.id) => found,
+            Ok(_) | Err(tidemark_store::Error::NotFound(_)) => {
+                return Ok(Some("this runner does not have such a job"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let keeps = found.job.status == JobStatus::Canceled && found.output.is_none();
+        if found.job.status.next(event).is_none() && !keeps {
+            return Ok(Some("the job has ended before"));
+        }
+        if uploaded && found.output.is_none() {
+            return Ok(Some("the output was not uploaded"));
+        }
+        let is_told = !uploaded
+            && (!output.results.is_empty() || output.error.is_some() || event == JobEvent::Complete);
+        let object = if is_told { Some(output::write(&self.app, &output).await?) } else { None };
+        let now = self.app.clock.now();
+        let write = move |tx: &mut Tx<'_>| {
+            let change =
+                job::Change { error: output.error.as_deref(), output: object, ..job::Change::default() };
+            let changed = job::advance(tx, found.id, event, change, now)?;
+            let kept = match object {
+                Some(object) if !changed => job::keep_output(tx, found.id, object)?,
+                _ => changed,
+            };
+            if changed {
+                Signal::Completed.announce(tx)?;
+                Signal::Queued.announce(tx)?;
+            }
+            Ok::<_, Error>((changed, kept))
+        };
+        let (changed, kept) = self.app.db.write(write).await?;
+        if let (Some(object), false) = (object, kept) {
+            self.app.blobs.discard(object).await;
+        }
+        if changed {
+            self.app.jobs.signal(Signal::Completed);
+            self.app.jobs.signal(Signal::Queued);
+            self.app.background.poke();
+        }
+        Ok((!changed && !kept).then_some("the job has ended before"))
+    }
+}
+
+/// The end of what a job has printed, as much as is kept, without what no database takes.
+fn end_of(text: &str) -> String {
+    let mut from = text.len().saturating_sub(PRINTED_MAX);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_printed_the_end_is_kept() {
+        assert_eq!(end_of("a\0b"), "a\u{fffd}b");
+        let long = format!("x{}", "é".repeat(PRINTED_MAX / 2));
+        assert_eq!(end_of(&long), "é".repeat(PRINTED_MAX / 2));
+        let long = format!("{}x", "é".repeat(PRINTED_MAX / 2));
+        assert_eq!(end_of(&long).len(), PRINTED_MAX - 1);
+    }
+}

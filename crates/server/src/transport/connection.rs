@@ -1,0 +1,428 @@
+//! Connections of clients: how many are open, which of them wait for a request, and which one is closed when there are
+//! too many. [`Listener`] accepts them; `stream.rs` enforces the timeouts of each.
+
+mod listener;
+mod stream;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+    time::Duration,
+};
+
+use ipnet::IpNet;
+use tokio::time::Instant;
+
+pub use self::{
+    listener::{Listener, Peer},
+    stream::{Connection, Tracked, TrackedBody, Tracking},
+};
+use crate::infra::{config::Server, limits::address_key};
+
+/// The least time between two log messages about refused connections or about failures to accept one.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// All open connections; clones share them.
+#[derive(Clone, Debug)]
+pub struct Connections(Arc<Table>);
+
+#[derive(Debug)]
+struct Table {
+    /// The maximum number of connections.
+    total: usize,
+    /// The maximum per address; trusted proxies are exempt, since they speak for many clients.
+    per_address: usize,
+    trusted: Vec<IpNet>,
+    header_timeout: Duration,
+    keep_alive_timeout: Duration,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    /// The connections by address, each under a number of its own.
+    by_address: HashMap<String, HashMap<u64, Arc<Activity>>>,
+    count: usize,
+    next: u64,
+    /// Whether the log has a message that the server is close to its maximum.
+    is_near_logged: bool,
+    refused: Throttle,
+    failed: Throttle,
+}
+
+/// Limits how often one kind of message is logged.
+#[derive(Debug, Default)]
+struct Throttle {
+    last: Option<Instant>,
+    suppressed: u64,
+}
+
+impl Throttle {
+    /// The number of messages suppressed since the last one, if another may be logged now.
+    fn pass(&mut self) -> Option<u64> {
+        let now = Instant::now();
+        if self.last.is_some_and(|last| now < last + LOG_INTERVAL) {
+            self.suppressed += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.suppressed))
+    }
+}
+
+impl Connections {
+    /// No connections yet; `total` is the maximum that the process can hold.
+    pub fn new(settings: &Server, total: usize) -> Self {
+        Self(Arc::new(Table {
+            total: total.max(1),
+            per_address: settings.max_connections_per_address.get().try_into().unwrap_or(usize::MAX),
+            trusted: settings.trusted_proxies.clone(),
+            header_timeout: settings.header_timeout(),
+            keep_alive_timeout: settings.keep_alive_timeout(),
+            open: Mutex::default(),
+        }))
+    }
+
+    /// Makes room for a connection and counts it. `None` if every connection that it could replace has a request in
+    /// progress.
+    fn admit(&self, peer: IpAddr) -> Option<Slot> {
+        let Table { total, per_address, trusted, .. } = &*self.0;
+        let peer = peer.to_canonical();
+        let is_trusted = trusted.iter().any(|net| net.contains(&peer));
+        let key = address_key(peer);
+        let mut open = self.open();
+        let own = open.by_address.get(&key).map_or(0, HashMap::len);
+        let has_room = (is_trusted || own < *per_address || open.evict(Some(&key)))
+            && (open.count < *total || open.evict(None));
+        if !has_room {
+            if let Some(suppressed) = open.refused.pass() {
+                tracing::warn!(
+                    address = %peer,
+                    connections = open.count,
+                    max_connections = total,
+                    max_connections_per_address = per_address,
+                    suppressed,
+                    "connection refused: too many connections have a request in progress"
+                );
+            }
+            return None;
+        }
+        let number = open.next;
+        open.next += 1;
+        open.count += 1;
+        if open.count * 5 >= total * 4 && !open.is_near_logged {
+            open.is_near_logged = true;
+            tracing::warn!(
+                connections = open.count,
+                max_connections = total,
+                "close to the maximum number of connections; raise the limit of open files or server.max_connections"
+            );
+        }
+        let activity = Arc::new(Activity::new(self.0.header_timeout, self.0.keep_alive_timeout));
+        open.by_address.entry(key.clone()).or_default().insert(number, Arc::clone(&activity));
+        drop(open);
+        Some(Slot { connections: self.clone(), key, number, activity })
+    }
+
+    /// Closes the connection that has waited longest for a request, after the system refused to open another.
+    fn relieve(&self, error: &std::io::Error) {
+        let mut open = self.open();
+        open.evict(None);
+        if let Some(suppressed) = open.failed.pass() {
+            tracing::error!(
+                %error,
+                connections = open.count,
+                suppressed,
+                "cannot accept connections; retrying"
+            );
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        // Each change is complete before the lock is released.
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Closes the connection that has waited longest for a request: of one address, or of all. `false` if none waits.
+    fn evict(&mut self, key: Option<&str>) -> bool {
+        let groups = self.by_address.iter().filter(|(group, _)| key.is_none_or(|key| key == *group));
+        let waiting = groups.flat_map(|(group, members)| {
+            members.iter().filter_map(move |(number, activity)| Some((activity.waiting()?, *number, group)))
+        });
+        let Some((_, number, group)) = waiting.min() else { return false };
+        let group = group.clone();
+        if let Some(activity) = self.remove(&group, number) {
+            activity.evict();
+        }
+        true
+    }
+
+    fn remove(&mut self, key: &str, number: u64) -> Option<Arc<Activity>> {
+        let members = self.by_address.get_mut(key)?;
+        let removed = members.remove(&number)?;
+        if members.is_empty() {
+            self.by_address.remove(key);
+        }
+        self.count -= 1;
+        Some(removed)
+    }
+}
+
+/// The place of one connection among all; given back when it is dropped.
+#[derive(Debug)]
+struct Slot {
+    connections: Connections,
+    key: String,
+    number: u64,
+    activity: Arc<Activity>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let total = self.connections.0.total;
+        let mut open = self.connections.open();
+        open.remove(&self.key, self.number);
+        if open.count * 2 < total {
+            open.is_near_logged = false;
+        }
+    }
+}
+
+/// What one connection does now.
+#[derive(Debug)]
+struct Activity {
+    header_timeout: Duration,
+    keep_alive_timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Requests in progress, up to the last byte of their answers.
+    requests: usize,
+    /// When the connection was opened, or the last answer ended.
+    since: Instant,
+    /// Answers in progress, and when the client last took some of each. HTTP/2 has several on one connection, and a client
+    /// that grants no window keeps an answer in memory without blocking a write.
+    answers: BTreeMap<u64, Instant>,
+    next_answer: u64,
+    /// Whether a request has been answered.
+    is_used: bool,
+    /// Whether it changed to another protocol, which has timeouts of its own.
+    is_upgraded: bool,
+    is_evicted: bool,
+    waker: Option<Waker>,
+}
+
+/// What a connection has to do about time.
+enum Due {
+    /// It has to close: another one needs the room.
+    Now,
+    /// It has to close then, unless a request comes first.
+    At(Instant),
+    /// It may stay open.
+    Never,
+}
+
+impl Activity {
+    fn new(header_timeout: Duration, keep_alive_timeout: Duration) -> Self {
+        let state = State {
+            requests: 0,
+            since: Instant::now(),
+            answers: BTreeMap::new(),
+            next_answer: 0,
+            is_used: false,
+            is_upgraded: false,
+            is_evicted: false,
+            waker: None,
+        };
+        Self { header_timeout, keep_alive_timeout, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when it has waited for a request; `None` if one is in progress.
+    fn waiting(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.requests == 0 && !state.is_upgraded && !state.is_evicted).then_some(state.since)
+    }
+
+    /// Closes the connection.
+    fn evict(&self) {
+        let mut state = self.state();
+        state.is_evicted = true;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// When the connection has to close. The task is woken when that changes.
+    fn due(&self, waker: &Waker) -> Due {
+        let mut state = self.state();
+        if state.is_upgraded {
+            return Due::Never;
+        }
+        if state.is_evicted && state.requests == 0 {
+            return Due::Now;
+        }
+        match &mut state.waker {
+            Some(known) => known.clone_from(waker),
+            None => state.waker = Some(waker.clone()),
+        }
+        let timeout = if state.is_used { self.keep_alive_timeout } else { self.header_timeout };
+        match state.answers.values().min() {
+            Some(taken) => Due::At(*taken + stream::WRITE_TIMEOUT),
+            None if state.requests == 0 => Due::At(state.since + timeout),
+            None => Due::Never,
+        }
+    }
+
+    /// Counts an answer, and returns its number.
+    fn begin_answer(&self) -> u64 {
+        let mut state = self.state();
+        let number = state.next_answer;
+        state.next_answer += 1;
+        state.answers.insert(number, Instant::now());
+        // The task that reads must start to wait for this answer.
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        number
+    }
+
+    /// Notes that the client has taken some of an answer.
+    fn take_answer(&self, number: u64) {
+        self.state().answers.insert(number, Instant::now());
+    }
+
+    fn end_answer(&self, number: u64) {
+        self.state().answers.remove(&number);
+    }
+
+    fn begin(&self) {
+        self.state().requests += 1;
+    }
+
+    fn end(&self) {
+        let mut state = self.state();
+        state.requests -= 1;
+        state.is_used = true;
+        state.since = Instant::now();
+        // Answers of HTTP/2 end in tasks of their own: the one that reads must start to wait.
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn upgrade(&self) {
+        self.state().is_upgraded = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::infra::config::{Config, Flags};
+
+    fn connections(total: usize, per_address: u32) -> Connections {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = Flags { data_dir: Some(folder.path().to_owned()), ..Flags::default() };
+        let mut config = Config::load(None, [], &flags).unwrap();
+        config.server.max_connections_per_address = NonZeroU32::new(per_address).unwrap();
+        config.server.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        Connections::new(&config.server, total)
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_taken_closes_its_connection() {
+        let all = connections(1, 1);
+        let slot = all.admit(address("192.0.2.1")).unwrap();
+        let due = || match slot.activity.due(Waker::noop()) {
+            Due::At(moment) => Some(moment),
+            Due::Now | Due::Never => None,
+        };
+        slot.activity.begin();
+        assert_eq!(due(), None, "a handler may take its time");
+        let first = slot.activity.begin_answer();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        slot.activity.begin();
+        let second = slot.activity.begin_answer();
+        let start = Instant::now();
+        assert_eq!(due(), Some(start + Duration::from_secs(50)), "the answer that has waited longest counts");
+        slot.activity.take_answer(first);
+        assert_eq!(due(), Some(start + Duration::from_secs(60)));
+        slot.activity.end_answer(first);
+        slot.activity.end_answer(second);
+        assert_eq!(due(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_connection_replaces_the_one_that_waited_longest() {
+        let all = connections(3, 2);
+        let first = all.admit(address("192.0.2.1")).unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let second = all.admit(address("192.0.2.1")).unwrap();
+        assert!(first.activity.waiting().is_some());
+        let third = all.admit(address("192.0.2.1")).unwrap();
+        assert!(matches!(first.activity.due(Waker::noop()), Due::Now));
+        assert!(matches!(second.activity.due(Waker::noop()), Due::At(_)));
+        // A connection with a request in progress is not replaced.
+        second.activity.begin();
+        third.activity.begin();
+        assert!(all.admit(address("192.0.2.1")).is_none());
+        let other = all.admit(address("192.0.2.2")).unwrap();
+        let last = all.admit(address("192.0.2.3")).unwrap();
+        assert!(matches!(other.activity.due(Waker::noop()), Due::Now));
+        last.activity.begin();
+        assert!(all.admit(address("192.0.2.4")).is_none());
+        drop(last);
+        assert!(all.admit(address("192.0.2.4")).is_some());
+        drop((first, second, third, other));
+        let open = all.open();
+        assert_eq!((open.count, open.by_address.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn networks_count_together_and_trusted_proxies_not_at_all() {
+        let all = connections(9, 1);
+        let busy = |text: &str| {
+            let slot = all.admit(address(text));
+            slot.inspect(|slot| slot.activity.begin())
+        };
+        let _first = busy("2001:db8:1:2:aaaa::1").unwrap();
+        assert!(busy("2001:db8:1:2:bbbb::2").is_none());
+        let _second = busy("2001:db8:1:3::1").unwrap();
+        let _third = busy("192.0.2.1").unwrap();
+        assert!(busy("::ffff:192.0.2.1").is_none());
+        let _proxy = [busy("10.0.0.1").unwrap(), busy("10.0.0.1").unwrap(), busy("::ffff:10.0.0.1").unwrap()];
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_waits_for_its_first_request_and_for_the_next() {
+        let all = connections(9, 9);
+        let slot = all.admit(address("192.0.2.1")).unwrap();
+        let wait = |slot: &Slot| match slot.activity.due(Waker::noop()) {
+            Due::At(moment) => Some((moment - Instant::now()).as_secs()),
+            Due::Now | Due::Never => None,
+        };
+        assert_eq!(wait(&slot), Some(30));
+        slot.activity.begin();
+        assert_eq!(wait(&slot), None);
+        slot.activity.end();
+        assert_eq!(wait(&slot), Some(75));
+        slot.activity.upgrade();
+        assert_eq!(wait(&slot), None);
+    }
+}

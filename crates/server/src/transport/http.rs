@@ -1,0 +1,229 @@
+//! The HTTP API: the table of routes and the layers around them. One file a noun.
+
+pub mod access;
+mod alert;
+pub mod answer;
+mod audit;
+mod auth;
+mod backtest;
+mod badge;
+mod benchmark;
+pub(crate) mod body;
+pub(crate) mod branch;
+mod change;
+mod checkout;
+mod conditional;
+mod delivery;
+mod detection;
+mod drain;
+mod entry;
+pub mod error;
+mod export;
+mod feed;
+pub(crate) mod founding;
+mod frame;
+mod health;
+mod image;
+mod incident;
+mod invitation;
+mod job;
+mod key;
+mod measure;
+mod member;
+mod metric;
+mod notice;
+mod oauth;
+mod openapi;
+mod organization;
+pub mod origin;
+mod part;
+mod perf;
+mod plan;
+mod plot;
+mod project;
+mod project_key;
+mod project_member;
+mod report;
+pub(crate) mod run;
+mod runner;
+mod server;
+mod session;
+mod spec;
+mod sso;
+pub(crate) mod stream;
+mod testbed;
+mod threshold;
+mod token;
+mod usage;
+mod user;
+mod user_notice;
+mod verdict;
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::{Extensions, HeaderMap, StatusCode, Version},
+    middleware::from_fn_with_state,
+};
+use tower_http::{
+    CompressionLevel,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    domain::{app::App, export::PARQUET},
+    transport::{channel, console, mcp, oci},
+};
+
+/// The whole API.
+pub fn router(app: App) -> Router {
+    let (routes, _) = table().split_for_parts();
+    let routes = if app.config.server.metrics_address.is_none() {
+        routes.merge(health::metrics_route())
+    } else {
+        routes
+    };
+    let tools = mcp::routes(&app, framed(app.clone(), routes.clone()));
+    let routes = routes.merge(health::routes()).merge(oci::routes()).merge(tools);
+    framed(app, routes.fallback(console::serve))
+}
+
+/// Puts the frame around routes.
+fn framed(app: App, routes: Router<App>) -> Router {
+    let routes = routes
+        .method_not_allowed_fallback(|| async { error::Error::Method })
+        .layer(from_fn_with_state(app.clone(), frame::route))
+        .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
+        .with_state(app.clone());
+    // What the registry sends is known by its digest and its length, byte by byte.
+    let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET)).and(
+        |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+            !headers.contains_key(oci::API_VERSION)
+        },
+    );
+    // Everything is the fallback of an outer router: its layers run before the path is matched.
+    Router::new()
+        .fallback_service(routes)
+        .layer(from_fn_with_state(app, frame::frame))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
+}
+
+/// Only the metrics, for an address of their own.
+pub fn metrics_router(app: App) -> Router {
+    health::metrics_route().with_state(app)
+}
+
+/// The description of the whole API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    openapi::describe(table().into_openapi())
+}
+
+/// Every operation of the contract, and ours.
+fn table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(server::root, server::receive_at_root))
+        .routes(routes!(server::version))
+        .routes(routes!(server::spec))
+        .routes(routes!(server::config))
+        .routes(routes!(server::console))
+        .routes(routes!(server::setup))
+        .routes(routes!(server::stats, server::receive))
+        .routes(routes!(server::seen))
+        .routes(routes!(server::backup))
+        .routes(routes!(audit::of_server))
+        .routes(routes!(auth::signup))
+        .routes(routes!(auth::login))
+        .routes(routes!(auth::confirm))
+        .routes(routes!(auth::accept))
+        .routes(routes!(auth::caller))
+        .routes(routes!(oauth::start_github, oauth::end_github))
+        .routes(routes!(oauth::start_google, oauth::end_google))
+        .routes(routes!(oauth::start_openid, oauth::end_openid))
+        .routes(routes!(oci::token::get, oci::token::post))
+        .routes(routes!(session::view, session::open, session::end))
+        .routes(routes!(session::list))
+        .routes(routes!(session::end_one))
+        .routes(routes!(organization::list, organization::create))
+        .routes(routes!(organization::view, organization::update, organization::delete))
+        .routes(routes!(organization::allowed))
+        .routes(routes!(organization::claim))
+        .routes(routes!(audit::of_organization))
+        .routes(routes!(usage::view))
+        .routes(routes!(plan::view, plan::create, plan::update, plan::delete))
+        .routes(routes!(plan::hear))
+        .routes(routes!(checkout::create))
+        .routes(routes!(member::list, member::invite))
+        .routes(routes!(member::view, member::update, member::remove))
+        .routes(routes!(sso::list, sso::create))
+        .routes(routes!(sso::view, sso::delete))
+        .routes(routes!(invitation::list))
+        .routes(routes!(invitation::view, invitation::revoke))
+        .routes(routes!(project::list_of_organization, project::create))
+        .routes(routes!(project::list))
+        .routes(routes!(project::view, project::update, project::delete))
+        .routes(routes!(project::allowed))
+        .routes(routes!(project_key::list, project_key::create))
+        .routes(routes!(project_key::view, project_key::update, project_key::revoke))
+        .routes(routes!(notice::list, notice::create))
+        .routes(routes!(notice::view, notice::update, notice::delete))
+        .routes(routes!(delivery::list))
+        .routes(routes!(delivery::view, delivery::repeat))
+        .routes(routes!(project_member::list, project_member::add))
+        .routes(routes!(project_member::view, project_member::update, project_member::remove))
+        .routes(routes!(branch::list, branch::create))
+        .routes(routes!(branch::view, branch::update, branch::delete))
+        .routes(routes!(testbed::list, testbed::create))
+        .routes(routes!(testbed::view, testbed::update, testbed::delete))
+        .routes(routes!(benchmark::list, benchmark::create))
+        .routes(routes!(benchmark::view, benchmark::update, benchmark::delete))
+        .routes(routes!(measure::list, measure::create))
+        .routes(routes!(measure::view, measure::update, measure::delete))
+        .routes(routes!(threshold::list, threshold::create))
+        .routes(routes!(threshold::view, threshold::put, threshold::delete))
+        .routes(routes!(threshold::models))
+        .routes(routes!(report::list, report::create))
+        .routes(routes!(report::view, report::delete))
+        .routes(routes!(alert::list, alert::update_many))
+        .routes(routes!(alert::view, alert::update))
+        .routes(routes!(change::list))
+        .routes(routes!(incident::list))
+        .routes(routes!(detection::view, detection::update))
+        .routes(routes!(backtest::create))
+        .routes(routes!(verdict::view))
+        .routes(routes!(change::view, change::update))
+        .routes(routes!(metric::view))
+        .routes(routes!(perf::query))
+        .routes(routes!(export::metrics))
+        .routes(routes!(badge::view))
+        .routes(routes!(feed::view))
+        .routes(routes!(image::of_query))
+        .routes(routes!(image::of_plot))
+        .routes(routes!(run::create))
+        .routes(routes!(job::list))
+        .routes(routes!(job::view, job::cancel))
+        .routes(routes!(plot::list, plot::create))
+        .routes(routes!(plot::view, plot::update, plot::delete))
+        .routes(routes!(user::list))
+        .routes(routes!(user::view, user::update))
+        .routes(routes!(key::list, key::create))
+        .routes(routes!(key::view, key::update, key::revoke))
+        .routes(routes!(user_notice::list, user_notice::create))
+        .routes(routes!(user_notice::view, user_notice::update, user_notice::delete))
+        .routes(routes!(user_notice::deliveries))
+        .routes(routes!(user_notice::delivery, user_notice::repeat))
+        .routes(routes!(token::list, token::create))
+        .routes(routes!(token::view, token::update, token::revoke))
+        .routes(routes!(spec::list, spec::create))
+        .routes(routes!(spec::view, spec::update, spec::delete))
+        .routes(routes!(runner::list, runner::create))
+        .routes(routes!(runner::view, runner::update))
+        .routes(routes!(runner::renew_key))
+        .routes(routes!(runner::specs, runner::add_spec))
+        .routes(routes!(runner::remove_spec))
+        .routes(routes!(channel::open))
+        .routes(routes!(channel::upload))
+}

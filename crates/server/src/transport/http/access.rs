@@ -1,0 +1,268 @@
+//! Who may do what. A handler gets hold of a user, an organization, a project or the server only through these
+//! extractors: they read the credential, load the row and check the right, in one read of the database. Whether somebody
+//! has a right to a thing, or may know of it at all, is judged here and nowhere else.
+
+mod organization;
+mod project;
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use tidemark_api::{OrganizationPermission, ProjectPermission, ResourceId};
+use tidemark_store::{Tx, project_key, user};
+
+pub use self::{
+    organization::{Organization, allowed, organization_for},
+    project::{
+        AcceptedCredentials, Project, ProjectByUser, hidden_project, project_by_key, project_for,
+        project_for_run,
+    },
+};
+use super::{
+    body::segment,
+    error::{Error, Result},
+    origin::Origin,
+};
+use crate::{
+    domain::{
+        app::App,
+        auth::caller::{Caller, Credential, SignedIn, record_token},
+    },
+    infra::limits::Rule,
+};
+
+/// Finds the caller and loads what the request is about, on one snapshot, and counts the request.
+async fn enter<T, F>(parts: &Parts, app: &App, load: F) -> Result<(Caller, T)>
+where
+    F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
+    T: Send + 'static,
+{
+    let credential = match Credential::read(parts, app, app.clock.now()) {
+        Credential::None if app.embedded => Credential::Database,
+        credential => credential,
+    };
+    enter_with(parts, app, credential, load).await
+}
+
+/// The same with a credential that was sent in another way.
+pub(crate) async fn enter_with<T, F>(
+    parts: &Parts,
+    app: &App,
+    credential: Credential,
+    load: F,
+) -> Result<(Caller, T)>
+where
+    F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
+    T: Send + 'static,
+{
+    let now = app.clock.now();
+    let looked_up = credential.clone();
+    let (caller, first_use, loaded) = app
+        .db
+        .read(move |tx| {
+            let (caller, first_use) = Caller::find(tx, &looked_up, now)?;
+            let loaded = load(tx, &caller)?;
+            Ok::<_, Error>((caller, first_use, loaded))
+        })
+        .await?;
+    count(parts, app, &caller).await?;
+    if let (true, Caller::User(signed_in), Credential::Token(claims, hash)) = (first_use, &caller, credential)
+    {
+        let (fresh, found) = (app.fresh(), signed_in.found.clone());
+        app.db.write(move |tx| record_token(tx, &fresh, &found, &claims, &hash)).await?;
+    }
+    Ok((caller, loaded))
+}
+
+/// Counts a request of this caller.
+pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<()> {
+    let (rule, key) = match caller {
+        Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
+        Caller::Project(key) => (Rule::ProjectRequests, key.project_uuid.to_string()),
+        _ => (Rule::PublicRequests, Origin::of(parts, caller.actor()).key()),
+    };
+    Ok(app.limits.check(rule, &key, app.clock.now()).await?)
+}
+
+/// The user behind the call, or the reason why there is none.
+fn signed_in(caller: Caller) -> Result<SignedIn> {
+    match caller {
+        Caller::User(signed_in) => Ok(signed_in),
+        Caller::Anonymous | Caller::Owner => Err(Error::Unauthorized(
+            "This needs a credential: send the header Authorization: Bearer with a session token or a user's key."
+                .into(),
+        )),
+        Caller::Unknown => Err(Error::Unauthorized(
+            "The credential is not valid: it is unknown, revoked, locked or has run out; sign in again or use another."
+                .into(),
+        )),
+        Caller::Locked => Err(Error::Forbidden(LOCKED.into())),
+        Caller::Project(_) => Err(Error::Forbidden(
+            "A project's key does not reach this; use a session token or a user's key.".into(),
+        )),
+    }
+}
+
+/// The same for something that is hidden from those who may not see it, as it is from every project's key.
+fn signed_in_for(caller: Caller, noun: &str) -> Result<SignedIn> {
+    match caller {
+        Caller::Project(_) => Err(Error::NotFound(format!(
+            "There is no such {noun}, or you may not see it: this is reached by a session token or a user's key, \
+             not by a project's key."
+        ))),
+        caller => signed_in(caller),
+    }
+}
+
+/// Any signed-in user.
+#[derive(Clone, Debug)]
+pub struct Signed {
+    /// The user.
+    pub by: SignedIn,
+    /// Who asked and from where.
+    pub origin: Origin,
+}
+
+impl FromRequestParts<App> for Signed {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        let by = signed_in(caller)?;
+        Ok(Self { origin: Origin::of(parts, by.actor()), by })
+    }
+}
+
+/// Anybody with a credential that is good: a user or a project's key.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// A user.
+    User(SignedIn),
+    /// A project's key.
+    Project(project_key::Found),
+}
+
+impl FromRequestParts<App> for Known {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        match caller {
+            Caller::Project(key) => Ok(Self::Project(key)),
+            caller => signed_in(caller).map(Self::User),
+        }
+    }
+}
+
+/// A user who administers the server.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    /// The administrator.
+    pub by: SignedIn,
+    /// Who asked and from where.
+    pub origin: Origin,
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let Signed { by, origin } = Signed::from_request_parts(parts, app).await?;
+        if by.found.user.admin {
+            Ok(Self { by, origin })
+        } else {
+            Err(Error::Forbidden("Only an administrator of this server may do this.".into()))
+        }
+    }
+}
+
+/// The account in the path, opened by its owner or an administrator. Other people's accounts are hidden.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The account in the path.
+    pub found: user::Found,
+    /// Who asks for it.
+    pub by: SignedIn,
+    /// Who asked and from where.
+    pub origin: Origin,
+}
+
+impl FromRequestParts<App> for Account {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let wanted: ResourceId = segment(parts, "user").await?;
+        let (caller, found) =
+            enter(parts, app, move |tx, _| Ok(found_or_none(user::find(tx, &wanted))?)).await?;
+        let by = signed_in_for(caller, "user")?;
+        let found = found
+            .filter(|found| found.id == by.found.id || by.found.user.admin)
+            .ok_or_else(|| Error::not_found("user"))?;
+        Ok(Self { found, origin: Origin::of(parts, by.actor()), by })
+    }
+}
+
+/// Turns a missing row into `None`, where that is not the end: who asks is judged before what is missing.
+pub(super) fn found_or_none<T>(found: tidemark_store::Result<T>) -> tidemark_store::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(tidemark_store::Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A right, as a type, so that a handler's signature says what it needs.
+pub trait Right: Send + Sync + 'static {
+    /// The permission in an organization.
+    const ORGANIZATION: OrganizationPermission;
+    /// The permission in a project.
+    const PROJECT: ProjectPermission;
+}
+
+macro_rules! rights {
+    ($($name:ident),* $(,)?) => {$(
+        #[doc = concat!("The right `", stringify!($name), "`.")]
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl Right for $name {
+            const ORGANIZATION: OrganizationPermission = OrganizationPermission::$name;
+            const PROJECT: ProjectPermission = ProjectPermission::$name;
+        }
+    )*};
+}
+rights!(View, Create, Edit, Delete, Manage, ViewRole, CreateRole, EditRole, DeleteRole);
+
+/// Anybody: what they see depends on who they are.
+#[derive(Clone, Debug)]
+pub struct Anyone {
+    /// Who asks.
+    pub caller: Caller,
+}
+
+impl FromRequestParts<App> for Anyone {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let (caller, ()) = enter(parts, app, |_, _| Ok(())).await?;
+        Ok(Self { caller })
+    }
+}
+
+const LOCKED: &str = "This account is locked; an administrator of the server can unlock it.";
+/// Whether the caller may make something that nobody owns yet: anybody, except with a credential that is no good.
+pub fn may_make(caller: &Caller) -> Result<()> {
+    match caller {
+        Caller::Anonymous | Caller::Owner | Caller::User(_) => Ok(()),
+        caller => signed_in(caller.clone()).map(drop),
+    }
+}
+
+/// Whether the caller may delete for good, as only an administrator may.
+pub fn may_destroy(caller: &Caller) -> Result<()> {
+    if signed_in(caller.clone())?.found.user.admin {
+        return Ok(());
+    }
+    Err(Error::Forbidden(
+        "Only an administrator of this server may delete for good; leave `hard` out to hide it instead."
+            .into(),
+    ))
+}

@@ -1,0 +1,234 @@
+//! The project in the path, and what a caller may do in one.
+
+use std::{
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use tidemark_api::{self as api, ProjectPermission, ResourceId, Visibility};
+use tidemark_store::{OrganizationId, ProjectId, Tx, project};
+
+use super::{LOCKED, Right, enter, found_or_none, may_make, signed_in};
+use crate::{
+    domain::{
+        app::App,
+        auth::caller::{Caller, SignedIn},
+        error::{Error, Result},
+    },
+    transport::http::{body::segment, origin::Origin},
+};
+
+const WITH_KEY: &str = "a session token, a user's key or the project's own key";
+const WITHOUT_KEY: &str = "a session token or a user's key";
+
+/// The kinds of credentials that the operation of a request accepts, once a project was opened for it. The frame adds
+/// them to a 404 inside the project, where a missing credential can be the reason.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedCredentials(Arc<OnceLock<&'static str>>);
+
+impl AcceptedCredentials {
+    /// The hint for a 404; none for a request outside of projects.
+    pub fn hint(&self) -> Option<String> {
+        self.0.get().map(|kinds| format!("This operation accepts {kinds}."))
+    }
+}
+
+/// The project in the path, opened by somebody who has the right `R` in it: a user or the project's own key. A public
+/// project can be viewed by anybody; a private one is hidden from those who may not view it.
+#[derive(Clone, Debug)]
+pub struct Project<R> {
+    /// The key.
+    pub id: ProjectId,
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// The project.
+    pub project: api::Project,
+    /// Who asks for it.
+    pub caller: Caller,
+    /// Who asked and from where.
+    pub origin: Origin,
+    /// Whether the caller may view it by a role or by its key, and not only because everybody may.
+    pub is_inside: bool,
+    right: PhantomData<R>,
+}
+
+impl<R> Project<R> {
+    /// A key changes everything about a dimension but what it is called.
+    pub fn may_rename(&self, renames: bool) -> Result<()> {
+        match self.caller {
+            Caller::Project(_) if renames => {
+                Err(Error::Forbidden(format!("A project's key cannot rename; use {WITHOUT_KEY}.")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A project as [`Project`] finds it, for operations that no key reaches.
+#[derive(Clone, Debug)]
+pub struct ProjectByUser<R> {
+    /// The project.
+    pub project: Project<R>,
+    /// The user who asks for it.
+    pub by: SignedIn,
+}
+
+/// What a caller may do in a project.
+fn project_allows(
+    caller: &Caller,
+    found: &project::Found,
+    roles: project::Roles,
+    permission: ProjectPermission,
+) -> bool {
+    let public = permission == ProjectPermission::View && found.project.visibility == Visibility::Public;
+    public || is_granted(caller, found, roles, permission)
+}
+
+/// What a caller may do in a project by who they are, and not because everybody may.
+fn is_granted(
+    caller: &Caller,
+    found: &project::Found,
+    roles: project::Roles,
+    permission: ProjectPermission,
+) -> bool {
+    use ProjectPermission::{Create, Edit, View};
+    match caller {
+        Caller::User(by) => {
+            by.found.user.admin
+                || roles.organization.is_some_and(|role| role.grants_in_projects(permission))
+                || roles.project.is_some_and(|role| role.grants(permission))
+        }
+        Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
+        // Nobody else has a say in what nobody has claimed.
+        Caller::Owner => found.project.claimed.is_none(),
+        Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
+    }
+}
+
+fn no_project(kinds: &str) -> Error {
+    Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
+}
+
+/// The answer for a project that is not there, the same as for one that is hidden.
+pub fn hidden_project() -> Error {
+    no_project(WITH_KEY)
+}
+
+/// The live project of this slug or UUID, if the caller may see it and has the permission in it. `kinds` names the
+/// credentials that reach what is asked for.
+fn judge_project(
+    caller: &Caller,
+    found: Option<(project::Found, project::Roles)>,
+    permission: ProjectPermission,
+    kinds: &str,
+) -> Result<project::Found> {
+    let visible =
+        found.filter(|(found, roles)| project_allows(caller, found, *roles, ProjectPermission::View));
+    let Some((found, roles)) = visible else { return Err(no_project(kinds)) };
+    if project_allows(caller, &found, roles, permission) {
+        return Ok(found);
+    }
+    Err(match caller {
+        Caller::Anonymous | Caller::Owner => Error::Unauthorized(format!(
+            "This needs a credential: send the header Authorization: Bearer with {kinds}."
+        )),
+        Caller::Unknown => Error::Unauthorized(format!(
+            "The credential is not valid: it is unknown, revoked or has run out; use {kinds}."
+        )),
+        Caller::Locked => Error::Forbidden(LOCKED.into()),
+        Caller::Project(key) if key.project != found.id => {
+            Error::Forbidden(format!("This key belongs to another project; use {kinds}."))
+        }
+        Caller::Project(_) => {
+            Error::Forbidden(format!("A project's key does not reach this; use {WITHOUT_KEY}."))
+        }
+        Caller::User(_) => Error::Forbidden(format!(
+            "This needs the permission `{permission}` in the project; ask one of its maintainers."
+        )),
+    })
+}
+
+fn look_up_project(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+) -> Result<Option<(project::Found, project::Roles)>> {
+    let user = match caller {
+        Caller::User(by) => Some(by.found.id),
+        _ => None,
+    };
+    Ok(found_or_none(project::find(tx, wanted, user))?)
+}
+
+/// A project found inside a transaction rather than by its extractor, for users only.
+pub fn project_for(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+    permission: ProjectPermission,
+) -> Result<project::Found> {
+    let found = look_up_project(tx, caller, wanted)?;
+    judge_project(caller, found, permission, WITHOUT_KEY)
+}
+
+/// The same for users and for the project's own key.
+pub fn project_by_key(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+    permission: ProjectPermission,
+) -> Result<project::Found> {
+    let found = look_up_project(tx, caller, wanted)?;
+    judge_project(caller, found, permission, WITH_KEY)
+}
+
+/// The project that a run is for, if there is one. Whoever has not claimed it lets everybody in; a claimed one needs the
+/// permission to create.
+pub fn project_for_run(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    wanted: &ResourceId,
+) -> Result<Option<project::Found>> {
+    match look_up_project(tx, caller, wanted)? {
+        None if !matches!(caller, Caller::Project(_)) => Ok(None),
+        Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {
+            may_make(caller)?;
+            Ok(Some(found))
+        }
+        found => judge_project(caller, found, ProjectPermission::Create, WITH_KEY).map(Some),
+    }
+}
+
+async fn open_project<R: Right>(parts: &mut Parts, app: &App, kinds: &'static str) -> Result<Project<R>> {
+    let wanted: ResourceId = segment(parts, "project").await?;
+    let (caller, found) = enter(parts, app, move |tx, caller| look_up_project(tx, caller, &wanted)).await?;
+    let is_inside = found
+        .as_ref()
+        .is_some_and(|(found, roles)| is_granted(&caller, found, *roles, ProjectPermission::View));
+    let found = judge_project(&caller, found, R::PROJECT, kinds)?;
+    if let Some(AcceptedCredentials(accepted)) = parts.extensions.get() {
+        accepted.get_or_init(|| kinds);
+    }
+    let origin = Origin::of(parts, caller.actor());
+    let (id, organization) = (found.id, found.organization);
+    Ok(Project { id, organization, project: found.project, caller, origin, is_inside, right: PhantomData })
+}
+
+impl<R: Right> FromRequestParts<App> for Project<R> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        open_project(parts, app, WITH_KEY).await
+    }
+}
+
+impl<R: Right> FromRequestParts<App> for ProjectByUser<R> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let project = open_project(parts, app, WITHOUT_KEY).await?;
+        let by = signed_in(project.caller.clone())?;
+        Ok(Self { project, by })
+    }
+}

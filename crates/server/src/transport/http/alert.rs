@@ -1,0 +1,114 @@
+//! `/v0/projects/{project}/alerts`
+
+use axum::{Json, extract::State};
+use serde::Deserialize;
+use tidemark_api::{
+    Alert, AlertFilter, AlertPatch, AlertStatus, AlertUuid, AlertsPatch, AlertsPatched, Page, ResourceId,
+};
+use tidemark_store::{Lock, Tx, alert, report};
+use utoipa::IntoParams;
+
+use super::{
+    access::{Edit, Project, View},
+    answer::Paged,
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    part::Names,
+    project::ProjectPath,
+};
+use crate::domain::app::App;
+
+/// A project and an alert in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AlertPath {
+    /// The slug or UUID of a project.
+    #[serde(rename = "project")]
+    #[param(rename = "project")]
+    _project: ResourceId,
+    /// The UUID of an alert.
+    alert: AlertUuid,
+}
+
+/// List the alerts of a project, the active ones first.
+#[utoipa::path(get, path = "/v0/projects/{project}/alerts", operation_id = "proj_alerts_get", tag = "alerts",
+    params(ProjectPath, AlertFilter, Page), responses((status = 200, body = Vec<Alert>)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    project: Project<View>,
+    Query(filter): Query<AlertFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Alert>> {
+    let archived = filter.archived.unwrap_or(false);
+    let sort = filter.sort.unwrap_or_default();
+    let read = move |tx: &mut Tx<'_>| alert::list(tx, project.id, filter.status, archived, sort, &page);
+    Ok(Paged(app.db.read(read).await?))
+}
+
+/// Dismiss or reactivate many alerts at once.
+#[utoipa::path(patch, path = "/v0/projects/{project}/alerts", operation_id = "proj_alerts_patch", tag = "alerts",
+    params(ProjectPath), request_body = AlertsPatch, responses((status = 200, body = AlertsPatched)),
+    extensions(("x-right" = json!("project:edit"))))]
+pub(super) async fn update_many(
+    State(app): State<App>,
+    project: Project<Edit>,
+    Body(patch): Body<AlertsPatch>,
+) -> Result<Json<AlertsPatched>> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let id = project.id;
+        // The counts of alerts are made anew, which must not overlook those of a report on its way in.
+        tx.lock(Lock::Project(id.get()))?;
+        let mut which = alert::Which {
+            status: Some(patch.from.unwrap_or(AlertStatus::Active)),
+            ..alert::Which::default()
+        };
+        if let Some(report) = patch.report {
+            which.report = Some(report::find(tx, id, report)?);
+        }
+        let names = Names {
+            branch: patch.branch.as_ref(),
+            testbed: patch.testbed.as_ref(),
+            benchmark: patch.benchmark.as_ref(),
+            measure: patch.measure.as_ref(),
+        };
+        which.part = names.find(tx, id)?;
+        let updated = alert::update(tx, id, &which, Some(patch.status.into()), now)?;
+        Ok::<_, Error>(AlertsPatched { updated })
+    };
+    Ok(Json(app.db.write(write).await?))
+}
+
+/// View an alert.
+#[utoipa::path(get, path = "/v0/projects/{project}/alerts/{alert}", operation_id = "proj_alert_get", tag = "alerts",
+    params(AlertPath), responses((status = 200, body = Alert)), extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Path(path): Path<AlertPath>,
+) -> Result<Json<Alert>> {
+    Ok(Json(app.db.read(move |tx| alert::find(tx, project.id, path.alert)).await?.1))
+}
+
+/// Dismiss or reactivate an alert.
+#[utoipa::path(patch, path = "/v0/projects/{project}/alerts/{alert}", operation_id = "proj_alert_patch",
+    tag = "alerts", params(AlertPath), request_body = AlertPatch, responses((status = 200, body = Alert)),
+    extensions(("x-right" = json!("project:edit"))))]
+pub(super) async fn update(
+    State(app): State<App>,
+    project: Project<Edit>,
+    Path(path): Path<AlertPath>,
+    Body(patch): Body<AlertPatch>,
+) -> Result<Json<Alert>> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
+        let (id, _) = alert::find(tx, project.id, path.alert)?;
+        let which = alert::Which { id: Some(id), ..alert::Which::default() };
+        alert::update(tx, project.id, &which, patch.status.map(Into::into), now)?;
+        let (_, alert) = alert::find(tx, project.id, path.alert)?;
+        Ok::<_, Error>(alert)
+    };
+    Ok(Json(app.db.write(write).await?))
+}

@@ -1,0 +1,230 @@
+//! `/v0/auth`: signing up and in by mailed links, and accepting invitations.
+//!
+//! Known and unknown addresses get the same answers: whether an account exists is told only in the mail.
+
+use axum::{Json, extract::State};
+use tidemark_api::{
+    Accept, AuthAck, AuthUser, Caller, Confirm, Email, InvitationUuid, Jwt, Login, ResourceId, Signup,
+    Timestamp,
+};
+use tidemark_store::{Fresh, Lock, Tx, organization, project, sign_in, user};
+
+use super::{
+    access::{Known, Signed},
+    answer::Accepted,
+    body::Body,
+    entry::{self, invited, join, pending},
+    error::{Error, Result},
+    origin::Origin,
+};
+use crate::{
+    domain::{app::App, auth::jwt::Audience, captcha},
+    infra::{
+        config::{Access, Claims},
+        limits::Rule,
+        mail::{self, Link, Message},
+    },
+};
+
+/// How long a mailed link is good for.
+pub(super) const LINK_SECONDS: i64 = 30 * 60;
+/// How long a session lasts.
+pub(super) const SESSION_SECONDS: i64 = 30 * 86_400;
+
+/// Sign up: an account and an organization of your own, and a link to confirm the address.
+#[utoipa::path(post, path = "/v0/auth/signup", operation_id = "auth_signup_post", tag = "auth",
+    request_body = Signup, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn signup(
+    State(app): State<App>,
+    origin: Origin,
+    Body(new): Body<Signup>,
+) -> Result<Accepted<AuthAck>> {
+    if !new.i_agree {
+        return Err(Error::Forbidden(
+            "Signing up needs your agreement to the terms: set `i_agree` to true.".into(),
+        ));
+    }
+    entry::check_new_address(&new.email)?;
+    let fresh = app.fresh();
+    count_attempt(&app, &origin, &new.email, fresh.now).await?;
+    captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, origin.address)
+        .await?;
+    let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
+    if new.claim.is_some() && app.config.access.claims == Claims::Token {
+        return Err(entry::claim_needs_token());
+    }
+    let ack = AuthAck { email: new.email.clone() };
+    let access = app.config.access.clone();
+    app.db.write(move |tx| sign_up(tx, &fresh, &origin, &access, &new, invited)).await?;
+    app.background.poke();
+    Ok(Accepted(ack))
+}
+
+fn sign_up(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    access: &Access,
+    new: &Signup,
+    invited: Option<InvitationUuid>,
+) -> Result<()> {
+    // Before it is known whether the address has an account: the answer must not tell.
+    entry::may_sign_up(tx, access, invited, fresh.now)?;
+    if let Some(claim) = new.claim {
+        let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
+        if found.organization.claimed.is_some() {
+            return Err(Error::Conflict(
+                "The organization is claimed already; ask one of its leaders for an invitation.".into(),
+            ));
+        }
+    }
+    // Of several who sign up with one address at once, all but the first must find the account there.
+    tx.lock(Lock::Server)?;
+    let expires = fresh.now.plus_seconds(LINK_SECONDS);
+    if let Some(known) = user::by_email(tx, &new.email)? {
+        if !known.user.locked {
+            let link = sign_in::create(tx, fresh, known.id, &new.email, invited, new.claim, expires)?;
+            let message = Message::SignUpAgain { name: known.user.name, link: Link::new(&link, new.plan) };
+            mail::enqueue(tx, fresh.now, &new.email, &message)?;
+        }
+        return Ok(());
+    }
+    let found =
+        entry::register(tx, fresh, origin, &new.name, new.slug.as_ref(), &new.email, invited.is_some())?;
+    let link = sign_in::create(tx, fresh, found.id, &new.email, invited, new.claim, expires)?;
+    let message = Message::SignUp { name: found.user.name.clone(), link: Link::new(&link, new.plan) };
+    mail::enqueue(tx, fresh.now, &new.email, &message)?;
+    Ok(())
+}
+
+/// Sign in: mails a link to the address, if it has an account.
+#[utoipa::path(post, path = "/v0/auth/login", operation_id = "auth_login_post", tag = "auth",
+    request_body = Login, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn login(
+    State(app): State<App>,
+    origin: Origin,
+    Body(login): Body<Login>,
+) -> Result<Accepted<AuthAck>> {
+    let fresh = app.fresh();
+    count_attempt(&app, &origin, &login.email, fresh.now).await?;
+    captcha::check(&app.config, login.recaptcha_token.as_ref(), captcha::Action::LogIn, origin.address)
+        .await?;
+    let invited = invited(&app, login.invite.as_ref(), &login.email, fresh.now)?;
+    let ack = AuthAck { email: login.email.clone() };
+    let write = move |tx: &mut Tx<'_>| {
+        if let Some(invited) = invited {
+            pending(tx, invited, fresh.now)?;
+        }
+        let Some(known) = settled(tx, &login.email)?.filter(|known| !known.user.locked) else {
+            return Ok(());
+        };
+        let expires = fresh.now.plus_seconds(LINK_SECONDS);
+        let link = sign_in::create(tx, &fresh, known.id, &login.email, invited, None, expires)?;
+        let message = Message::LogIn { name: known.user.name, link: Link::new(&link, login.plan) };
+        mail::enqueue(tx, fresh.now, &login.email, &message)?;
+        Ok::<_, Error>(())
+    };
+    app.db.write(write).await?;
+    app.background.poke();
+    Ok(Accepted(ack))
+}
+
+/// The account of an address, at rest: one that is just moving to another address must not get a link to this one.
+fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::Found>> {
+    let Some(found) = user::by_email(tx, email)? else { return Ok(None) };
+    tx.lock(Lock::User(found.id.get()))?;
+    Ok(user::by_email(tx, email)?.filter(|again| again.id == found.id))
+}
+
+/// Exchange the token of a mailed link, once, for a session.
+#[utoipa::path(post, path = "/v0/auth/confirm", operation_id = "auth_confirm_post", tag = "auth",
+    request_body = Confirm, responses((status = 200, body = AuthUser)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn confirm(
+    State(app): State<App>,
+    origin: Origin,
+    Body(confirm): Body<Confirm>,
+) -> Result<Json<AuthUser>> {
+    confirmed(&app, origin, &confirm.token).await.map(Json)
+}
+
+/// Opens a session for the token of a mailed link, and counts those that are no good.
+pub(super) async fn confirmed(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
+    let (now, address) = (app.clock.now(), origin.key());
+    let opened = open_session(app, origin, token).await;
+    if matches!(opened, Err(Error::Unauthorized(_))) {
+        // Only failures count: whoever holds a good link gets in, however busy the address is.
+        app.limits.check(Rule::PublicAttempts, &address, now).await?;
+    }
+    opened
+}
+
+async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
+    let fresh = app.fresh();
+    let stale = || {
+        Error::Unauthorized(
+            "The link is not valid: it was used, has run out or is incomplete; ask for another.".into(),
+        )
+    };
+    let claims = app.signer.verify(token.as_ref(), &[Audience::Auth], fresh.now).ok_or_else(stale)?;
+    let jti = claims.jti.ok_or_else(stale)?;
+    let expires = fresh.now.plus_seconds(SESSION_SECONDS);
+    let now = fresh.now;
+    let access = app.config.access.clone();
+    let write = move |tx: &mut Tx<'_>| {
+        let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
+        entry::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
+        let wishes = entry::Wishes { invitation: link.invitation, claim: link.claim };
+        let session = entry::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
+        Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
+    };
+    let (user, session) = app.db.write(write).await?;
+    app.background.poke();
+    let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
+    Ok(AuthUser { user, token, creation: now, expiration: expires })
+}
+
+/// Accept an invitation.
+#[utoipa::path(post, path = "/v0/auth/accept", operation_id = "auth_accept_post", tag = "auth",
+    request_body = Accept, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn accept(
+    State(app): State<App>,
+    signed: Signed,
+    Body(accept): Body<Accept>,
+) -> Result<Accepted<AuthAck>> {
+    let found = signed.by.found;
+    if found.confirmed.is_none() {
+        return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
+    }
+    let fresh = app.fresh();
+    let ack = AuthAck { email: found.user.email.clone() };
+    let invited = invited(&app, Some(&accept.invite), &found.user.email, fresh.now)?;
+    let write = move |tx: &mut Tx<'_>| match invited {
+        Some(invited) => join(tx, &fresh, &signed.origin, &found, invited),
+        None => Ok(()),
+    };
+    app.db.write(write).await?;
+    Ok(Accepted(ack))
+}
+
+/// View whose credential you have: a user's or a project's.
+#[utoipa::path(get, path = "/v0/auth/caller", operation_id = "auth_caller_get", tag = "auth",
+    responses((status = 200, body = Caller)), extensions(("x-right" = json!("credential"))))]
+pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<Caller>> {
+    let caller = match known {
+        Known::User(by) => Caller { user: Some(by.found.user), project: None },
+        Known::Project(key) => {
+            let found = app.db.read(move |tx| project::by_id(tx, key.project)).await?;
+            Caller { user: None, project: Some(found.project) }
+        }
+    };
+    Ok(Json(caller))
+}
+
+/// Counts an attempt by the address it comes from, and by that and the account it is for: a stranger cannot shut
+/// somebody else out.
+async fn count_attempt(app: &App, origin: &Origin, email: &Email, now: Timestamp) -> Result<()> {
+    let address = origin.key();
+    let person = format!("{address} {email}");
+    let rules = [(Rule::PublicAttempts, address.as_str()), (Rule::UserAttempts, person.as_str())];
+    Ok(app.limits.check_all(&rules, now).await?)
+}

@@ -1,0 +1,88 @@
+//! `/v0/projects/{project}/backtest`
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use tidemark_api::{Backtest, NewBacktest};
+use tidemark_stats::{Sensitivity, Settings};
+use tidemark_store::{Tx, lane};
+use tokio::task::spawn_blocking;
+
+use super::{
+    access::{Project, View},
+    body::Body,
+    error::{Error, Result},
+    part::Names,
+    project::ProjectPath,
+};
+use crate::domain::{
+    app::App,
+    backtest::{Detector, Material, Outcome},
+};
+
+/// The most values that a backtest looks at.
+const VALUES: i64 = 20_000_000;
+
+/// Find out which alarms there would have been over the whole history, for a sensitivity or the model of a threshold, and hold
+/// them against what people have said of the changes of the project. Nothing is written.
+#[utoipa::path(post, path = "/v0/projects/{project}/backtest", operation_id = "proj_backtest_post", tag = "changes",
+    params(ProjectPath), request_body = NewBacktest, responses((status = 200, body = Backtest)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    project: Project<View>,
+    Body(new): Body<NewBacktest>,
+) -> Result<Json<Backtest>> {
+    let detector = match (new.sensitivity, new.model) {
+        (Some(_), Some(_)) => {
+            return Err(Error::Invalid(
+                "A backtest is either for a `sensitivity` or for the `model` of a threshold; leave one out."
+                    .into(),
+            ));
+        }
+        (None, Some(model)) => Detector::Threshold(model),
+        (factor, None) => {
+            let sensitivity = Sensitivity::new(factor.unwrap_or_default().get()).unwrap_or_default();
+            Detector::Changes(Settings { sensitivity, ..Settings::default() })
+        }
+    };
+    let address = project.origin.address;
+    let find = move |tx: &mut Tx<'_>| {
+        let id = project.id;
+        let names = Names {
+            branch: new.branch.as_ref(),
+            testbed: new.testbed.as_ref(),
+            benchmark: new.benchmark.as_ref(),
+            measure: new.measure.as_ref(),
+        };
+        let part = names.find(tx, id)?;
+        let lanes = lane::of_project(tx, id, &part)?;
+        let values = lane::values(tx, id, &part)?;
+        if values > VALUES {
+            return Err(Error::Invalid(format!(
+                "There are {values} values to look at, and at most {VALUES} are; name a branch or a testbed."
+            )));
+        }
+        Ok::<_, Error>((lanes, part))
+    };
+    let (lanes, part) = app.db.read(find).await?;
+    // It takes a processor, and the memory for all values of a lane, until it is done, whoever still waits for it.
+    let permit = app.analyses.acquire(address).await?;
+    let mut outcome = Outcome::default();
+    for lane in lanes {
+        let held = Arc::clone(&permit);
+        let read = move |tx: &mut Tx<'_>| {
+            let _held = held;
+            Material::read(tx, &lane, &part)
+        };
+        let material = app.db.read(read).await?;
+        let held = Arc::clone(&permit);
+        let watch = move || {
+            let _held = held;
+            outcome.add(&material, detector).map(|()| outcome)
+        };
+        let watched = spawn_blocking(watch).await;
+        outcome = watched.map_err(|error| Error::Internal(error.into()))??;
+    }
+    Ok(Json(outcome.end()))
+}

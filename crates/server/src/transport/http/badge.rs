@@ -1,0 +1,85 @@
+//! `/v0/projects/{project}/badge`
+
+use axum::{extract::State, http::HeaderMap, response::Response};
+use serde::Deserialize;
+use tidemark_api::{NameId, Notifies, ResourceName, Visibility};
+use tidemark_store::{Tx, badge, detection};
+use utoipa::IntoParams;
+
+use super::{
+    access::{Project, View},
+    body::Query,
+    conditional,
+    error::{Error, Result},
+    part::Names,
+    project::ProjectPath,
+};
+use crate::domain::{
+    app::App,
+    plot::{self, Tone},
+};
+
+/// What a badge says.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct BadgeQuery {
+    /// Only the alerts of this branch, by UUID, slug or name.
+    #[param(inline)]
+    branch: Option<NameId>,
+    /// Only those of this testbed, by UUID, slug or name.
+    #[param(inline)]
+    testbed: Option<NameId>,
+    /// Only those of this benchmark, by UUID, slug or name.
+    #[param(inline)]
+    benchmark: Option<NameId>,
+    /// Only those of this measure, by UUID, slug or name.
+    #[param(inline)]
+    measure: Option<NameId>,
+    /// What stands on its left; `benchmarks` when not given.
+    #[param(inline)]
+    label: Option<ResourceName>,
+}
+
+/// Draw a badge that tells how many active alerts there are, or regressions that people were told of: whichever the project is
+/// told of.
+///
+/// Those of archived branches, testbeds and measures do not count.
+#[utoipa::path(get, path = "/v0/projects/{project}/badge", operation_id = "proj_badge_get", tag = "alerts",
+    params(ProjectPath, BadgeQuery),
+    responses((status = 200, description = "The badge.", content((String = "image/svg+xml")))),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Query(query): Query<BadgeQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let id = project.id;
+    let label = query.label.clone();
+    let read = move |tx: &mut Tx<'_>| {
+        let names = Names {
+            branch: query.branch.as_ref(),
+            testbed: query.testbed.as_ref(),
+            benchmark: query.benchmark.as_ref(),
+            measure: query.measure.as_ref(),
+        };
+        let part = names.find(tx, id)?;
+        Ok::<_, Error>(match detection::settings(tx, id)?.notifies {
+            Notifies::Alerts => (badge::alerts(tx, id, &part)?, "alert"),
+            Notifies::Changes => (badge::regressions(tx, id, &part)?, "regression"),
+        })
+    };
+    let (message, tone) = match app.db.read(read).await? {
+        (None, _) => ("no reports".to_owned(), Tone::Unknown),
+        (Some(0), noun) => (format!("no {noun}s"), Tone::Good),
+        (Some(1), noun) => (format!("1 {noun}"), Tone::Bad),
+        (Some(count), noun) => (format!("{count} {noun}s"), Tone::Bad),
+    };
+    let svg = plot::badge(label.as_ref().map_or("benchmarks", ResourceName::as_str), &message, tone);
+    let cache = match project.project.visibility {
+        // It stands on pages that many people open, few of them at the moment it changes.
+        Visibility::Public => "public, max-age=60",
+        Visibility::Private => conditional::cache(Visibility::Private),
+    };
+    Ok(conditional::answer(&headers, "image/svg+xml", cache, svg))
+}

@@ -1,0 +1,94 @@
+//! `/v0/projects/{project}/changes`
+
+use axum::{Json, extract::State};
+use serde::Deserialize;
+use tidemark_api::{Change, ChangeDirection, ChangeFilter, ChangePatch, ChangeUuid, Page, ResourceId};
+use tidemark_store::{Tx, change, report};
+use utoipa::IntoParams;
+
+use super::{
+    access::{Edit, Project, View},
+    answer::Paged,
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    part::Names,
+    project::ProjectPath,
+};
+use crate::domain::app::App;
+
+/// A project and a change in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ChangePath {
+    /// The slug or UUID of a project.
+    #[serde(rename = "project")]
+    #[param(rename = "project")]
+    _project: ResourceId,
+    /// The UUID of a change.
+    change: ChangeUuid,
+}
+
+/// List where the levels of series changed, the newest or the largest changes first. No threshold is needed for it.
+#[utoipa::path(get, path = "/v0/projects/{project}/changes", operation_id = "proj_changes_get", tag = "changes",
+    params(ProjectPath, ChangeFilter, Page), responses((status = 200, body = Vec<Change>)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    project: Project<View>,
+    Query(filter): Query<ChangeFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Change>> {
+    let read = move |tx: &mut Tx<'_>| {
+        let id = project.id;
+        let worse = filter.change_direction.map(|direction| match direction {
+            ChangeDirection::Regression => 1,
+            ChangeDirection::Improvement => -1,
+            ChangeDirection::Unknown => 0,
+        });
+        let names = Names {
+            branch: filter.branch.as_ref(),
+            testbed: filter.testbed.as_ref(),
+            benchmark: filter.benchmark.as_ref(),
+            measure: filter.measure.as_ref(),
+        };
+        let which = change::Which {
+            status: filter.status,
+            worse,
+            part: names.find(tx, id)?,
+            report: filter.report.map(|uuid| report::find(tx, id, uuid)).transpose()?,
+        };
+        Ok::<_, Error>(change::list(tx, id, &which, filter.sort.unwrap_or_default(), &page)?)
+    };
+    Ok(Paged(app.db.read(read).await?))
+}
+
+/// View a change.
+#[utoipa::path(get, path = "/v0/projects/{project}/changes/{change}", operation_id = "proj_change_get",
+    tag = "changes", params(ChangePath), responses((status = 200, body = Change)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Path(path): Path<ChangePath>,
+) -> Result<Json<Change>> {
+    Ok(Json(app.db.read(move |tx| change::view(tx, project.id, path.change)).await?))
+}
+
+/// Say what a change is: seen, expected, fixed or a false alarm, and why.
+#[utoipa::path(patch, path = "/v0/projects/{project}/changes/{change}", operation_id = "proj_change_patch",
+    tag = "changes", params(ChangePath), request_body = ChangePatch, responses((status = 200, body = Change)),
+    extensions(("x-right" = json!("project:edit"))))]
+pub(super) async fn update(
+    State(app): State<App>,
+    project: Project<Edit>,
+    Path(path): Path<ChangePath>,
+    Body(patch): Body<ChangePatch>,
+) -> Result<Json<Change>> {
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let note = patch.note.as_ref().map(Option::as_ref);
+        change::update(tx, project.id, path.change, patch.status, note, now)?;
+        Ok::<_, Error>(change::view(tx, project.id, path.change)?)
+    };
+    Ok(Json(app.db.write(write).await?))
+}

@@ -1,0 +1,32 @@
+//! `/v0/checkout`: where a plan is paid for.
+
+use axum::extract::State;
+use tidemark_api::{Checkout, NewCheckout, OrganizationPermission};
+use tidemark_store::Tx;
+
+use super::{
+    access::{self, Signed},
+    answer::Created,
+    body::Body,
+    error::Result,
+    plan::billed,
+};
+use crate::domain::app::App;
+
+/// Open a page of the payment provider where a plan for an organization is paid for.
+#[utoipa::path(post, path = "/v0/checkout", operation_id = "checkouts_post", tag = "plans", request_body = NewCheckout,
+    responses((status = 201, body = Checkout)), extensions(("x-right" = json!("organization:manage:billed:by_user"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    signed: Signed,
+    Body(new): Body<NewCheckout>,
+) -> Result<Created<Checkout>> {
+    let (by, wanted) = (signed.by.clone(), new.organization.clone());
+    let found = app
+        .db
+        .read(move |tx: &mut Tx<'_>| {
+            access::organization_for(tx, &by, &wanted, OrganizationPermission::Manage)
+        })
+        .await?;
+    Ok(Created(billed(&app)?.checkout(signed.by.found, found.id, &found.organization, &new).await?))
+}

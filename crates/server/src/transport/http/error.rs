@@ -1,0 +1,71 @@
+//! Maps errors to responses: status, code and headers.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+pub(crate) use crate::domain::error::{Error, Result};
+
+/// The failure of a response, until the frame writes it into the body.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let (status, code) = status(&self);
+        // The request id comes from the span around the request.
+        match (&self, self.cause()) {
+            (Self::Internal(_), cause) => tracing::error!(cause, "a request failed"),
+            (_, Some(cause)) => tracing::warn!(cause, "a request was put off"),
+            (_, None) => {}
+        }
+        let mut response = status.into_response();
+        let headers = response.headers_mut();
+        match &self {
+            Self::Unauthorized(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::Limited(_, seconds) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+            }
+            Self::Busy(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            Self::Elsewhere(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+            }
+            // Room is made by people, who take longer.
+            Self::Full(_) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            }
+            _ => {}
+        }
+        response.extensions_mut().insert(Problem { code, message: self.message() });
+        response
+    }
+}
+
+/// Returns the status of an error, and its code in the body.
+fn status(error: &Error) -> (StatusCode, &'static str) {
+    match error {
+        Error::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid"),
+        Error::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+        Error::Unpaid(_) => (StatusCode::PAYMENT_REQUIRED, "unpaid"),
+        Error::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+        Error::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+        Error::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+        Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        Error::TooLarge | Error::OverLimit(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+        Error::Limited(..) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Error::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+        Error::Elsewhere(_) => (StatusCode::BAD_GATEWAY, "elsewhere"),
+        Error::Full(_) => (StatusCode::SERVICE_UNAVAILABLE, "disk_full"),
+        Error::Unavailable(_) => (StatusCode::NOT_IMPLEMENTED, "unavailable"),
+        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    }
+}

@@ -1,0 +1,207 @@
+//! Projects that come into being with the first thing that is sent to them: a run or an image. For a signed-in user
+//! in the user's own organization, for anybody else as one that can be claimed later.
+
+use tidemark_api::{OrganizationPermission, ProjectRole, ResourceId, ResourceName, Slug, Visibility};
+use tidemark_store::{
+    Fresh, Lock, OrganizationId, Tx, member, organization, project, project_member, quota::Scope, unclaimed,
+};
+use uuid::Uuid;
+
+use super::{
+    access,
+    error::{Error, Result},
+    organization::{personal, take_over},
+    origin::Origin,
+};
+use crate::{
+    domain::{
+        auth::{
+            caller::{Caller, SignedIn},
+            key::hash,
+        },
+        quota::Quota,
+    },
+    infra::config::Claims,
+};
+
+/// Who sends something to a project, and what it costs.
+pub(crate) struct Sender<'a> {
+    /// Who.
+    pub(crate) caller: &'a Caller,
+    /// The same for the audit log.
+    pub(crate) origin: &'a Origin,
+    /// How many projects there may be.
+    pub(crate) quota: Quota,
+    /// What a claim needs.
+    pub(crate) claims: Claims,
+}
+
+/// The project that something was sent to.
+pub(crate) struct Founded {
+    /// The project.
+    pub(crate) project: project::Found,
+    /// The token that claims its organization, if an anonymous sender has just created it. It is shown once.
+    pub(crate) claim_token: Option<String>,
+}
+
+/// The letters of a claim token, and how many it has.
+const TOKEN_LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const TOKEN_LENGTH: usize = 30;
+
+/// Finds the project that something is sent to, or makes it with the name that `name` gives its slug; a user who may
+/// claim it does so. Of many first senders at once one makes it, and the others wait and find it.
+pub(crate) fn find_or_make(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    id: &ResourceId,
+    name: impl FnOnce(&Slug) -> Result<ResourceName>,
+) -> Result<Founded> {
+    let mut found = access::project_for_run(tx, sender.caller, id)?;
+    if found.is_none() {
+        // A first run may take long: it must not delay those of other projects.
+        tx.lock(Lock::Founding(lock_key(&id.to_string())))?;
+        if let Caller::User(by) = sender.caller {
+            tx.lock(Lock::Founding(lock_key(&by.found.user.uuid.to_string())))?;
+        }
+        found = access::project_for_run(tx, sender.caller, id)?;
+    }
+    let founded = match found {
+        Some(project) => Founded { project, claim_token: None },
+        None => make(tx, fresh, sender, id, name)?,
+    };
+    Ok(Founded { project: claim(tx, fresh, sender, founded.project)?, ..founded })
+}
+
+/// The same for the same text on every server.
+fn lock_key(text: &str) -> i64 {
+    let mut key = [0; 8];
+    key.copy_from_slice(&hash(text)[..8]);
+    i64::from_le_bytes(key)
+}
+
+/// The slug of a project that is not there yet, if the caller may make it.
+pub(crate) fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
+    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
+    let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
+    access::may_make(caller)?;
+    Ok(slug)
+}
+
+fn make(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    id: &ResourceId,
+    name: impl FnOnce(&Slug) -> Result<ResourceName>,
+) -> Result<Founded> {
+    let Sender { caller, origin, quota, .. } = *sender;
+    let slug = may_make(caller, id)?;
+    let mut name = name(slug)?;
+    // The organization of a project that nobody owns is made for it alone and shares its id.
+    let (organization, uuid, claim_token) = match caller {
+        Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None, None),
+        _ => unclaimed_organization(tx, fresh, caller, slug, &name)?,
+    };
+    let claimed = matches!(caller, Caller::User(_));
+    if claimed {
+        name = project::free_name(tx, organization, &name)?;
+    }
+    quota.check(tx, Scope::Projects(organization), claimed, fresh.now)?;
+    let new = project::New {
+        organization,
+        uuid,
+        name: &name,
+        slug: Some(slug),
+        url: None,
+        visibility: Visibility::Public,
+    };
+    let found = project::create(tx, fresh, &new)?;
+    if let Caller::User(by) = caller {
+        project_member::add(tx, found.id, by.found.id, ProjectRole::Maintainer, fresh.now)?;
+    }
+    origin.audit(
+        tx,
+        fresh,
+        "project.create",
+        slug.as_str(),
+        Some(organization),
+        &[("visibility", "public")],
+    )?;
+    Ok(Founded { project: found, claim_token })
+}
+
+/// The organization that a user got with the account, made again if it is gone.
+fn own_organization(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    by: &SignedIn,
+) -> Result<OrganizationId> {
+    match organization::find(tx, &ResourceId::Uuid(by.found.user.uuid.uuid())) {
+        Ok(found) => {
+            let role = member::role(tx, found.id, by.found.id)?;
+            if access::allowed(by, role, OrganizationPermission::Create) {
+                return Ok(found.id);
+            }
+            Err(Error::Forbidden(
+                "There is no such project yet, and the organization that came with your account is in other hands now; \
+                 create the project in another organization first."
+                    .into(),
+            ))
+        }
+        Err(tidemark_store::Error::NotFound(_)) => personal(tx, fresh, origin, &by.found),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An unclaimed organization with the slug of the new project and, if this call created it, its id and its claim token.
+/// If a claimed organization has that slug, the new organization gets another one: the answer must not reveal hidden
+/// organizations.
+fn unclaimed_organization(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    caller: &Caller,
+    slug: &Slug,
+    name: &ResourceName,
+) -> Result<(OrganizationId, Option<Uuid>, Option<String>)> {
+    match access::found_or_none(organization::find(tx, &ResourceId::Slug(slug.clone())))? {
+        Some(found) if found.organization.claimed.is_none() => Ok((found.id, None, None)),
+        _ => {
+            let made = organization::create(tx, fresh, None, name, Some(slug))?;
+            let mut token = None;
+            // What the owner of the database makes does not expire.
+            if !matches!(caller, Caller::Owner) {
+                let made_up = format!("claim_{}", fresh.letters(TOKEN_LETTERS, TOKEN_LENGTH));
+                unclaimed::begin(tx, made.id, Some(&hash(&made_up)), fresh.now)?;
+                token = Some(made_up);
+            }
+            Ok((made.id, Some(made.organization.uuid.uuid()), token))
+        }
+    }
+}
+
+/// A user who sends something claims the organization of a project that nobody has claimed, once the user's address is
+/// confirmed.
+fn claim(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    sender: &Sender<'_>,
+    mut found: project::Found,
+) -> Result<project::Found> {
+    let Sender { caller, origin, claims, .. } = *sender;
+    let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
+    if by.found.confirmed.is_none() || claims == Claims::Token {
+        return Ok(found);
+    }
+    tx.lock(Lock::Organization(found.organization.get()))?;
+    if !take_over(tx, fresh, found.organization, by.found.id)? {
+        // Somebody else was faster, and from now on it takes a permission.
+        let id = ResourceId::Uuid(found.project.uuid.uuid());
+        return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
+    }
+    let slug = found.project.slug.as_str();
+    origin.audit(tx, fresh, "organization.claim", slug, Some(found.organization), &[])?;
+    found.project.claimed = Some(fresh.now);
+    Ok(found)
+}

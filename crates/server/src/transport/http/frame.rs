@@ -1,0 +1,504 @@
+//! The frame around every request: its id, the caller's address, one log line, one sample, the headers that every
+//! answer carries, and the shared body of every failure.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
+    time::Instant,
+};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{ConnectInfo, MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use ipnet::IpNet;
+use serde_json::json;
+use tidemark_api as api;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::{
+    access::AcceptedCredentials,
+    answer,
+    drain::drained,
+    error::{Error, Problem},
+    origin::ClientAddress,
+};
+use crate::{
+    domain::app::App,
+    transport::{mcp, oci},
+};
+
+const ALL_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
+
+/// The outermost layer.
+pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(&app);
+    let method = request.method().clone();
+    let form = Form::of(request.uri().path());
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let address = client_address(peer, request.headers(), &app.config.server.trusted_proxies);
+    request.extensions_mut().insert(ClientAddress(address));
+    // Existing clients send doubled and trailing slashes.
+    if let Some(uri) = tidy(request.uri()) {
+        *request.uri_mut() = uri;
+    }
+
+    let request = drained(request);
+    let span = tracing::info_span!("request", %id);
+    let answered = AssertUnwindSafe(async {
+        if !is_readable(request.uri().path()) {
+            Error::Invalid("The path must be percent-encoded UTF-8 without the segments `.` and `..`.".into())
+                .into_response()
+        } else if peer.is_some() && !has_host(&request) {
+            Error::Invalid("An HTTP/1.1 request has exactly one `Host` header.".into()).into_response()
+        } else {
+            next.run(request).await
+        }
+    })
+    .catch_unwind();
+    let mut response = match answered.instrument(span.clone()).await {
+        Ok(response) => response,
+        Err(_) => span.in_scope(|| Error::Internal("a handler panicked".into()).into_response()),
+    };
+    if method == Method::OPTIONS && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response = preflight(&response);
+    }
+    response = finish(&app, id, &method, form, response);
+
+    let route = response.extensions().get::<Route>().map_or("none", |route| route.0.as_str());
+    let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+    app.metrics.observe(&method, route, status, elapsed);
+    // The route's template, not the path: a path or query may hold a token.
+    tracing::info!(
+        parent: &span,
+        %method,
+        route,
+        status,
+        elapsed_ms = elapsed.as_secs_f64() * 1000.0,
+        address = address.map(tracing::field::display),
+        "request answered"
+    );
+    response
+}
+
+/// Whether a request has the `Host` header of RFC 9112, section 3.2. Of two, a proxy might use the other one.
+fn has_host(request: &Request) -> bool {
+    let count = request.headers().get_all(header::HOST).iter().count();
+    count == 1 || (count == 0 && request.version() != Version::HTTP_11)
+}
+
+/// The template of the route that was taken.
+#[derive(Clone)]
+struct Route(String);
+
+/// The routes whose work grows with the database or with an image, so that no fixed time fits them.
+const UNHURRIED: [&str; 4] = [
+    "/v0/server/backup",
+    "/v0/projects/{project}/export",
+    "/v0/runners/{runner}/jobs/{job}/output",
+    oci::PATH,
+];
+
+/// Inside the router, where the route is known: remembers it for the frame, gives up what takes too long, and adds the
+/// accepted credentials to a 404 inside a project.
+pub(super) async fn route(
+    State(app): State<App>,
+    path: Option<MatchedPath>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let accepted = AcceptedCredentials::default();
+    // The owner of a local database needs no credential.
+    if !app.embedded {
+        request.extensions_mut().insert(accepted.clone());
+    }
+    let answer = next.run(request);
+    let mut response = if path.as_ref().is_some_and(|path| UNHURRIED.contains(&path.as_str())) {
+        answer.await
+    } else {
+        tokio::time::timeout(app.config.server.request_timeout(), answer)
+            .await
+            .unwrap_or_else(|_| Error::Busy(Some("the request timed out".into())).into_response())
+    };
+    if response.status() == StatusCode::NOT_FOUND
+        && let Some(hint) = accepted.hint()
+        && let Some(problem) = response.extensions_mut().get_mut::<Problem>()
+    {
+        problem.message = format!("{} {hint}", problem.message);
+    }
+    if let Some(path) = path {
+        response.extensions_mut().insert(Route(path.as_str().to_owned()));
+    }
+    response
+}
+
+/// What a browser asks before it calls from another origin.
+fn preflight(refusal: &Response) -> Response {
+    let mut methods: Vec<_> = refusal
+        .headers()
+        .get_all(header::ALLOW)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|method| !method.is_empty())
+        .collect();
+    methods.push("OPTIONS");
+    let methods = methods.join(", ");
+    let mut response = Json(()).into_response();
+    if let Ok(value) = HeaderValue::from_str(&methods) {
+        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_METHODS, value.clone());
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}
+
+/// Whose words a failure is told in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Ours.
+    Own,
+    /// Those of the registry's specification.
+    Registry,
+    /// Both, and those of OAuth 2: its clients speak any of them.
+    Token,
+    /// Ours, unless JSON-RPC has told it already.
+    Tools,
+}
+
+impl Form {
+    fn of(path: &str) -> Self {
+        match path {
+            oci::TOKEN_PATH => Self::Token,
+            mcp::PATH => Self::Tools,
+            path if oci::is_registry(path) => Self::Registry,
+            _ => Self::Own,
+        }
+    }
+
+    /// The body of a failure.
+    fn document(self, id: Uuid, problem: &Problem) -> serde_json::Value {
+        let specified = oci::document(problem);
+        if self == Self::Registry {
+            return specified;
+        }
+        let mut document = json!(api::Error {
+            request_id: id,
+            message: problem.message.clone(),
+            error_code: Some(problem.code.to_ascii_lowercase()),
+        });
+        if self == Self::Token {
+            document["errors"] = specified["errors"].clone();
+            document["error"] = json!(oci::oauth_code(problem.code));
+            document["error_description"] = json!(problem.message);
+        }
+        document
+    }
+
+    /// The headers that a page of another origin may send.
+    fn allowed(self) -> &'static str {
+        match self {
+            Self::Own | Self::Token | Self::Registry => "Content-Type, Authorization",
+            Self::Tools => "Content-Type, Authorization, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+        }
+    }
+
+    /// Whether the body of a failure is as it should be.
+    fn is_told(self, response: &Response) -> bool {
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        self == Self::Tools && kind.is_some_and(|kind| kind == "application/json")
+    }
+
+    /// The headers that a page of another origin may read.
+    fn exposed(self) -> &'static str {
+        match self {
+            Self::Own | Self::Token | Self::Tools => {
+                "X-Total-Count, X-Perf-Truncated, X-Request-Id, X-Server-Version, ETag, Retry-After"
+            }
+            Self::Registry => {
+                "Content-Range, Docker-Content-Digest, Docker-Upload-UUID, ETag, Link, Location, OCI-Chunk-Min-Length, \
+                 OCI-Filters-Applied, OCI-Subject, Range, Retry-After, Warning, WWW-Authenticate, X-Request-Id"
+            }
+        }
+    }
+}
+
+/// Writes the body of a failure and the headers of everything.
+fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
+    let status = response.status();
+    let failed = status.is_client_error() || status.is_server_error();
+    if failed && !form.is_told(&response) {
+        let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| problem_of(status));
+        let body = serde_json::to_vec_pretty(&form.document(id, &problem)).expect("an error serializes");
+        *response.body_mut() = if *method == Method::HEAD { Body::empty() } else { body.into() };
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    let total = (!failed && form != Form::Registry).then(|| answer::total(&response));
+    let headers = response.headers_mut();
+    if let Some(total) = total {
+        headers.insert(X_TOTAL_COUNT, total);
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(form.allowed()));
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(form.exposed()));
+    if form == Form::Registry {
+        headers.insert(oci::API_VERSION, HeaderValue::from_static("registry/2.0"));
+    }
+    if !headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS) {
+        let methods = if failed {
+            HeaderValue::from_static(ALL_METHODS)
+        } else {
+            HeaderValue::from_str(method.as_str()).unwrap_or(HeaderValue::from_static(ALL_METHODS))
+        };
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    }
+    headers.insert(api::SERVER_VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
+    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert(X_REQUEST_ID, id);
+    }
+    let mut default = |name: HeaderName, value: &'static str| {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    };
+    default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    default(header::REFERRER_POLICY, "no-referrer");
+    default(header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'");
+    default(header::CACHE_CONTROL, "no-store");
+    if app.config.server.tls.is_some() {
+        default(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    }
+    response
+}
+
+/// The failure of a response that came from below the handlers.
+fn problem_of(status: StatusCode) -> Problem {
+    let error = match status {
+        StatusCode::NOT_FOUND => {
+            Error::NotFound("There is nothing at this path; GET /v0/server/spec lists what there is.".into())
+        }
+        StatusCode::METHOD_NOT_ALLOWED => Error::Method,
+        StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Error::MediaType,
+        status if status.is_client_error() => Error::Invalid("The request could not be understood.".into()),
+        _ => Error::Internal("a layer below the handlers failed".into()),
+    };
+    error.into_response().extensions_mut().remove().expect("every error carries its problem")
+}
+
+fn request_id(app: &App) -> Uuid {
+    let mut bytes = [0; 16];
+    app.entropy.fill(&mut bytes);
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// The peer, unless it is a proxy we trust; then the right-most address in `X-Forwarded-For` that is not one.
+fn client_address(peer: Option<IpAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+    let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
+    let peer = peer?.to_canonical();
+    if !is_trusted(&peer) {
+        return Some(peer);
+    }
+    let forwarded = headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|entry| entry.trim().parse::<IpAddr>())
+        .collect::<Vec<_>>();
+    for entry in forwarded.into_iter().rev() {
+        match entry {
+            Ok(address) if is_trusted(&address) => {}
+            Ok(address) => return Some(address.to_canonical()),
+            // What stands left of something unreadable cannot be trusted either.
+            Err(_) => break,
+        }
+    }
+    Some(peer)
+}
+
+/// Whether the path can be decoded and means what it says.
+fn is_readable(path: &str) -> bool {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let Some((code, after)) = after.split_at_checked(2) else { return false };
+            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            let (Some(high), Some(low)) = (digit(code[0]), digit(code[1])) else { return false };
+            bytes.push(high << 4 | low);
+            rest = after;
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    std::str::from_utf8(&bytes).is_ok() && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
+/// The same path without empty segments, if it has any.
+fn tidy(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    if path == "/" || !(path.contains("//") || path.ends_with('/')) {
+        return None;
+    }
+    let mut tidied = String::with_capacity(path.len());
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        tidied.push('/');
+        tidied.push_str(segment);
+    }
+    if tidied.is_empty() {
+        tidied.push('/');
+    }
+    if let Some(query) = uri.query() {
+        tidied.push('?');
+        tidied.push_str(query);
+    }
+    tidied.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        io::{Read, Write},
+        net::{Ipv4Addr, TcpStream},
+        time::Duration,
+    };
+
+    use axum::{Router, routing::get};
+    use http_body_util::BodyExt;
+    use tempfile::TempDir;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::{
+        domain::error::Result,
+        infra::config::{Config, Flags},
+        transport::http::framed,
+    };
+
+    /// The frame around routes that fail in every way a handler can.
+    async fn failing(folder: &TempDir) -> Router {
+        let flags = Flags { data_dir: Some(folder.path().to_owned()), ..Flags::default() };
+        let app = App::open(Config::load(None, [], &flags).unwrap()).await.unwrap();
+        let routes = Router::new()
+            .route("/", get(|| async { "fine" }))
+            .route(
+                "/panic",
+                get(|| async {
+                    if true {
+                        panic!("on purpose")
+                    }
+                }),
+            )
+            .route("/panic/read", get(|State(app): State<App>| async move { app.db.read(panics).await }))
+            .route("/panic/write", get(|State(app): State<App>| async move { app.db.write(panics).await }))
+            .route("/stuck", get(pending::<()>))
+            .route("/v0/server/backup", get(|| tokio::time::sleep(Duration::from_secs(3600))));
+        framed(app, routes)
+    }
+
+    fn panics(_: &mut tidemark_store::Tx<'_>) -> Result<()> {
+        panic!("on purpose")
+    }
+
+    async fn call(router: &Router, path: &str) -> (StatusCode, HeaderMap, String) {
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (parts.status, parts.headers, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stuck_request_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let router = failing(&folder).await;
+        let (status, headers, body) = call(&router, "/stuck").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(headers[header::RETRY_AFTER], "1");
+        let error: api::Error = serde_json::from_str(&body).unwrap();
+        assert_eq!(headers[X_REQUEST_ID], error.request_id.to_string());
+        assert_eq!(error.error_code.as_deref(), Some("busy"));
+        // A backup takes as long as the database is large.
+        assert_eq!(call(&router, "/v0/server/backup").await.0, StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let router = failing(&folder).await;
+        for path in ["/panic", "/panic/read", "/panic/write", "/panic", "/panic/read", "/panic/write"] {
+            let (status, headers, body) = call(&router, path).await;
+            assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+            let error: api::Error = serde_json::from_str(&body).unwrap();
+            assert_eq!(headers[X_REQUEST_ID], error.request_id.to_string());
+            assert_eq!(error.error_code.as_deref(), Some("internal"));
+            assert!(!error.message.contains("on purpose"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_leaves_the_connection_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let router = failing(&folder).await;
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(axum::serve(listener, router).into_future());
+        let client = tokio::task::spawn_blocking(move || {
+            let mut connection = TcpStream::connect(address).unwrap();
+            connection.write_all(b"GET /panic HTTP/1.1\r\nhost: test\r\n\r\n").unwrap();
+            connection.write_all(b"GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
+            let mut answers = String::new();
+            connection.read_to_string(&mut answers).unwrap();
+            answers
+        });
+        let answers = client.await.unwrap();
+        assert!(answers.starts_with("HTTP/1.1 500 "), "{answers}");
+        assert!(answers.contains("HTTP/1.1 200 ") && answers.ends_with("fine"), "{answers}");
+        server.abort();
+    }
+
+    #[test]
+    fn a_path_is_readable_or_refused() {
+        for path in ["/", "/v0/a%20b", "/v0/%C3%A4", "/v0/...", "/v0/%2e"] {
+            assert!(is_readable(path), "{path}");
+        }
+        for path in ["/v0/%", "/v0/%4", "/v0/%zz", "/v0/%ff", "/v0/..", "/./v0"] {
+            assert!(!is_readable(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_untrusted_address() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let client = |peer: &str, forwarded: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-forwarded-for", forwarded.parse().unwrap());
+            client_address(Some(ip(peer)), &headers, &trusted)
+        };
+        assert_eq!(client("192.0.2.1", "198.51.100.7"), Some(ip("192.0.2.1")));
+        assert_eq!(client("10.0.0.1", "203.0.113.9, 198.51.100.7"), Some(ip("198.51.100.7")));
+        assert_eq!(client("10.0.0.1", "198.51.100.7, 10.1.2.3"), Some(ip("198.51.100.7")));
+        assert_eq!(client("10.0.0.1", "198.51.100.7, nonsense"), Some(ip("10.0.0.1")));
+    }
+
+    #[test]
+    fn empty_segments_are_dropped() {
+        let tidied = |uri: &'static str| tidy(&Uri::from_static(uri)).map(|uri| uri.to_string());
+        assert_eq!(tidied("//v0///server/version/?a=b").as_deref(), Some("/v0/server/version?a=b"));
+        assert_eq!(tidied("/v0/server/version"), None);
+        assert_eq!(tidied("//").as_deref(), Some("/"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What an operator's tools ask: alive, ready, and the numbers.
+
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use tidemark_store::{outbox, server};
+
+use super::error::Result;
+use crate::domain::app::App;
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
+}
+
+pub(super) fn metrics_route() -> Router<App> {
+    Router::new().route("/metrics", get(metrics))
+}
+
+/// The process answers.
+async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// The database answers, too: a row is read, for the engines answer some questions without one.
+async fn ready(State(app): State<App>) -> Result<&'static str> {
+    app.db.read(server::view).await?;
+    Ok("ready\n")
+}
+
+async fn metrics(State(app): State<App>) -> Result<Response> {
+    let depth = app.db.read(outbox::depth).await?;
+    let page = app.metrics.render(app.db.load(), app.db.statements(), depth);
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, kind)], page).into_response())
+}

@@ -1,0 +1,286 @@
+//! `/v0/projects/{project}/notices`, and what it has in common with those of users
+
+use axum::{Json, extract::State};
+use serde::Deserialize;
+use tidemark_api::{
+    Email, NewNotice, Notice, NoticeFilter, NoticeKind, NoticePatch, NoticeUuid, Page, PlainKey, ResourceId,
+    Slug, Url,
+};
+use tidemark_store::{
+    Fresh, OrganizationId, ProjectId, Tx, UserId,
+    notice::{self, Settings},
+    project,
+};
+use utoipa::IntoParams;
+
+use super::{
+    access::{Account, Manage, Project, ProjectByUser, found_or_none, hidden_project},
+    answer::{Created, Deleted, Paged},
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    origin::Origin,
+    project::ProjectPath,
+};
+use crate::{
+    domain::{app::App, auth::caller::SignedIn, notice::new_secret},
+    infra::{limits::Rule, outgoing},
+};
+
+/// A project and a notice in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct NoticePath {
+    /// The slug or UUID of a project.
+    #[serde(rename = "project")]
+    #[param(rename = "project")]
+    _project: ResourceId,
+    /// The UUID of a notice.
+    #[param(inline)]
+    pub(super) notice: NoticeUuid,
+}
+
+/// List the notices of a project.
+#[utoipa::path(get, path = "/v0/projects/{project}/notices", operation_id = "proj_notices_get", tag = "notices",
+    params(ProjectPath, NoticeFilter, Page), responses((status = 200, body = Vec<Notice>)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Manage>,
+    Query(filter): Query<NoticeFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Notice>> {
+    let owner = notice::Owner::Project(project.id);
+    Ok(Paged(app.db.read(move |tx| notice::list(tx, owner, &filter, &page)).await?))
+}
+
+/// Create a notice; this answer is the only one that shows the secret of a webhook.
+#[utoipa::path(post, path = "/v0/projects/{project}/notices", operation_id = "proj_notice_post", tag = "notices",
+    params(ProjectPath), request_body = NewNotice, responses((status = 201, body = Notice)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    ProjectByUser { project, by }: ProjectByUser<Manage>,
+    Body(new): Body<NewNotice>,
+) -> Result<Created<Notice>> {
+    if new.project.is_some() {
+        return Err(Error::Invalid(
+            "A notice of a project tells of this project; leave `project` out.".into(),
+        ));
+    }
+    Desk::of_project(project).create(&app, &by, new).await
+}
+
+/// View a notice.
+#[utoipa::path(get, path = "/v0/projects/{project}/notices/{notice}", operation_id = "proj_notice_get",
+    tag = "notices", params(NoticePath), responses((status = 200, body = Notice)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Manage>,
+    Path(path): Path<NoticePath>,
+) -> Result<Json<Notice>> {
+    let owner = notice::Owner::Project(project.id);
+    Ok(Json(app.db.read(move |tx| notice::find(tx, owner, path.notice)).await?.notice))
+}
+
+/// Change a notice. One that is put out of use lets go of all that waits.
+#[utoipa::path(patch, path = "/v0/projects/{project}/notices/{notice}", operation_id = "proj_notice_patch",
+    tag = "notices", params(NoticePath), request_body = NoticePatch, responses((status = 200, body = Notice)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn update(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Manage>,
+    Path(path): Path<NoticePath>,
+    Body(patch): Body<NoticePatch>,
+) -> Result<Json<Notice>> {
+    Desk::of_project(project).update(&app, path.notice, patch).await
+}
+
+/// Delete a notice with all that waits and its log.
+#[utoipa::path(delete, path = "/v0/projects/{project}/notices/{notice}", operation_id = "proj_notice_delete",
+    tag = "notices", params(NoticePath), responses((status = 204)),
+    extensions(("x-right" = json!("project:manage:by_user"))))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Manage>,
+    Path(path): Path<NoticePath>,
+) -> Result<Deleted> {
+    Desk::of_project(project).delete(&app, path.notice).await
+}
+
+/// Where the notices of one owner are made and changed, whatever the path.
+pub(super) struct Desk {
+    owner: notice::Owner,
+    /// The organization that the mails of a project stay in.
+    organization: Option<OrganizationId>,
+    /// The slug of the owner, for the audit log.
+    slug: Slug,
+    origin: Origin,
+}
+
+impl Desk {
+    fn of_project(project: Project<Manage>) -> Self {
+        Self {
+            owner: notice::Owner::Project(project.id),
+            organization: Some(project.organization),
+            slug: project.project.slug,
+            origin: project.origin,
+        }
+    }
+
+    /// The notices of a user.
+    pub(super) fn of_user(account: Account) -> Self {
+        Self {
+            owner: notice::Owner::User(account.found.id),
+            organization: None,
+            slug: account.found.user.slug,
+            origin: account.origin,
+        }
+    }
+
+    /// Makes a notice. Only this answer has the secret of a webhook.
+    pub(super) async fn create(self, app: &App, by: &SignedIn, new: NewNotice) -> Result<Created<Notice>> {
+        let fresh = app.fresh();
+        app.limits.check(Rule::UserCredentials, &by.found.user.uuid.to_string(), fresh.now).await?;
+        let allows_private = app.config.plus.notices.private_addresses;
+        let secret: Option<PlainKey> =
+            (new.kind == NoticeKind::Webhook).then(|| new_secret(&fresh)).transpose()?;
+        let write = move |tx: &mut Tx<'_>| {
+            self.owner.lock(tx)?;
+            self.check(tx, new.kind, new.url.as_ref(), new.email.as_ref(), allows_private)?;
+            if notice::count(tx, self.owner)? >= notice::MOST {
+                return Err(Error::Conflict(format!(
+                    "There are {} notices, which is the most; delete one before you create another.",
+                    notice::MOST
+                )));
+            }
+            let about = match (self.owner, &new.project) {
+                (notice::Owner::Project(project), _) => Some(project),
+                (notice::Owner::User(_), None) => None,
+                (notice::Owner::User(user), Some(wanted)) => Some(visible(tx, wanted, user)?),
+            };
+            let settings = Settings {
+                name: new.name,
+                url: new.url,
+                email: new.email,
+                event: new.event,
+                quiet: new.quiet,
+                digest: new.digest,
+                archived: None,
+            };
+            let created =
+                notice::create(tx, &fresh, self.owner, about, new.kind, secret.as_ref(), &settings)?.notice;
+            self.audit(tx, &fresh, "notice.create", &created)?;
+            Ok::<_, Error>(Notice { secret, ..created })
+        };
+        Ok(Created(app.db.write(write).await?))
+    }
+
+    /// Changes a notice.
+    pub(super) async fn update(
+        self,
+        app: &App,
+        notice: NoticeUuid,
+        patch: NoticePatch,
+    ) -> Result<Json<Notice>> {
+        let fresh = app.fresh();
+        let allows_private = app.config.plus.notices.private_addresses;
+        let write = move |tx: &mut Tx<'_>| {
+            self.owner.lock(tx)?;
+            let notice::Found { id, notice: before } = notice::find(tx, self.owner, notice)?;
+            // That of an account is not the notice's to keep.
+            let kept = before.email.filter(|_| before.user.is_none());
+            let is_moved = patch.url.is_some() || patch.email.is_some();
+            let settings = Settings {
+                name: patch.name.unwrap_or(before.name),
+                url: patch.url.or(before.url),
+                email: patch.email.or(kept),
+                event: patch.event.unwrap_or(before.event),
+                quiet: patch.quiet.unwrap_or(before.quiet),
+                digest: patch.digest.unwrap_or(before.digest),
+                archived: match patch.archived {
+                    Some(true) => before.archived.or(Some(fresh.now)),
+                    Some(false) => None,
+                    None => before.archived,
+                },
+            };
+            if is_moved {
+                let (url, email) = (settings.url.as_ref(), settings.email.as_ref());
+                self.check(tx, before.kind, url, email, allows_private)?;
+            }
+            notice::update(tx, id, &settings, fresh.now)?;
+            let changed = notice::find(tx, self.owner, notice)?.notice;
+            self.audit(tx, &fresh, "notice.update", &changed)?;
+            Ok::<_, Error>(changed)
+        };
+        Ok(Json(app.db.write(write).await?))
+    }
+
+    /// Deletes a notice.
+    pub(super) async fn delete(self, app: &App, notice: NoticeUuid) -> Result<Deleted> {
+        let fresh = app.fresh();
+        let write = move |tx: &mut Tx<'_>| {
+            self.owner.lock(tx)?;
+            let notice::Found { id, notice } = notice::find(tx, self.owner, notice)?;
+            notice::delete(tx, id)?;
+            self.audit(tx, &fresh, "notice.delete", &notice)?;
+            Ok::<_, Error>(Deleted)
+        };
+        app.db.write(write).await
+    }
+
+    fn audit(&self, tx: &mut Tx<'_>, fresh: &Fresh, action: &str, notice: &Notice) -> Result<()> {
+        let noun = match self.owner {
+            notice::Owner::Project(_) => "project",
+            notice::Owner::User(_) => "user",
+        };
+        let detail = [(noun, self.slug.as_str()), ("name", notice.name.as_str())];
+        self.origin.audit(tx, fresh, action, &notice.uuid.to_string(), self.organization, &detail)
+    }
+
+    /// Refuses a notice that could never be told.
+    fn check(
+        &self,
+        tx: &mut Tx<'_>,
+        kind: NoticeKind,
+        url: Option<&Url>,
+        email: Option<&Email>,
+        allows_private: bool,
+    ) -> Result<()> {
+        match (kind, self.organization, url, email) {
+            (NoticeKind::Email, None, None, None) => Ok(()),
+            (NoticeKind::Email, None, ..) => Err(Error::Invalid(
+                "Your mails go to the address of your account; leave `email` and `url` out.".into(),
+            )),
+            (NoticeKind::Email, Some(organization), None, Some(email)) => {
+                if notice::is_member(tx, organization, email)? {
+                    return Ok(());
+                }
+                Err(Error::Invalid(
+                    "`email` is not the address of a member of the organization; invite whoever it belongs to first."
+                        .into(),
+                ))
+            }
+            (NoticeKind::Email, Some(_), ..) => {
+                Err(Error::Invalid("A notice of the kind `email` has an `email` and no `url`.".into()))
+            }
+            (_, _, Some(url), None) => match outgoing::refusal(url.as_str(), allows_private) {
+                Some(reason) => Err(Error::Invalid(format!("The notice cannot be told: {reason}."))),
+                None => Ok(()),
+            },
+            _ => Err(Error::Invalid(format!(
+                "A notice of the kind `{}` has a `url` and no `email`.",
+                kind.as_str()
+            ))),
+        }
+    }
+}
+
+/// The project that a user wants to be told of, if they may view it.
+fn visible(tx: &mut Tx<'_>, wanted: &ResourceId, user: UserId) -> Result<ProjectId> {
+    let found = found_or_none(project::find(tx, wanted, Some(user)))?;
+    match found {
+        Some((found, _)) if project::is_visible_to(tx, found.id, user)? => Ok(found.id),
+        _ => Err(hidden_project()),
+    }
+}

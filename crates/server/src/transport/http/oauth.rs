@@ -1,0 +1,336 @@
+//! `/v0/auth/{provider}`: signing in at an identity provider.
+//!
+//! A sign-in that begins here is remembered together with a secret in a cookie of the browser: only that browser can end
+//! it, and only once. A client without cookies keeps a verifier instead (PKCE). Who somebody is goes by what the provider says never changes; an address is only how an account is
+//! found the first time.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tidemark_api::{AuthUser, OAuth, OAuthQuery, OAuthUrl, OAuthUser, Slug};
+use tidemark_store::{
+    Fresh, Lock, Tx, UserId, identity,
+    oauth::{self, Proof},
+    user,
+};
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::{
+    answer::Accepted,
+    auth::SESSION_SECONDS,
+    body::{Body, Path, Query},
+    entry::{self, Wishes},
+    error::{Error, Result},
+    origin::Origin,
+};
+use crate::{
+    domain::{
+        app::App,
+        auth::{cookie, jwt::Audience},
+        identity::{Person, Provider, Secrets},
+    },
+    infra::{
+        config::{Access, Claims},
+        limits::Rule,
+    },
+};
+
+/// How long somebody may take at the provider.
+const SECONDS: i64 = 10 * 60;
+
+/// A provider in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ProviderPath {
+    /// The word for it in the configuration of the server.
+    #[param(inline)]
+    provider: Slug,
+}
+
+/// What the provider hands back: which sign-in it belongs to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SentState {
+    aud: StateAudience,
+    iss: String,
+    exp: i64,
+    jti: Uuid,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum StateAudience {
+    #[serde(rename = "oauth")]
+    OAuth,
+}
+
+/// Begin to sign in at GitHub.
+#[utoipa::path(get, path = "/v0/auth/github", operation_id = "auth_github_get", tag = "auth", params(OAuthQuery),
+    responses((status = 200, body = OAuthUrl)), extensions(("x-right" = json!("provider"))))]
+pub(super) async fn start_github(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Query(query): Query<OAuthQuery>,
+) -> Result<Response> {
+    start(&app, &parts, &origin, "github", query).await
+}
+
+/// Sign in with what GitHub answered.
+#[utoipa::path(post, path = "/v0/auth/github", operation_id = "auth_github_post", tag = "auth", request_body = OAuth,
+    responses((status = 202, body = OAuthUser)), extensions(("x-right" = json!("provider"))))]
+pub(super) async fn end_github(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Body(given): Body<OAuth>,
+) -> Result<Accepted<OAuthUser>> {
+    end(&app, &parts, origin, Some("github"), given).await.map(Accepted)
+}
+
+/// Begin to sign in at Google.
+#[utoipa::path(get, path = "/v0/auth/google", operation_id = "auth_google_get", tag = "auth", params(OAuthQuery),
+    responses((status = 200, body = OAuthUrl)), extensions(("x-right" = json!("provider"))))]
+pub(super) async fn start_google(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Query(query): Query<OAuthQuery>,
+) -> Result<Response> {
+    start(&app, &parts, &origin, "google", query).await
+}
+
+/// Sign in with what Google answered.
+#[utoipa::path(post, path = "/v0/auth/google", operation_id = "auth_google_post", tag = "auth", request_body = OAuth,
+    responses((status = 202, body = OAuthUser)), extensions(("x-right" = json!("provider"))))]
+pub(super) async fn end_google(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Body(given): Body<OAuth>,
+) -> Result<Accepted<OAuthUser>> {
+    end(&app, &parts, origin, Some("google"), given).await.map(Accepted)
+}
+
+/// Begin to sign in at another provider that the server is configured for.
+#[utoipa::path(get, path = "/v0/auth/oidc/{provider}", operation_id = "auth_oidc_get", tag = "auth",
+    params(ProviderPath, OAuthQuery), responses((status = 200, body = OAuthUrl)),
+    extensions(("x-right" = json!("provider"))))]
+pub(super) async fn start_openid(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Path(path): Path<ProviderPath>,
+    Query(query): Query<OAuthQuery>,
+) -> Result<Response> {
+    start(&app, &parts, &origin, &format!("oidc/{}", path.provider), query).await
+}
+
+/// Sign in with what that provider answered.
+#[utoipa::path(post, path = "/v0/auth/oidc/{provider}", operation_id = "auth_oidc_post", tag = "auth",
+    params(ProviderPath), request_body = OAuth, responses((status = 202, body = OAuthUser)),
+    extensions(("x-right" = json!("provider"))))]
+pub(super) async fn end_openid(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Path(path): Path<ProviderPath>,
+    Body(given): Body<OAuth>,
+) -> Result<Accepted<OAuthUser>> {
+    end(&app, &parts, origin, Some(&format!("oidc/{}", path.provider)), given).await.map(Accepted)
+}
+
+async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAuthQuery) -> Result<Response> {
+    let provider = Provider::find(&app.config, path)?;
+    let fresh = app.fresh();
+    app.limits.check(Rule::PublicAttempts, &origin.key(), fresh.now).await?;
+    let invite = query.invite.as_ref();
+    if invite
+        .is_some_and(|invite| app.signer.verify(invite.as_ref(), &[Audience::Invite], fresh.now).is_none())
+    {
+        return Err(entry::bad_invitation());
+    }
+    let challenge = query.code_challenge.as_deref().map(challenge).transpose()?;
+    if query.claim.is_some() && app.config.access.claims == Claims::Token {
+        return Err(entry::claim_needs_token());
+    }
+    // Somebody who begins in two windows can end in both.
+    let browser = cookie::read_sign_in(parts, &app.config).map_or_else(|| secret(&fresh), str::to_owned);
+    let expires = fresh.now.plus_seconds(SECONDS);
+    let begun = oauth::OAuth {
+        uuid: fresh.uuid(),
+        provider: provider.path.clone(),
+        has_challenge: challenge.is_some(),
+        browser: challenge.unwrap_or_else(|| hash(&browser)),
+        nonce: secret(&fresh),
+        verifier: secret(&fresh),
+        invite: query.invite,
+        claim: query.claim,
+        plan: query.plan,
+        expires,
+    };
+    let claims = SentState {
+        aud: StateAudience::OAuth,
+        iss: app.config.security.issuer.clone(),
+        exp: expires.seconds(),
+        jti: begun.uuid,
+    };
+    let state = app.signer.sign_claims(&claims).as_ref().to_owned();
+    let secrets = Secrets { state, nonce: begun.nonce.clone(), verifier: begun.verifier.clone() };
+    app.db.write(move |tx| oauth::create(tx, &begun)).await?;
+    let url = provider.start(secrets).await?;
+    let kept = cookie::keep_sign_in(&browser, SECONDS, &app.config);
+    Ok(([(header::SET_COOKIE, kept)], Json(OAuthUrl { url })).into_response())
+}
+
+/// Opens a session for what a provider sent the browser back with, and counts what is no good. A browser need not say
+/// which provider that was.
+pub(super) async fn end(
+    app: &App,
+    parts: &Parts,
+    origin: Origin,
+    path: Option<&str>,
+    given: OAuth,
+) -> Result<OAuthUser> {
+    if let Some(path) = path {
+        Provider::find(&app.config, path)?;
+    }
+    let (now, address) = (app.clock.now(), origin.key());
+    let opened = open_session(app, parts, origin, path, given).await;
+    if matches!(opened, Err(Error::Unauthorized(_))) {
+        app.limits.check(Rule::PublicAttempts, &address, now).await?;
+    }
+    opened
+}
+
+async fn open_session(
+    app: &App,
+    parts: &Parts,
+    origin: Origin,
+    path: Option<&str>,
+    given: OAuth,
+) -> Result<OAuthUser> {
+    let fresh = app.fresh();
+    let stale = || {
+        Error::Unauthorized(
+            "The sign-in is not valid: it was ended before, took too long or began in another browser; begin it again."
+                .into(),
+        )
+    };
+    let claims: SentState = app.signer.verify_claims(given.state.as_ref()).ok_or_else(stale)?;
+    let proof = match (&given.code_verifier, cookie::read_sign_in(parts, &app.config)) {
+        (Some(verifier), _) => Proof::Verifier(hash(verifier.expose())),
+        (None, Some(cookie)) => Proof::Cookie(hash(cookie)),
+        (None, None) if app.config.access.unbound_oauth => Proof::None,
+        (None, None) => return Err(stale()),
+    };
+    let now = fresh.now;
+    let begun = app.db.write(move |tx| oauth::take(tx, claims.jti, &proof, now)).await?.ok_or_else(stale)?;
+    if path.is_some_and(|path| path != begun.provider) {
+        return Err(stale());
+    }
+    let provider = Provider::find(&app.config, &begun.provider)?;
+    let name = provider.name.clone();
+    let secrets = Secrets {
+        state: given.state.as_ref().to_owned(),
+        nonce: begun.nonce.clone(),
+        verifier: begun.verifier.clone(),
+    };
+    let person = provider.end(given.code, secrets).await?;
+    let invitation = entry::invited(app, begun.invite.as_ref(), &person.email, now)?;
+    let wishes = Wishes { invitation, claim: begun.claim };
+    let expires = now.plus_seconds(SESSION_SECONDS);
+    let access = app.config.access.clone();
+    let write = move |tx: &mut Tx<'_>| {
+        let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
+        entry::may_sign_in(tx, &access, user, wishes.invitation, fresh.now)?;
+        let session = entry::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
+        Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
+    };
+    let (user, session, plan) = app.db.write(write).await?;
+    app.background.poke();
+    let token = app.signer.sign(Audience::Client, session, &user.email, None, now, expires);
+    let user = AuthUser { user, token, creation: now, expiration: expires };
+    Ok(OAuthUser { user, plan })
+}
+
+/// The account of somebody who came back from a provider; made if there is none.
+fn account(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    access: &Access,
+    (provider, name): (&str, &str),
+    person: &Person,
+    wishes: Wishes,
+) -> Result<UserId> {
+    let linked = identity::find(tx, provider, &person.subject)?;
+    let is_linked = linked.is_some();
+    let user = match linked.or(user::by_email(tx, &person.email)?) {
+        Some(found) => found.id,
+        None => register(tx, fresh, origin, access, person, wishes)?,
+    };
+    // The account may be moving to another address right now.
+    tx.lock(Lock::User(user.get()))?;
+    let found = user::by_id(tx, user)?;
+    if found.user.email != person.email {
+        return Err(Error::Unauthorized(format!(
+            "Your address at {name} is not the one of your account here any more; sign in by a mailed link and change the \
+             address in your settings to sign in at {name} again."
+        )));
+    }
+    if is_linked {
+        return Ok(user);
+    }
+    if !identity::link(tx, fresh, user, provider, &person.subject)? {
+        return Err(Error::Unauthorized(format!(
+            "The account with this address belongs to somebody else at {name}; sign in by a mailed link instead."
+        )));
+    }
+    origin.audit(tx, fresh, "user.link", found.user.slug.as_str(), None, &[("provider", provider)])?;
+    Ok(user)
+}
+
+/// Makes an account. Of several who sign up with one address at once, all but the first find it there.
+fn register(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    access: &Access,
+    person: &Person,
+    wishes: Wishes,
+) -> Result<UserId> {
+    tx.lock(Lock::Server)?;
+    if let Some(found) = user::by_email(tx, &person.email)? {
+        return Ok(found.id);
+    }
+    entry::may_sign_up(tx, access, wishes.invitation, fresh.now)?;
+    let invited = wishes.invitation.is_some();
+    Ok(entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
+}
+
+/// The hash in a challenge of a client.
+fn challenge(text: &str) -> Result<Vec<u8>> {
+    let hash = URL_SAFE_NO_PAD.decode(text).ok().filter(|hash| hash.len() == Sha256::output_size());
+    hash.ok_or_else(|| {
+        Error::Invalid(
+            "`code_challenge` is not the SHA-256 of a verifier in base64url without padding; it has 43 characters."
+                .into(),
+        )
+    })
+}
+
+fn hash(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret).to_vec()
+}
+
+/// Something that nobody can guess.
+fn secret(fresh: &Fresh) -> String {
+    const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    fresh.letters(LETTERS, 43)
+}

@@ -1,0 +1,332 @@
+//! `/v0/organizations`
+
+use axum::{
+    Json,
+    extract::{FromRequestParts as _, State},
+    http::request::Parts,
+};
+use serde::Deserialize;
+use tidemark_api::{
+    Allowed, NewClaim, NewOrganization, Organization as Wire, OrganizationFilter, OrganizationPatch,
+    OrganizationPermission, OrganizationRole, OrganizationUuid, Page, ResourceId, ResourceName,
+};
+use tidemark_store::{
+    self as store, Fresh, Lock, OrganizationId, Tx, UserId, job, member, organization, sso, unclaimed, user,
+};
+use utoipa::IntoParams;
+
+use super::{
+    access::{self, Anyone, Delete, Edit, Organization, Signed, View},
+    answer::{Created, Deleted, Paged},
+    body::{Body, Path, Query, segment},
+    error::{Error, Result},
+    origin::Origin,
+};
+use crate::{
+    domain::{app::App, auth::key::hash, jobs::order, license},
+    infra::{config::Claims, limits::Rule},
+};
+
+/// An organization in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OrganizationPath {
+    /// The slug or UUID of an organization.
+    pub(super) organization: ResourceId,
+}
+
+/// List the organizations you belong to; with `all`, an administrator of the server sees every organization.
+#[utoipa::path(get, path = "/v0/organizations", operation_id = "organizations_get", tag = "organizations",
+    params(OrganizationFilter, Page), responses((status = 200, body = Vec<Wire>)),
+    extensions(("x-right" = json!("user"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    signed: Signed,
+    Query(filter): Query<OrganizationFilter>,
+    Query(page): Query<Page>,
+) -> Result<Paged<Wire>> {
+    let (user, admin) = (signed.by.found.id, signed.by.found.user.admin);
+    let all = filter.all.unwrap_or(false);
+    if all && !admin {
+        return Err(Error::Forbidden(
+            "Only an administrator of this server may list all organizations; leave `all` out to list yours."
+                .into(),
+        ));
+    }
+    let read = move |tx: &mut Tx<'_>| {
+        let (mut rows, total) = organization::list(tx, (!all).then_some(user), &filter, &page)?;
+        let roles = member::roles(tx, user)?;
+        for organization in &mut rows {
+            let role = roles.get(&organization.uuid).copied();
+            if !access::allowed(&signed.by, role, OrganizationPermission::Manage) {
+                organization.license = None;
+            }
+        }
+        Ok::<_, Error>((rows, total))
+    };
+    Ok(Paged(app.db.read(read).await?))
+}
+
+/// Create an organization and lead it.
+#[utoipa::path(post, path = "/v0/organizations", operation_id = "organization_post", tag = "organizations",
+    request_body = NewOrganization, responses((status = 201, body = Wire)),
+    extensions(("x-right" = json!("user"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    signed: Signed,
+    Body(new): Body<NewOrganization>,
+) -> Result<Created<Wire>> {
+    let fresh = app.fresh();
+    app.limits.check(Rule::UserOrganizations, &signed.by.found.user.uuid.to_string(), fresh.now).await?;
+    let write = move |tx: &mut Tx<'_>| {
+        let mut found = organization::create(tx, &fresh, None, &new.name, new.slug.as_ref())?;
+        take_over(tx, &fresh, found.id, signed.by.found.id)?;
+        found.organization.claimed = Some(fresh.now);
+        let slug = found.organization.slug.as_str();
+        signed.origin.audit(tx, &fresh, "organization.create", slug, Some(found.id), &[])?;
+        Ok::<_, Error>(found.organization)
+    };
+    Ok(Created(app.db.write(write).await?))
+}
+
+/// Makes a user the first leader of an organization that nobody owns; `false` when somebody does.
+pub(super) fn take_over(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<bool> {
+    let free = organization::claim(tx, organization, fresh.now)?;
+    if free {
+        job::raise(tx, organization, order::CLAIMED)?;
+    }
+    if free && member::role(tx, organization, user)?.is_some() {
+        member::set_role(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
+    } else if free {
+        member::add(tx, organization, user, OrganizationRole::Leader, fresh.now)?;
+    }
+    Ok(free)
+}
+
+/// The organization every user starts with: it has the user's id and name, and the user's slug if that is free.
+pub(super) fn personal(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    origin: &Origin,
+    found: &user::Found,
+) -> Result<OrganizationId> {
+    let name: ResourceName = found
+        .user
+        .name
+        .as_str()
+        .parse()
+        .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
+    let uuid = OrganizationUuid::from(found.user.uuid.uuid());
+    organization::release(tx, fresh, uuid)?;
+    // Somebody who handed the first one over gets another with an id of its own.
+    let taken = organization::exists(tx, uuid)?;
+    let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
+    take_over(tx, fresh, created.id, found.id)?;
+    let slug = created.organization.slug.as_str();
+    origin.audit(tx, fresh, "organization.create", slug, Some(created.id), &[])?;
+    Ok(created.id)
+}
+
+/// View an organization.
+#[utoipa::path(get, path = "/v0/organizations/{organization}", operation_id = "organization_get",
+    tag = "organizations", params(OrganizationPath), responses((status = 200, body = Wire)),
+    extensions(("x-right" = json!("organization:view"))))]
+pub(super) async fn view(State(app): State<App>, organization: Organization<View>) -> Result<Json<Wire>> {
+    let mut shown = organization.organization;
+    shown.sso = app.db.read(move |tx| sso::all(tx, organization.id)).await?;
+    Ok(Json(shown))
+}
+
+/// Change the name, the slug or the license of an organization.
+#[utoipa::path(patch, path = "/v0/organizations/{organization}", operation_id = "organization_patch",
+    tag = "organizations", params(OrganizationPath), request_body = OrganizationPatch,
+    responses((status = 200, body = Wire)), extensions(("x-right" = json!("organization:edit"))))]
+pub(super) async fn update(
+    State(app): State<App>,
+    organization: Organization<Edit>,
+    Body(patch): Body<OrganizationPatch>,
+) -> Result<Json<Wire>> {
+    if patch.license.is_some() {
+        organization.require(OrganizationPermission::Manage)?;
+    }
+    let fresh = app.fresh();
+    if let Some(Some(key)) = &patch.license {
+        license::check(&app.config, key, organization.organization.uuid, fresh.now)?;
+    }
+    let manages = organization.allows(OrganizationPermission::Manage);
+    let write = move |tx: &mut Tx<'_>| {
+        let before = &organization.organization;
+        let change = organization::Change { name: patch.name, slug: patch.slug, license: patch.license };
+        let mut after = organization::update(tx, organization.id, &change, fresh.now)?.organization;
+        let mut detail = Vec::new();
+        for (key, changed, value) in [
+            ("name", after.name != before.name, after.name.as_str()),
+            ("slug", after.slug != before.slug, after.slug.as_str()),
+            ("license", change.license.is_some() && after.license != before.license, licensed(&after)),
+        ] {
+            if changed {
+                detail.push((key, value));
+            }
+        }
+        if !detail.is_empty() {
+            let target = before.slug.as_str();
+            organization.origin.audit(
+                tx,
+                &fresh,
+                "organization.update",
+                target,
+                Some(organization.id),
+                &detail,
+            )?;
+        }
+        if !manages {
+            after.license = None;
+        }
+        after.sso = sso::all(tx, organization.id)?;
+        Ok::<_, Error>(after)
+    };
+    Ok(Json(app.db.write(write).await?))
+}
+
+/// What became of the license of an organization.
+fn licensed(organization: &Wire) -> &'static str {
+    if organization.license.is_some() { "set" } else { "removed" }
+}
+
+/// How an organization is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DeleteQuery {
+    /// Remove it for good instead of hiding it; only for administrators of the server.
+    hard: Option<bool>,
+}
+
+/// Delete an organization and its projects.
+#[utoipa::path(delete, path = "/v0/organizations/{organization}", operation_id = "organization_delete",
+    tag = "organizations", params(OrganizationPath, DeleteQuery), responses((status = 204)),
+    extensions(("x-right" = json!("organization:delete"))))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    Query(query): Query<DeleteQuery>,
+    mut parts: Parts,
+) -> Result<Deleted> {
+    let fresh = app.fresh();
+    if query.hard.unwrap_or(false) {
+        let Anyone { caller } = Anyone::from_request_parts(&mut parts, &app).await?;
+        access::may_destroy(&caller)?;
+        let origin = Origin::of(&parts, caller.actor());
+        let wanted: ResourceId = segment(&mut parts, "organization").await?;
+        let write = move |tx: &mut Tx<'_>| {
+            let found = organization::find_any(tx, &wanted)?;
+            let (slug, uuid) = (found.organization.slug.as_str(), found.organization.uuid.to_string());
+            // The entry outlives the organization, which it then no longer points to.
+            let detail = [("organization", uuid.as_str())];
+            origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
+            Ok::<_, Error>(organization::destroy(tx, found.id, fresh.now)?)
+        };
+        app.db.write(write).await?;
+    } else {
+        let organization = Organization::<Delete>::from_request_parts(&mut parts, &app).await?;
+        let write = move |tx: &mut Tx<'_>| {
+            let slug = organization.organization.slug.as_str();
+            organization.origin.audit(tx, &fresh, "organization.delete", slug, Some(organization.id), &[])?;
+            Ok::<_, Error>(organization::delete(tx, organization.id, fresh.now)?)
+        };
+        app.db.write(write).await?;
+    }
+    Ok(Deleted)
+}
+
+/// An organization and a permission in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AllowedPath {
+    /// The slug or UUID of an organization.
+    organization: ResourceId,
+    /// The permission to ask for.
+    #[param(inline)]
+    permission: OrganizationPermission,
+}
+
+/// Ask whether you have a permission; an organization you may not see answers no.
+#[utoipa::path(get, path = "/v0/organizations/{organization}/allowed/{permission}",
+    operation_id = "org_allowed_get", tag = "organizations", params(AllowedPath),
+    responses((status = 200, body = Allowed)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn allowed(
+    State(app): State<App>,
+    signed: Signed,
+    Path(path): Path<AllowedPath>,
+) -> Result<Json<Allowed>> {
+    let user = signed.by.found.id;
+    let role = app
+        .db
+        .read(move |tx| match organization::find(tx, &path.organization) {
+            Ok(found) => Ok(Some(member::role(tx, found.id, user)?)),
+            Err(store::Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await?;
+    let allowed = role.is_some_and(|role| access::allowed(&signed.by, role, path.permission));
+    Ok(Json(Allowed { allowed }))
+}
+
+/// Claim an unclaimed organization. Where the operator asks for it, this needs the claim token that the creating run
+/// was given.
+#[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "org_claim_post",
+    tag = "organizations", params(OrganizationPath), request_body = NewClaim,
+    responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]
+pub(super) async fn claim(
+    State(app): State<App>,
+    signed: Signed,
+    Path(path): Path<OrganizationPath>,
+    Body(new): Body<NewClaim>,
+) -> Result<Created<Wire>> {
+    if signed.by.found.confirmed.is_none() {
+        return Err(Error::Forbidden("Confirm your address first: use the link in the mail we sent.".into()));
+    }
+    let fresh = app.fresh();
+    let needs_token = app.config.access.claims == Claims::Token && !signed.by.found.user.admin;
+    let write = move |tx: &mut Tx<'_>| {
+        let mut found = match organization::find(tx, &path.organization) {
+            Err(store::Error::NotFound(_)) => return Err(nothing_to_claim()),
+            found => found?,
+        };
+        tx.lock(Lock::Organization(found.id.get()))?;
+        if needs_token && found.organization.claimed.is_none() {
+            let given = new.token.as_ref().map(|token| hash(&token.0));
+            if given.is_none() || given != unclaimed::claim_hash(tx, found.id)? {
+                return Err(Error::Forbidden(
+                    "A claim needs the claim token that the first run of the project was given; send it as `token`, or \
+                     ask an administrator of the server."
+                        .into(),
+                ));
+            }
+        }
+        if !take_over(tx, &fresh, found.id, signed.by.found.id)? {
+            let role = member::role(tx, found.id, signed.by.found.id)?;
+            return Err(if access::allowed(&signed.by, role, OrganizationPermission::View) {
+                Error::Conflict("The organization is claimed already.".into())
+            } else {
+                nothing_to_claim()
+            });
+        }
+        found.organization.claimed = Some(fresh.now);
+        let slug = found.organization.slug.as_str();
+        signed.origin.audit(tx, &fresh, "organization.claim", slug, Some(found.id), &[])?;
+        Ok(found.organization)
+    };
+    Ok(Created(app.db.write(write).await?))
+}
+
+/// An organization that somebody owns is hidden from others: it must look like none at all.
+fn nothing_to_claim() -> Error {
+    Error::NotFound(
+        "There is no such organization, or somebody owns it already; ask one of its leaders for an invitation."
+            .into(),
+    )
+}

@@ -1,0 +1,225 @@
+//! `/v0/projects/{project}/reports`
+
+use std::{collections::VecDeque, net::IpAddr, time::Duration};
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
+use tidemark_store::{
+    Lock, Tx, branch,
+    report::{self, Found},
+    testbed,
+};
+use tokio::time::timeout;
+use utoipa::IntoParams;
+
+use super::{
+    access::{Create, Delete, Project, ProjectByUser, View},
+    answer::{Deleted, Paged, Total},
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    project::ProjectPath,
+    run, stream,
+};
+use crate::domain::{
+    app::App,
+    ingest::{self, Home, Recorded, Submission},
+    quota::Quota,
+};
+
+/// How many metrics of reports are held at once, unless a single report has more.
+const BATCH: u64 = 16_384;
+/// How long the answer to a recorded report waits for its results.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A project and a report in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ReportPath {
+    /// The slug or UUID of a project.
+    #[serde(rename = "project")]
+    #[param(rename = "project")]
+    _project: ResourceId,
+    /// The UUID of a report.
+    pub(super) report: ReportUuid,
+}
+
+/// List the reports of a project, the newest runs first.
+#[utoipa::path(get, path = "/v0/projects/{project}/reports", operation_id = "proj_reports_get", tag = "reports",
+    params(ProjectPath, ReportFilter, Page), responses((status = 200, body = Vec<Report>)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    project: Project<View>,
+    Query(filter): Query<ReportFilter>,
+    Query(page): Query<Page>,
+) -> Result<Response> {
+    let (expand, address) = (filter.expand.unwrap_or(false), project.origin.address);
+    let find = move |tx: &mut Tx<'_>| {
+        let mut wanted = report::Filter {
+            branch: None,
+            testbed: None,
+            start_time: filter.start_time.map(Into::into),
+            end_time: filter.end_time.map(Into::into),
+            archived: filter.archived.unwrap_or(false),
+        };
+        // What is not there has no reports.
+        if let Some(branch) = &filter.branch {
+            wanted.branch = branch::resolve(tx, project.id, branch)?;
+        }
+        if let Some(testbed) = &filter.testbed {
+            wanted.testbed = testbed::resolve(tx, project.id, testbed)?;
+        }
+        if filter.branch.is_some() != wanted.branch.is_some()
+            || filter.testbed.is_some() != wanted.testbed.is_some()
+        {
+            return Ok((Vec::new(), 0));
+        }
+        Ok::<_, Error>(report::list(tx, (project.id, &project.project), &wanted, &page)?)
+    };
+    if !expand {
+        let (found, total) = app.db.read(find).await?;
+        let reports: Vec<Report> = found.into_iter().map(|found| found.report).collect();
+        return Ok(Paged((reports, total)).into_response());
+    }
+    let begin = move |tx: &mut Tx<'_>| {
+        let (found, total) = find(tx)?;
+        let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| write_expanded(tx, found.into(), sink);
+        Ok((total, write))
+    };
+    let (total, body) = stream::body(&app, address, begin).await?;
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    Ok((Extension(Total(total)), json, body).into_response())
+}
+
+/// Writes reports with all that is in them, a few at a time.
+fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<Found>, sink: &mut stream::Sink) -> Result<()> {
+    let mut list = stream::List::new(sink);
+    while !reports.is_empty() {
+        let mut metrics = 0_u64;
+        let fitting = reports.iter().take_while(|found| {
+            metrics = metrics.saturating_add(found.metrics);
+            metrics <= BATCH
+        });
+        let fitting = fitting.count().max(1);
+        let mut batch: Vec<Found> = reports.drain(..fitting).collect();
+        report::expand(tx, &mut batch)?;
+        for found in batch {
+            list.push(&found.report)?;
+        }
+    }
+    list.end()?;
+    Ok(())
+}
+
+/// Record a report: read the results, judge them, and answer with the verdict.
+#[utoipa::path(post, path = "/v0/projects/{project}/reports", operation_id = "proj_report_post", tag = "reports",
+    params(ProjectPath), request_body = NewReport, responses((status = 201, body = Report)),
+    extensions(("x-right" = json!("project:create"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    project: Project<Create>,
+    Body(new): Body<NewReport>,
+) -> Result<Response> {
+    run::limit(&app, &project.caller, project.origin.address, Some(project.project.uuid)).await?;
+    let submission = Submission::read_aside(new, project.caller.user(), false).await?;
+    let (fresh, quota) = (app.fresh(), Quota::new(&app.config));
+    let home = Home {
+        project: project.id,
+        organization: project.organization,
+        claimed: project.project.claimed.is_some(),
+        visibility: project.project.visibility,
+    };
+    let address = project.origin.address;
+    let write = move |tx: &mut Tx<'_>| {
+        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        Ok::<_, Error>((report::summary(tx, &project.project, report)?, is_told))
+    };
+    let (found, is_told) = app.db.write(write).await?;
+    if is_told {
+        app.background.poke();
+    }
+    Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
+}
+
+/// A report that has just been recorded, with all that is in it. That it is there must be said in any case: if its
+/// results cannot be read at once, they are left out.
+pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: Found) -> Result<Response> {
+    app.changes.wake();
+    let summary = found.report.clone();
+    match timeout(PATIENCE, whole(app, address, move |_| Ok(found))).await {
+        Ok(Err(error)) if !matches!(error, Error::Busy(_)) => Err(error),
+        Ok(Ok(answer)) => Ok(answer),
+        _ => Ok(Json(summary).into_response()),
+    }
+}
+
+/// A report with all that is in it. A long one is written while it is read.
+async fn whole(
+    app: &App,
+    address: Option<IpAddr>,
+    find: impl FnOnce(&mut Tx<'_>) -> Result<Found> + Send + 'static,
+) -> Result<Response> {
+    let read = move |tx: &mut Tx<'_>| {
+        let found = find(tx)?;
+        if found.metrics > BATCH {
+            return Ok(Err(found));
+        }
+        let report = report::complete(tx, found)?;
+        // Here rather than in the response: megabytes of JSON take too long for an async thread.
+        serde_json::to_vec(&report).map(Ok).map_err(|error| Error::Internal(error.into()))
+    };
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    let found = match app.db.read(read).await? {
+        Ok(report) => return Ok((json, report).into_response()),
+        Err(found) => found,
+    };
+    let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
+        let report = report::complete(tx, found)?;
+        serde_json::to_writer(sink, &report).map_err(|error| Error::Internal(error.into()))
+    };
+    let ((), body) = stream::body(app, address, move |_| Ok(((), write))).await?;
+    Ok((json, body).into_response())
+}
+
+/// View a report with its results and alerts.
+#[utoipa::path(get, path = "/v0/projects/{project}/reports/{report}", operation_id = "proj_report_get",
+    tag = "reports", params(ReportPath), responses((status = 200, body = Report)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Path(path): Path<ReportPath>,
+) -> Result<Response> {
+    let address = project.origin.address;
+    let find = move |tx: &mut Tx<'_>| {
+        let id = report::find(tx, project.id, path.report)?;
+        Ok(report::summary(tx, &project.project, id)?)
+    };
+    whole(&app, address, find).await
+}
+
+/// Delete a report with its metrics and alerts. A version without any other report goes with it.
+#[utoipa::path(delete, path = "/v0/projects/{project}/reports/{report}", operation_id = "proj_report_delete",
+    tag = "reports", params(ReportPath), responses((status = 204)),
+    extensions(("x-right" = json!("project:delete:by_user"))))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    ProjectByUser { project, .. }: ProjectByUser<Delete>,
+    Path(path): Path<ReportPath>,
+) -> Result<Deleted> {
+    let write = move |tx: &mut Tx<'_>| {
+        tx.lock(Lock::Project(project.id.get()))?;
+        let id = report::find(tx, project.id, path.report)?;
+        report::delete(tx, id)?;
+        Ok::<_, Error>(Deleted)
+    };
+    let deleted = app.db.write(write).await?;
+    app.changes.wake();
+    Ok(deleted)
+}

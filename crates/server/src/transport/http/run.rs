@@ -1,0 +1,228 @@
+//! `/v0/run`: a report that finds its project by itself, or makes it.
+
+use std::net::IpAddr;
+
+use axum::{
+    extract::State,
+    http::{HeaderName, HeaderValue, StatusCode},
+    response::{IntoResponse, Response},
+};
+use tidemark_api::{
+    GitHash, NameId, NewReport, NewRun, ProjectUuid, Report, ResourceId, ResourceName, RunContext, Slug,
+};
+use tidemark_store::{Tx, report};
+
+use super::{
+    access::{self, Anyone},
+    body::Body,
+    error::{Error, Result},
+    founding::{self, Founded, Sender},
+    origin::Origin,
+    report::recorded,
+};
+use crate::{
+    domain::{
+        app::App,
+        auth::caller::Caller,
+        ingest::{self, Home, Recorded, Submission},
+        jobs::{
+            Signal,
+            order::{Order, Outcome},
+        },
+        quota::Quota,
+    },
+    infra::limits::{Rule, address_key},
+};
+
+/// Holds the token that claims the organization which an anonymous run has just created.
+const X_CLAIM_TOKEN: HeaderName = HeaderName::from_static("x-claim-token");
+
+/// The branch of a run that does not say, and its testbed.
+const BRANCH: &str = "main";
+const TESTBED: &str = "localhost";
+/// The name of a project made for a run whose context does not say.
+const PROJECT: &str = "Project";
+/// The longest name of a project, in bytes.
+const NAME_MAX: usize = 64;
+/// How many letters of it a slug begins with at the most.
+const NAME_IN_SLUG: usize = 42;
+
+/// Record a run. A project that is not known yet is made: for a signed-in user in the user's own organization, for
+/// anybody else as one that can be claimed later.
+#[utoipa::path(post, path = "/v0/run", operation_id = "run_post", tag = "run", request_body = NewRun,
+    responses((status = 201, body = Report)), extensions(("x-right" = json!("project:create"))))]
+pub(super) async fn create(
+    State(app): State<App>,
+    Anyone { caller }: Anyone,
+    origin: Origin,
+    Body(new): Body<NewRun>,
+) -> Result<Response> {
+    if matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_runs {
+        return Err(Error::Unauthorized(
+            "This server accepts no anonymous runs: send the header Authorization: Bearer with a key.".into(),
+        ));
+    }
+    let NewRun { context, spec_reset, job, .. } = new.clone();
+    let has_callback = job.as_ref().is_some_and(|job| job.callback.is_some());
+    if has_callback && !matches!(caller, Caller::User(_) | Caller::Project(_)) {
+        return Err(Error::Unauthorized(
+            "A job of somebody unknown has no callback; send a key, or leave `job.callback` out.".into(),
+        ));
+    }
+    let order = match job {
+        Some(job) => Some(Order::read(&app, job, new.settings, new.testbed.clone(), origin.address)?),
+        None => None,
+    };
+    let id = target(&caller, &new, order.as_ref())?;
+    let (who, wanted) = (caller.clone(), id.clone());
+    let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
+    if known.is_none() {
+        founding::may_make(&caller, &id)?;
+    }
+    limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
+
+    let known = context.clone().unwrap_or_default();
+    let report = NewReport {
+        branch: new.branch.map_or_else(|| branch(&known), Ok)?,
+        hash: new.hash.or_else(|| known.branch_hash()?.parse::<GitHash>().ok()),
+        start_point: new.start_point,
+        testbed: new.testbed.map_or_else(|| testbed(&known), Ok)?,
+        thresholds: new.thresholds,
+        start_time: new.start_time,
+        end_time: new.end_time,
+        // A job brings its own.
+        results: if order.is_some() { Vec::new() } else { new.results },
+        settings: new.settings,
+        idempotency_key: new.idempotency_key,
+    };
+    let is_job = order.is_some();
+    let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
+    submission.binary_hash = known.binary_hash().map(str::to_owned);
+    // A job is measured elsewhere than it is asked for.
+    submission.host = known.host().filter(|_| !is_job).map(str::to_owned);
+    let (fresh, quota, claims) = (app.fresh(), Quota::new(&app.config), app.config.access.claims);
+    let origin = Origin { actor: caller.actor(), ..origin };
+    let address = origin.address;
+    let write = move |tx: &mut Tx<'_>| {
+        let sender = Sender { caller: &caller, origin: &origin, quota, claims };
+        let Founded { project: found, claim_token } =
+            founding::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
+                Some(context) => name(context),
+                // Nothing to name a new project after; whether there is a hidden one must not show.
+                None => Err(access::hidden_project()),
+            })?;
+        let home = Home::of(&found);
+        let Some(order) = order else {
+            let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+            return Ok::<_, Error>((report::summary(tx, &found.project, report)?, is_told, claim_token));
+        };
+        let ready = match order.check(tx, &found, &mut submission, quota, fresh.now)? {
+            Outcome::Before(report) => {
+                return Ok((report::summary(tx, &found.project, report)?, false, claim_token));
+            }
+            Outcome::Ready(ready) => ready,
+        };
+        let Recorded { report, is_told } = ingest::record(tx, &fresh, quota, home, &submission)?;
+        ready.place(tx, &fresh, &found, report)?;
+        Signal::Queued.announce(tx)?;
+        Ok((report::summary(tx, &found.project, report)?, is_told, claim_token))
+    };
+    let (found, is_told, claim_token) = app.db.write(write).await?;
+    if is_told {
+        app.background.poke();
+    }
+    if is_job {
+        app.jobs.signal(Signal::Queued);
+    }
+    let mut response = (StatusCode::CREATED, recorded(&app, address, found).await?).into_response();
+    if let Some(token) = claim_token.and_then(|token| HeaderValue::try_from(token).ok()) {
+        response.headers_mut().insert(X_CLAIM_TOKEN, token);
+    }
+    Ok(response)
+}
+
+/// Counts a run for its caller and, where it is known, for its project.
+pub(crate) async fn limit(
+    app: &App,
+    caller: &Caller,
+    address: Option<IpAddr>,
+    project: Option<ProjectUuid>,
+) -> Result<()> {
+    let now = app.clock.now();
+    match caller {
+        Caller::User(by) => app.limits.check(Rule::UserRuns, &by.found.user.uuid.to_string(), now).await?,
+        Caller::Project(_) => {}
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => {
+            let key = address.map_or_else(|| "unknown".into(), address_key);
+            app.limits.check(Rule::PublicRuns, &key, now).await?;
+        }
+    }
+    let project = match caller {
+        Caller::Project(key) => Some(key.project_uuid),
+        _ => project.map(ProjectUuid::uuid),
+    };
+    if let Some(project) = project {
+        app.limits.check(Rule::ProjectRuns, &project.to_string(), now).await?;
+    }
+    Ok(())
+}
+
+/// The project that a run is for.
+fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<ResourceId> {
+    if let (None, Some(order), Caller::Anonymous | Caller::User(_)) = (&new.project, order, caller) {
+        return Ok(order.project());
+    }
+    match (&new.project, caller, &new.context) {
+        (Some(id), ..) => Ok(id.clone()),
+        (None, Caller::Project(key), _) => Ok(ResourceId::Uuid(key.project_uuid)),
+        (None, _, Some(context)) => Ok(ResourceId::Slug(slug(context)?)),
+        (None, _, None) => Err(Error::Invalid(
+            "The run does not say which project it is for: give `project`, or a `context` to name a new one after."
+                .into(),
+        )),
+    }
+}
+
+/// The slug of the project of a repository on a machine.
+fn slug(context: &RunContext) -> Result<Slug> {
+    let cut = |text: Option<&str>, most| Some(text?.chars().take(most).collect::<String>());
+    // Some letters become several; then fewer of them fit.
+    let slug = (0..=NAME_IN_SLUG).rev().find_map(|most| {
+        let parts = [
+            cut(context.repo_name(), most),
+            cut(context.repo_hash(), 7),
+            cut(context.testbed_fingerprint(), 13),
+        ];
+        Slug::derive(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    });
+    slug.ok_or_else(|| {
+        Error::Invalid(
+            "The `context` names no repository and no machine to name a project after; give `project` instead.".into(),
+        )
+    })
+}
+
+/// The name of the project of a repository.
+fn name(context: &RunContext) -> Result<ResourceName> {
+    let mut name = context.repo_name().unwrap_or(PROJECT).to_owned();
+    while name.len() > NAME_MAX {
+        name.pop();
+    }
+    name.trim().parse().map_err(|error| {
+        Error::Invalid(format!("The name of the repository in `context` is wrong: {error}."))
+    })
+}
+
+fn branch(context: &RunContext) -> Result<NameId> {
+    let name = context
+        .branch_name()
+        .filter(|name| name.parse::<tidemark_api::BranchName>().is_ok())
+        .unwrap_or(BRANCH);
+    name.parse().map_err(|error| Error::Invalid(format!("The branch in `context` is wrong: {error}.")))
+}
+
+fn testbed(context: &RunContext) -> Result<NameId> {
+    let name = context.testbed_os().filter(|name| name.parse::<ResourceName>().is_ok()).unwrap_or(TESTBED);
+    name.parse()
+        .map_err(|error| Error::Invalid(format!("The operating system in `context` is wrong: {error}.")))
+}

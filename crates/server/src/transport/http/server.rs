@@ -1,0 +1,201 @@
+//! `/` and `/v0/server`: the server itself.
+
+use std::sync::LazyLock;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, HeaderValue, Method, Uri, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use tidemark_api::{
+    Accounts, ApiVersion, Backup, BackupCreated, CONTRACT_VERSION, Compression, Console, ServerStats,
+    ServerUuid, Setup, UuidAnswer,
+};
+use tidemark_store::{Tx, organization, server, user};
+use utoipa::IntoParams;
+
+use super::{
+    access::Admin,
+    answer::{Accepted, Created},
+    body::{Body, Path},
+    error::{Error, Result},
+    origin::Origin,
+};
+use crate::{
+    domain::{app::App, backup, captcha, identity::Provider},
+    infra::limits::Rule,
+    transport::console,
+};
+
+/// See that the server is there; a browser gets the web console.
+#[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
+    responses((status = 200, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn root(
+    state: State<App>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response> {
+    if console::is_browser(&headers) {
+        return console::serve(state, method, uri, headers).await;
+    }
+    Ok(Json(()).into_response())
+}
+
+/// Receive the statistics of another server.
+#[utoipa::path(post, path = "/", operation_id = "root_server_stats_post", tag = "server",
+    request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn receive_at_root(
+    state: State<App>,
+    origin: Origin,
+    body: Body<ServerStats>,
+) -> Result<Accepted<()>> {
+    receive(state, origin, body).await
+}
+
+/// The most that is kept of the statistics of one server.
+const STATS_BYTES: usize = 16 << 10;
+
+/// Receive the statistics of another server; only the newest numbers of each are kept.
+#[utoipa::path(post, path = "/v0/server/stats", operation_id = "server_stats_post", tag = "server",
+    request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
+pub(super) async fn receive(
+    State(app): State<App>,
+    origin: Origin,
+    Body(mut stats): Body<ServerStats>,
+) -> Result<Accepted<()>> {
+    let now = app.clock.now();
+    app.limits.check(Rule::PublicAttempts, &format!("stats {}", origin.key()), now).await?;
+    // Numbers are what they are for; names and addresses of people elsewhere are none of this server's business.
+    (stats.organizations, stats.admins) = (None, None);
+    let document = serde_json::to_string(&stats).map_err(|error| Error::Internal(error.into()))?;
+    if document.len() > STATS_BYTES {
+        return Err(Error::Invalid(
+            "The statistics are too long; send numbers, and leave the lists of projects out.".into(),
+        ));
+    }
+    app.db.write(move |tx| server::record_report(tx, stats.server.uuid, &document, now)).await?;
+    Ok(Accepted(()))
+}
+
+/// View the version of the contract; the header x-server-version of every answer holds the version of Tidemark.
+#[utoipa::path(get, path = "/v0/server/version", operation_id = "server_version_get", tag = "server",
+    responses((status = 200, body = ApiVersion)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn version() -> Json<ApiVersion> {
+    Json(ApiVersion { version: CONTRACT_VERSION.into() })
+}
+
+/// View this description of the API.
+#[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
+    responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
+pub(super) async fn spec() -> Result<Response> {
+    /// It never changes while the server runs.
+    static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
+        LazyLock::new(|| serde_json::to_vec(&super::openapi()).map(Bytes::from));
+    let document = DOCUMENT.as_ref().map_err(|error| Error::Internal(error.into()))?;
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, kind)], document.clone()).into_response())
+}
+
+/// View the effective configuration, its secrets masked.
+#[utoipa::path(get, path = "/v0/server/config", operation_id = "server_config_get", tag = "server",
+    responses((status = 200, body = ref("#/components/schemas/JsonConfig"))), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn config(State(app): State<App>, _: Admin) -> Json<serde_json::Value> {
+    Json(app.config.masked())
+}
+
+/// View where the web console is.
+#[utoipa::path(get, path = "/v0/server/config/console", operation_id = "server_config_console_get", tag = "server",
+    responses((status = 200, body = Console)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn console(State(app): State<App>, origin: Origin) -> Result<Json<Console>> {
+    app.limits.check(Rule::PublicRequests, &origin.key(), app.clock.now()).await?;
+    Ok(Json(Console { url: app.config.console.url.clone() }))
+}
+
+/// View how far the server has been set up.
+#[utoipa::path(get, path = "/v0/server/setup", operation_id = "server_setup_get", tag = "server",
+    responses((status = 200, body = Setup)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json<Setup>> {
+    app.limits.check(Rule::PublicRequests, &origin.key(), app.clock.now()).await?;
+    let accounts = app.db.read(user::accounts).await?;
+    let mail = app.config.smtp.is_some();
+    let is_near = origin.address.is_some_and(|address| address.is_loopback());
+    let outbox = (!mail && is_near && accounts != Accounts::Confirmed)
+        .then(|| app.config.data_dir.join("outbox").display().to_string());
+    let providers = Provider::all(&app.config).iter().map(Provider::wire).collect();
+    let levels = app.config.plus.billing.as_ref().map(|billing| billing.levels.keys().copied().collect());
+    let (captcha, plans) = (captcha::site(&app.config), levels.unwrap_or_default());
+    let sign_up = app.config.access.sign_up;
+    Ok(Json(Setup { accounts, mail, outbox, providers, captcha, plans, sign_up }))
+}
+
+/// View the statistics of this server.
+#[utoipa::path(get, path = "/v0/server/stats", operation_id = "server_stats_get", tag = "server",
+    responses((status = 200, body = ServerStats)), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn stats(State(app): State<App>, _: Admin) -> Result<Json<ServerStats>> {
+    let (now, server) = (app.clock.now(), app.server.clone());
+    let read = move |tx: &mut Tx<'_>| {
+        let mut stats = ServerStats::new(server, now);
+        stats.organizations = Some(organization::all(tx)?);
+        stats.admins = Some(user::admins(tx)?);
+        stats.users = Some(server::user_cohort(tx, now)?);
+        stats.projects = Some(server::project_cohort(tx, now)?);
+        Ok::<_, Error>(stats)
+    };
+    Ok(Json(app.db.read(read).await?))
+}
+
+/// Another server in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct ServerPath {
+    /// The UUID of a server.
+    #[param(inline)]
+    server: ServerUuid,
+}
+
+/// Tell that a server started; kept for existing clients, nothing is recorded.
+#[utoipa::path(get, path = "/v0/server/stats/{server}", operation_id = "server_startup_stats_get", tag = "server",
+    params(ServerPath), responses((status = 200, body = UuidAnswer)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn seen(Path(path): Path<ServerPath>) -> Json<UuidAnswer> {
+    Json(UuidAnswer { uuid: path.server.uuid() })
+}
+
+/// Back the database up while the server goes on.
+#[utoipa::path(post, path = "/v0/server/backup", operation_id = "server_backup_post", tag = "server",
+    request_body = Backup, responses((status = 201, body = BackupCreated)), extensions(("x-right" = json!("admin"))))]
+pub(super) async fn backup(
+    State(app): State<App>,
+    admin: Admin,
+    Body(wanted): Body<Backup>,
+) -> Result<Created<BackupCreated>> {
+    if wanted.data_store.is_some() {
+        return Err(Error::Invalid(
+            "This server has no data store configured; leave `data_store` out to keep the backup on its disk.".into(),
+        ));
+    }
+    if wanted.remove == Some(true) {
+        return Err(Error::Invalid(
+            "`remove` deletes the backup once it is copied to a data store, and this server has none configured: no backup \
+             would be left. Leave `remove` out to keep the backup on the disk of the server."
+                .into(),
+        ));
+    }
+    let compression = match (wanted.compress, wanted.compression) {
+        (Some(false), _) | (None, None) => None,
+        (_, chosen) => Some(chosen.unwrap_or(Compression::Gzip)),
+    };
+    let fresh = app.fresh();
+    let created = fresh.now;
+    // On a task of its own: a client that goes away does not leave half a backup behind.
+    let backup = async move {
+        let file = backup::create(&app, fresh.now, compression).await?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        app.db.write(move |tx| admin.origin.audit(tx, &fresh, "server.backup", &name, None, &[])).await
+    };
+    tokio::spawn(backup).await.map_err(|error| Error::Internal(error.into()))??;
+    Ok(Created(BackupCreated { created }))
+}

@@ -1,0 +1,167 @@
+//! `/v0/auth/session`: the session of the caller, which a browser keeps in a cookie; clients of the API use
+//! `/v0/auth/confirm` and a bearer. `/v0/users/{user}/sessions`: all sessions of a user.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use tidemark_api::{Page, ResourceId, Session, SessionProof, SessionUuid, UserSession};
+use tidemark_store::{Tx, session};
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::{
+    access::{Account, Anyone},
+    answer::{Deleted, Paged},
+    auth::{SESSION_SECONDS, confirmed},
+    body::{Body, Path, Query},
+    error::{Error, Result},
+    oauth,
+    origin::Origin,
+    user::UserPath,
+};
+use crate::domain::{
+    app::App,
+    auth::{
+        caller::{Caller, Credential, SignedIn, Via, has_bearer},
+        cookie,
+    },
+};
+
+/// View who is signed in.
+#[utoipa::path(get, path = "/v0/auth/session", operation_id = "auth_session_get", tag = "auth",
+    responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn view(anyone: Anyone) -> Json<Session> {
+    let user = match anyone.caller {
+        Caller::User(signed_in) => Some(signed_in.found.user),
+        _ => None,
+    };
+    Json(Session { user })
+}
+
+/// Exchange the token of a mailed link or the answer of an identity provider, once, for a session in a cookie. Only the
+/// web console may.
+#[utoipa::path(post, path = "/v0/auth/session", operation_id = "auth_session_post", tag = "auth",
+    params(("x-tidemark-console" = String, Header, description = "Says that the web console asks.", pattern = "^1$")),
+    request_body = SessionProof, responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
+pub(super) async fn open(
+    State(app): State<App>,
+    parts: Parts,
+    origin: Origin,
+    Body(proof): Body<SessionProof>,
+) -> Result<Response> {
+    // Or another site could sign its visitors in as somebody else.
+    if !cookie::is_from_console(&parts, &app.config) {
+        return Err(Error::Forbidden(
+            "Only a page of this server may open a session in a cookie; other clients POST /v0/auth/confirm."
+                .into(),
+        ));
+    }
+    let opened = match proof {
+        SessionProof::Mailed(confirm) => confirmed(&app, origin, &confirm.token).await?,
+        SessionProof::Provider(answer) => oauth::end(&app, &parts, origin, None, answer).await?.user,
+    };
+    let kept = cookie::keep(&opened.token, SESSION_SECONDS, &app.config);
+    let session = Session { user: Some(opened.user) };
+    Ok(([(header::SET_COOKIE, kept)], Json(session)).into_response())
+}
+
+/// Sign out: the session of the bearer token or else of the cookie ends, everywhere it was copied to.
+#[utoipa::path(delete, path = "/v0/auth/session", operation_id = "auth_session_delete", tag = "auth",
+    responses((status = 204)), extensions(("x-right" = json!("session"))))]
+pub(super) async fn end(State(app): State<App>, parts: Parts) -> Result<Response> {
+    let fresh = app.fresh();
+    let credential = Credential::read(&parts, &app, fresh.now);
+    if matches!(credential, Credential::Key(..) | Credential::Token(..)) {
+        return Err(Error::Forbidden(
+            "The credential is an API key, not a session; revoke the key to end it.".into(),
+        ));
+    }
+    let is_cookie = !has_bearer(&parts);
+    if let Some(jti) = session_of(&credential) {
+        let write = move |tx: &mut Tx<'_>| {
+            let Some(found) = session::find(tx, jti, fresh.now)? else { return Ok(()) };
+            session::end(tx, jti)?;
+            let by = SignedIn { found, via: Via::Session };
+            let origin = Origin::of(&parts, by.actor());
+            origin.audit(tx, &fresh, "session.end", by.found.user.slug.as_str(), None, &[])
+        };
+        app.db.write(write).await?;
+    }
+    if !is_cookie {
+        return Ok(Deleted.into_response());
+    }
+    Ok(([(header::SET_COOKIE, cookie::forget(&app.config))], Deleted).into_response())
+}
+
+/// The identifier of the session that a credential names.
+fn session_of(credential: &Credential) -> Option<Uuid> {
+    match credential {
+        Credential::Session(claims) => claims.jti,
+        _ => None,
+    }
+}
+
+/// A user and a session in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct SessionPath {
+    /// The slug or UUID of a user.
+    #[serde(rename = "user")]
+    #[param(rename = "user")]
+    _user: ResourceId,
+    /// The UUID of a session.
+    #[param(inline)]
+    session: SessionUuid,
+}
+
+/// Sessions are seen and ended by people who signed in, not by keys.
+fn needs_session(account: &Account) -> Result<()> {
+    match account.by.via {
+        Via::Session => Ok(()),
+        Via::Key(_) | Via::Token => {
+            Err(Error::Forbidden("An API key cannot list or end sessions; sign in.".into()))
+        }
+    }
+}
+
+/// List the live sessions of a user, the newest first.
+#[utoipa::path(get, path = "/v0/users/{user}/sessions", operation_id = "user_sessions_get", tag = "users",
+    params(UserPath, Page), responses((status = 200, body = Vec<UserSession>)),
+    extensions(("x-right" = json!("self:by_session"))))]
+pub(super) async fn list(
+    State(app): State<App>,
+    account: Account,
+    parts: Parts,
+    Query(page): Query<Page>,
+) -> Result<Paged<UserSession>> {
+    needs_session(&account)?;
+    let now = app.clock.now();
+    let current = session_of(&Credential::read(&parts, &app, now));
+    Ok(Paged(app.db.read(move |tx| session::list(tx, account.found.id, current, now, &page)).await?))
+}
+
+/// End a session of a user.
+#[utoipa::path(delete, path = "/v0/users/{user}/sessions/{session}", operation_id = "user_session_delete",
+    tag = "users", params(SessionPath), responses((status = 204)),
+    extensions(("x-right" = json!("self:by_session"))))]
+pub(super) async fn end_one(
+    State(app): State<App>,
+    account: Account,
+    Path(path): Path<SessionPath>,
+) -> Result<Deleted> {
+    needs_session(&account)?;
+    let fresh = app.fresh();
+    let write = move |tx: &mut Tx<'_>| {
+        if !session::end_of(tx, account.found.id, path.session, fresh.now)? {
+            return Err(Error::not_found("session"));
+        }
+        let target = account.found.user.slug.as_str();
+        account.origin.audit(tx, &fresh, "session.end", target, None, &[])?;
+        Ok(Deleted)
+    };
+    app.db.write(write).await
+}

@@ -1,0 +1,46 @@
+//! `/v0/projects/{project}/reports/{report}/verdict`
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use tidemark_api::Verdict;
+use tidemark_store::{Tx, report};
+use tokio::task::spawn_blocking;
+
+use super::{
+    access::{Project, View},
+    body::Path,
+    error::{Error, Result},
+    report::ReportPath,
+};
+use crate::domain::{app::App, changes, verdict::Material};
+
+/// Hold a report against the runs before it, or against those of the branch that its own starts from. No threshold is needed:
+/// each series is changed, unchanged or inconclusive.
+#[utoipa::path(get, path = "/v0/projects/{project}/reports/{report}/verdict", operation_id = "proj_report_verdict_get",
+    tag = "reports", params(ReportPath), responses((status = 200, body = Verdict)),
+    extensions(("x-right" = json!("project:view"))))]
+pub(super) async fn view(
+    State(app): State<App>,
+    project: Project<View>,
+    Path(path): Path<ReportPath>,
+) -> Result<Json<Verdict>> {
+    if app.embedded {
+        changes::catch_up(&app).await?;
+    }
+    // It takes a processor, and the memory for many values, until it is done, whoever still waits for it.
+    let permit = app.analyses.acquire(project.origin.address).await?;
+    let held = Arc::clone(&permit);
+    let read = move |tx: &mut Tx<'_>| {
+        let id = report::find(tx, project.id, path.report)?;
+        let _held = held;
+        Material::read(tx, project.id, &project.project, id)
+    };
+    let material = app.db.read(read).await?;
+    let judge = move || {
+        let _held = permit;
+        material.judge()
+    };
+    let judged = spawn_blocking(judge).await;
+    judged.map_err(|error| Error::Internal(error.into()))?.map(Json)
+}

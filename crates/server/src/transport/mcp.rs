@@ -1,0 +1,262 @@
+//! The MCP server, for agents: `POST /mcp`, one message a request, without sessions. A tool is an operation of the API
+//! (`tools.rs`), called through the same router with the caller's own credential (`call.rs`); the protocol itself is the
+//! business of the official SDK (`handler.rs`). Here is what stands before it: who is let in, what is counted, and how
+//! what is no message is answered.
+
+mod answer;
+mod call;
+mod compare;
+mod explain;
+mod handler;
+mod prompt;
+mod resource;
+mod schema;
+mod summary;
+mod tools;
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use http_body_util::BodyExt;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+};
+use serde_json::{Value, json};
+
+pub use self::tools::{TOOLS, Tool};
+use self::{call::Cancellation, handler::Handler};
+use crate::{
+    domain::{
+        app::App,
+        auth::{
+            caller::{Caller, Credential},
+            cookie,
+        },
+        error::{Error, Result},
+    },
+    transport::http::{access, body::collect},
+};
+
+/// Where the server is.
+pub(crate) const PATH: &str = "/mcp";
+/// Where clients look for how to get in.
+const METADATA: &str = "/.well-known/oauth-protected-resource";
+
+type Service = StreamableHttpService<Handler, NeverSessionManager>;
+
+/// The routes of the server, over the operations that its tools call.
+pub(crate) fn routes(app: &App, operations: Router) -> Router<App> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        // The API answers under any name, and knows who calls by a credential that no other site can send.
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(app.config.server.request_body_max_bytes);
+    let handler = Handler { operations, analyses: Arc::clone(&app.analyses), console: address(app, "") };
+    let service = Service::new(move || Ok(handler.clone()), Arc::default(), config);
+    Router::new()
+        .route(PATH, post(move |State(app): State<App>, request: Request| receive(app, service, request)))
+        .route(METADATA, get(metadata))
+        // As clients look for it that put the path of the resource behind.
+        .route(&format!("{METADATA}{PATH}"), get(metadata))
+}
+
+/// Takes one message.
+async fn receive(app: App, service: Service, request: Request) -> Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    let mut whole = Request::new(body);
+    *whole.extensions_mut() = parts.extensions.clone();
+    let (bytes, _permits) = collect(&app, whole).await?;
+    // A cookie counts only from our own page, whatever the tools do with it.
+    if !cookie::is_from_console(&parts, &app.config) {
+        parts.headers.remove(header::COOKIE);
+    }
+    let kind = Kind::of(&bytes);
+    if kind != Kind::Call {
+        access::count(&parts, &app, &Caller::Anonymous).await?;
+    } else if let Some(refusal) = refuse_credential(&app, &parts).await? {
+        return Ok(refusal);
+    }
+    match kind {
+        Kind::Call | Kind::Other => {}
+        Kind::Reply => return Ok(StatusCode::ACCEPTED.into_response()),
+        Kind::Batch => return Ok(refuse(StatusCode::OK, -32600, "Send one message a request.")),
+        Kind::Nonsense => return Ok(refuse(StatusCode::OK, -32700, "The body is no JSON-RPC 2.0 message.")),
+    }
+    Ok(respond(&service, parts, bytes).await)
+}
+
+/// Lets the SDK answer a message. What it does for that ends with the returned future.
+async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response {
+    let (_guard, cancellation) = Cancellation::new();
+    parts.extensions.insert(cancellation);
+    // Everything is answered in JSON, so that clients need not say what they take.
+    let accepted = HeaderValue::from_static("application/json, text/event-stream");
+    parts.headers.insert(header::ACCEPT, accepted);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // The SDK insists on a name, which a caller within this program has none of.
+    parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
+    let answer = service.handle(Request::from_parts(parts, Body::from(bytes))).await;
+    let kind = answer.headers().get(header::CONTENT_TYPE);
+    let (status, is_json) = (answer.status(), kind.is_some_and(|kind| kind == "application/json"));
+    // Awaits the whole body: it is complete when the call is done, and dropping the guard earlier would cancel the call.
+    let (head, body) = answer.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    if status.is_success() || is_json {
+        return Response::from_parts(head, Body::from(body));
+    }
+    // The SDK refuses some requests in plain words.
+    refuse(status, -32600, &String::from_utf8_lossy(&body))
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It calls operations, which count it themselves.
+    Call,
+    /// Any other request or notification.
+    Other,
+    /// An answer, though we never ask.
+    Reply,
+    Batch,
+    Nonsense,
+}
+
+impl Kind {
+    fn of(bytes: &[u8]) -> Self {
+        let message: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        if message.is_array() {
+            return Self::Batch;
+        }
+        if message["jsonrpc"] != "2.0" {
+            return Self::Nonsense;
+        }
+        match message["method"].as_str() {
+            Some("tools/call") => {
+                let name = message["params"]["name"].as_str().unwrap_or_default();
+                if tools::find(name).is_some() { Self::Call } else { Self::Other }
+            }
+            Some("resources/list" | "resources/read") => Self::Call,
+            Some(_) => Self::Other,
+            None if message.get("result").or(message.get("error")).is_some() => Self::Reply,
+            None => Self::Nonsense,
+        }
+    }
+}
+
+/// Refuses a credential that is no good before anything is called with it. Most operations would take it for none, and
+/// the client would not learn why it sees so little.
+async fn refuse_credential(app: &App, parts: &Parts) -> Result<Option<Response>> {
+    let now = app.clock.now();
+    let credential = Credential::read(parts, app, now);
+    let (caller, _) = app.db.read(move |tx| Caller::find(tx, &credential, now)).await?;
+    if !matches!(caller, Caller::Unknown) {
+        return Ok(None);
+    }
+    access::count(parts, app, &caller).await?;
+    let message = "The credential is not valid: it is unknown, revoked or has run out; connect with another.";
+    let mut refusal = Error::Unauthorized(message.into()).into_response();
+    let challenge =
+        format!("Bearer error=\"invalid_token\", resource_metadata=\"{}\"", address(app, METADATA));
+    if let Ok(challenge) = HeaderValue::try_from(challenge) {
+        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    Ok(Some(refusal))
+}
+
+/// An address of this server.
+fn address(app: &App, path: &str) -> String {
+    format!("{}{path}", app.config.console.url.as_str().trim_end_matches('/'))
+}
+
+/// What RFC 9728 has a client look for: that a key goes into the header. There is no authorization server to get one
+/// from, so that none is named.
+async fn metadata(State(app): State<App>) -> Json<Value> {
+    Json(json!({
+        "resource": address(&app, PATH),
+        "resource_name": "Tidemark",
+        "bearer_methods_supported": ["header"],
+    }))
+}
+
+/// An error that belongs to no request.
+fn refuse(status: StatusCode, code: i64, message: &str) -> Response {
+    let error = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
+    (status, Json(error)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, time::Duration};
+
+    use tokio::{sync::mpsc, time::timeout};
+
+    use super::*;
+    use crate::infra::limits::ConcurrencyLimit;
+
+    /// Stops a test that hangs.
+    const PATIENCE: Duration = Duration::from_secs(600);
+
+    /// Reports when it is dropped.
+    struct Guard(mpsc::Sender<&'static str>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            let _ = self.0.try_send("canceled");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_with_its_request() {
+        let (sender, mut events) = mpsc::channel(16);
+        let operation = move || {
+            let guard = Guard(sender.clone());
+            async move {
+                let _ = guard.0.try_send("started");
+                pending::<()>().await;
+                drop(guard);
+            }
+        };
+        let handler = Handler {
+            operations: Router::new().fallback(operation),
+            analyses: Arc::new(ConcurrencyLimit::for_analyses()),
+            console: String::new(),
+        };
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .disable_allowed_hosts();
+        let service = Service::new(move || Ok(handler.clone()), Arc::default(), config);
+        for (method, parameters) in [
+            ("tools/call", json!({ "name": "list_projects", "arguments": {} })),
+            (
+                "tools/call",
+                json!({ "name": "compare", "arguments": { "project": "lab", "base": "branch:main", "new": "branch:new" } }),
+            ),
+            ("resources/list", json!({})),
+            ("resources/read", json!({ "uri": "tidemark://project/lab" })),
+        ] {
+            let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
+            let (parts, ()) = axum::http::Request::post(PATH).body(()).unwrap().into_parts();
+            let response = respond(&service, parts, message.to_string().into());
+            let mut response = Box::pin(response);
+            let started = async {
+                tokio::select! {
+                    _ = &mut response => panic!("{method} was answered"),
+                    event = events.recv() => event,
+                }
+            };
+            assert_eq!(timeout(PATIENCE, started).await.unwrap(), Some("started"), "{method}");
+            drop(response);
+            assert_eq!(timeout(PATIENCE, events.recv()).await.unwrap(), Some("canceled"), "{method}");
+        }
+    }
+}

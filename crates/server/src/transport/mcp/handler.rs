@@ -1,0 +1,251 @@
+//! Speaks the protocol with one client for one message, by way of the official SDK: which tools there are, and what
+//! they answer. Nothing is kept between messages.
+
+use std::{borrow::Cow, sync::Arc};
+
+use axum::{Router, http::request::Parts};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+        GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        Tool as Described, ToolAnnotations,
+    },
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+use tidemark_api::{Alert, Perf};
+
+use super::{
+    answer::{self, Content, Failed},
+    call::{Cancellation, Line, Reply},
+    compare, explain, prompt, resource,
+    schema::Operation,
+    summary,
+    tools::{self, Answer, TOOLS, Tool},
+};
+use crate::infra::limits::ConcurrencyLimit;
+
+/// The versions of the protocol that are spoken; a client that asks for another is offered the newest it can know.
+const VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+const INSTRUCTIONS: &str = "Tidemark keeps benchmark results over time and raises an alert when one crosses the limit of \
+    its threshold. To look into an alert, begin with explain_alert; to look at a history, with perf_summary. Nearly every tool takes a `project`: its slug or UUID, which list_projects tells. Lists take `page` \
+    and `per_page` and tell `total_count`. Times in arguments are milliseconds since 1970. What you may do is what your \
+    credential may do.";
+
+/// The other end of one conversation.
+#[derive(Clone)]
+pub(super) struct Handler {
+    pub(super) operations: Router,
+    pub(super) analyses: Arc<ConcurrencyLimit>,
+    /// The address of the console.
+    pub(super) console: String,
+}
+
+impl Handler {
+    /// Does what one message asks for, until it is done or the request ends.
+    async fn serve<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl AsyncFnOnce(&Line) -> Result<T, ErrorData>,
+    ) -> Result<T, ErrorData> {
+        let missing = |what: &str| ErrorData::internal_error(format!("The request has no {what}."), None);
+        let parts = context.extensions.get::<Parts>().ok_or_else(|| missing("head"))?;
+        let cancellation = parts.extensions.get::<Cancellation>().ok_or_else(|| missing("end"))?;
+        let line = Line::of(&self.operations, &self.analyses, parts);
+        let done = cancellation.clone().run(work(&line)).await;
+        done.unwrap_or_else(|| Err(ErrorData::internal_error(Failed::canceled().message, None)))
+    }
+
+    /// Uses a tool.
+    async fn run(&self, line: &Line, tool: &'static Tool, arguments: JsonObject) -> CallToolResult {
+        let run = async {
+            if tool.answer == Answer::Comparison {
+                let compared = compare::answer(line, arguments).await;
+                return line.compute(move || answer::tell(compared, None)).await;
+            }
+            if tool.is_large {
+                line.reserve().await?;
+            }
+            let project = arguments.get("project").cloned().unwrap_or_default();
+            let reply = line.call(tool, arguments).await?;
+            if tool.answer == Answer::Explanation {
+                let explained = self.explain(line, &project, tool, reply).await;
+                return line.compute(move || answer::tell(explained, None)).await;
+            }
+            line.compute(move || present(tool, &reply)).await
+        };
+        run.await.unwrap_or_else(|failed| answer::tell(Err(failed), None))
+    }
+
+    /// Looks at the history of an alert.
+    async fn explain(
+        &self,
+        line: &Line,
+        project: &Value,
+        tool: &'static Tool,
+        reply: Reply,
+    ) -> Result<Content, Failed> {
+        let (alert, _) = answer::read_json::<Alert>(tool, &reply)?;
+        let (branch, testbed) = (&alert.threshold.branch, &alert.threshold.testbed);
+        let sent = json!({
+            "project": project, "branches": branch.uuid, "heads": branch.head.uuid, "testbeds": testbed.uuid,
+            "benchmarks": alert.benchmark.uuid, "measures": alert.threshold.measure.uuid,
+        });
+        let Value::Object(sent) = sent else { return Err(Failed::internal()) };
+        let tool = tools::named("query_perf");
+        let reply = line.call(tool, sent).await?;
+        let console = self.console.clone();
+        let explain = move || {
+            let (perf, notes) = answer::read_json::<Perf>(tool, &reply)?;
+            let explained = explain::of(&alert, &perf, &console);
+            let explained = explained.ok_or_else(|| {
+                Failed::invalid(
+                    "The metric of this alert is no longer there; `view_alert` shows the alert itself.",
+                )
+            });
+            Ok(Content::Object(explained?, notes))
+        };
+        line.compute(explain).await?
+    }
+}
+
+/// Renders the reply of an operation.
+fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
+    let is_long = reply.body.len() > answer::LONGEST;
+    match tool.answer {
+        Answer::Summary => answer::tell(summarize(tool, reply, None), None),
+        Answer::Series if is_long && reply.status.is_success() => {
+            let note = "There are too many values to show: these are the statistics of the series. Ask for fewer series, or \
+                        for a part of the time with `start_time` and `end_time`, to see every value.";
+            answer::tell(summarize(tool, reply, Some(note)), None)
+        }
+        _ => answer::tell(answer::read(tool, reply), Some(&reply.path)),
+    }
+}
+
+/// The statistics of series.
+fn summarize(tool: &Tool, reply: &Reply, note: Option<&str>) -> Result<Content, Failed> {
+    let (perf, mut notes) = answer::read_json::<Perf>(tool, reply)?;
+    notes.extend(note.map(str::to_owned));
+    Ok(Content::Object(summary::of(&perf), notes))
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_prompts().enable_resources().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(
+                Implementation::new("tidemark", env!("CARGO_PKG_VERSION")).with_title("Tidemark"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(describe).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tool = tools::find(&request.name).ok_or_else(|| {
+            ErrorData::invalid_params(
+                format!("There is no tool `{}`; tools/list names them.", request.name),
+                None,
+            )
+        })?;
+        let arguments = request.arguments.unwrap_or_default();
+        self.serve(&context, async |line| Ok(self.run(line, tool, arguments).await.into())).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        self.serve(&context, async |line| resource::list(line, cursor.as_deref()).await).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resource::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.serve(&context, async |line| Ok(resource::read(line, &request.uri).await?.into())).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompt::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompt::get(&request.name, &request.arguments.unwrap_or_default())?.into())
+    }
+
+    /// What the SDK could not read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        match method.as_str() {
+            "tools/call" if params.is_some_and(|params| params["name"].is_string()) => {
+                let failed = Failed::invalid("The arguments of a tool are a JSON object.");
+                Ok(CustomResult::new(json!(answer::tell(Err(failed), None))))
+            }
+            "tools/call" => Err(ErrorData::invalid_params("The parameters have no `name` of a tool.", None)),
+            _ => {
+                let message = format!("There is no method `{method}`.");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        }
+    }
+}
+
+fn describe(tool: &Tool) -> Described {
+    let operation = Operation::of(tool);
+    let method = &operation.method;
+    let hints = ToolAnnotations::new()
+        .read_only(operation.is_read)
+        .destructive(false)
+        .idempotent(operation.is_read || method.is_idempotent() || method == axum::http::Method::PATCH)
+        .open_world(false);
+    Described::new(tool.name, tool.description, operation.input.clone()).with_annotations(hints)
+}

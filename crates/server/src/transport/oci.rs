@@ -1,0 +1,111 @@
+//! The container registry: `/v2` as the OCI distribution specification 1.1 has it, and the tokens for it.
+//!
+//! A repository is a project or a path below one; what its blobs are made of is in `blobs.rs`, outside. Each file tells
+//! one noun of the specification.
+
+mod access;
+mod blob;
+mod digest;
+mod error;
+mod manifest;
+mod pace;
+mod quota;
+mod range;
+mod referrer;
+mod route;
+mod scope;
+mod tag;
+pub(crate) mod token;
+mod upload;
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderName, Method, request::Parts},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use serde_json::json;
+use tidemark_api::{JobUuid, Jwt, RunnerUuid, Timestamp};
+
+pub(crate) use self::{
+    access::TOKEN_PATH,
+    error::{document, is_registry, oauth_code},
+};
+use self::{
+    error::{Error, Result},
+    route::Target,
+    scope::Claims,
+};
+use crate::domain::app::App;
+
+/// On every answer of the registry: what clients take it for.
+pub(crate) const API_VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
+const DOCKER_CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+
+/// The template of every path but the first, whose requests take as long as the bytes do.
+pub(crate) const PATH: &str = "/v2/{*rest}";
+
+/// What opens a repository to a runner while it does a job, for ten minutes.
+pub(crate) fn runner_token(
+    app: &App,
+    runner: RunnerUuid,
+    job: JobUuid,
+    repository: &str,
+    now: Timestamp,
+) -> Jwt {
+    app.signer.sign_claims(&Claims::of_runner(app.signer.issuer(), runner, job, repository, now))
+}
+
+/// All that is below `/v2`.
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/v2", any(serve)).route(PATH, any(serve))
+}
+
+async fn serve(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    answer(&app, &parts, body).await.into_response()
+}
+
+async fn answer(app: &App, parts: &Parts, body: Body) -> Result<Response> {
+    let head = parts.method == Method::HEAD;
+    match (Target::parse(parts.uri.path())?, &parts.method) {
+        (Target::Base, &Method::GET | &Method::HEAD) => {
+            access::enter(app, parts).await?;
+            Ok(Json(json!({})).into_response())
+        }
+        (Target::Base, _) => Err(Error::Method("GET, HEAD")),
+        (Target::Blob(name, digest), &Method::GET | &Method::HEAD) => {
+            blob::read(app, parts, name, digest, head).await
+        }
+        (Target::Blob(name, digest), &Method::DELETE) => blob::delete(app, parts, name, digest).await,
+        (Target::Blob(..), _) => Err(Error::Method("GET, HEAD, DELETE")),
+        (Target::Uploads(name), &Method::POST) => upload::begin(app, parts, name, body).await,
+        (Target::Uploads(name), &Method::PUT) => upload::put(app, parts, name, body).await,
+        (Target::Uploads(_), _) => Err(Error::Method("POST, PUT")),
+        (Target::Upload(name, id), &Method::GET) => upload::status(app, parts, name, id).await,
+        (Target::Upload(name, id), &Method::PATCH) => upload::append(app, parts, name, id, body).await,
+        (Target::Upload(name, id), &Method::PUT) => upload::finish(app, parts, name, id, body).await,
+        (Target::Upload(name, id), &Method::DELETE) => upload::cancel(app, parts, name, id).await,
+        (Target::Upload(..), _) => Err(Error::Method("GET, PATCH, PUT, DELETE")),
+        (Target::Manifest(name, reference), &Method::GET | &Method::HEAD) => {
+            manifest::read(app, parts, name, reference, head).await
+        }
+        (Target::Manifest(name, reference), &Method::PUT) => {
+            manifest::put(app, parts, name, &reference, body).await
+        }
+        (Target::Manifest(name, reference), &Method::DELETE) => {
+            manifest::delete(app, parts, name, &reference).await
+        }
+        (Target::Manifest(..), _) => Err(Error::Method("GET, HEAD, PUT, DELETE")),
+        (Target::Tags(name), &Method::GET) => tag::list(app, parts, name).await,
+        (Target::Referrers(name, digest), &Method::GET) => referrer::list(app, parts, name, digest).await,
+        (Target::Tags(_) | Target::Referrers(..), _) => Err(Error::Method("GET")),
+    }
+}
+
+/// The first value of a name in the query.
+fn query(parts: &Parts, name: &str) -> Option<String> {
+    token::values(parts.uri.query().unwrap_or_default().as_bytes(), name).into_iter().next()
+}

@@ -1,0 +1,479 @@
+//! Who may do what in the registry. Every request brings a token; whether its holder still has the right is judged
+//! here, by the same rules as everywhere else, and the token must have been given for it, too.
+
+use std::fmt;
+
+use axum::http::{header, request::Parts};
+use tidemark_api::{JobUuid, ProjectPermission, ResourceName, Slug, Timestamp};
+use tidemark_store::{OrganizationId, ProjectId, Tx, job, key, project, project_key, user};
+
+use super::{
+    error::{Error, Result},
+    quota,
+    route::Name,
+    scope::{Action, Audience, Claims, Scope},
+};
+use crate::{
+    domain::{
+        app::App,
+        auth::caller::{Caller, SignedIn, Via},
+        error::Error as House,
+        quota::Quota,
+    },
+    infra::config::Config,
+    transport::http::{
+        access,
+        founding::{self, Sender},
+        origin::Origin,
+        run,
+    },
+};
+
+/// The path of the token service.
+pub(crate) const TOKEN_PATH: &str = "/v0/auth/oci/token";
+
+/// What a client is told that comes without a good token: where to get one, and for what.
+#[derive(Clone, Debug)]
+pub(super) struct Challenge {
+    realm: String,
+    service: String,
+    scope: Option<String>,
+    fault: Option<Fault>,
+}
+
+/// What is wrong with the token that a client sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It was not signed here, has run out, or its holder is gone.
+    Invalid,
+    /// It was given for something else.
+    Scope,
+}
+
+impl Challenge {
+    /// Sends a client to the token service.
+    pub(super) fn new(config: &Config, scope: Option<String>, fault: Option<Fault>) -> Self {
+        let url = config.registry_url().as_str();
+        let parsed = url::Url::parse(url).ok();
+        let realm = parsed.as_ref().map_or_else(String::new, |url| {
+            let mut realm = url.clone();
+            realm.set_path(&format!("{}{TOKEN_PATH}", url.path().trim_end_matches('/')));
+            realm.to_string()
+        });
+        let service = parsed.as_ref().and_then(|url| {
+            let host = url.host_str()?;
+            Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+        });
+        Self { realm, service: service.unwrap_or_default(), scope, fault }
+    }
+
+    /// The sentence that goes with it.
+    pub(super) fn message(&self) -> &'static str {
+        match self.fault {
+            None => {
+                "This needs a registry token; log in, or get one from the address in the www-authenticate header."
+            }
+            Some(Fault::Invalid) => {
+                "The credential is not valid: it is unknown, revoked, locked or has run out; log in again."
+            }
+            Some(Fault::Scope) => {
+                "The registry token is not good for this; log in as somebody who may do it."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Challenge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { realm, service, scope, fault } = self;
+        write!(formatter, "Bearer realm=\"{realm}\",service=\"{service}\"")?;
+        if let Some(scope) = scope {
+            write!(formatter, ",scope=\"{scope}\"")?;
+        }
+        match fault {
+            None => Ok(()),
+            Some(Fault::Invalid) => formatter.write_str(",error=\"invalid_token\""),
+            Some(Fault::Scope) => formatter.write_str(",error=\"insufficient_scope\""),
+        }
+    }
+}
+
+/// A repository, opened by somebody who may do there what was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The name by which it was asked for.
+    pub(super) name: Name,
+    /// The project that it belongs to.
+    pub(super) project: ProjectId,
+    /// The organization of that project.
+    pub(super) organization: OrganizationId,
+    /// Whether the organization belongs to somebody.
+    pub(super) claimed: bool,
+    /// Who asks.
+    pub(super) visitor: Visitor,
+}
+
+impl Place {
+    fn new(name: Name, found: &project::Found, visitor: Visitor) -> Self {
+        let claimed = found.project.claimed.is_some();
+        Self { name, project: found.id, organization: found.organization, claimed, visitor }
+    }
+}
+
+/// Somebody with a token.
+#[derive(Clone, Debug)]
+pub(super) struct Visitor {
+    /// Who it is.
+    pub(super) caller: Caller,
+    claims: Claims,
+}
+
+/// Lets in whoever has a token, whatever it is good for.
+pub(super) async fn enter(app: &App, parts: &Parts) -> Result<()> {
+    let claims = claims(app, parts, None)?;
+    let now = app.clock.now();
+    let caller = app.db.read(move |tx| holder(tx, &claims, now)).await?;
+    access::count(parts, app, &caller).await?;
+    match caller {
+        Caller::Unknown => Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Invalid)))),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a repository to read from it, and reads, on one snapshot.
+pub(super) async fn pull<T, F>(app: &App, parts: &Parts, name: Name, load: F) -> Result<(Place, T)>
+where
+    F: FnOnce(&mut Tx<'_>, &Place) -> Result<T> + Send + 'static,
+    T: Send + 'static,
+{
+    let desk = Desk::new(app, parts, &name, Action::Pull)?;
+    let (caller, outcome) = app
+        .db
+        .read(move |tx| {
+            let visitor = desk.receive(tx)?;
+            let caller = visitor.caller.clone();
+            let outcome = desk.permit(tx, &visitor, ProjectPermission::View).and_then(|found| {
+                let place = Place::new(desk.name.clone(), &found, visitor);
+                let loaded = load(tx, &place)?;
+                Ok((place, loaded))
+            });
+            Ok::<_, Error>((caller, outcome))
+        })
+        .await?;
+    access::count(parts, app, &caller).await?;
+    outcome
+}
+
+/// Opens a repository to remove something.
+pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place> {
+    let desk = Desk::new(app, parts, &name, Action::Delete)?;
+    let (caller, outcome) = app
+        .db
+        .read(move |tx| {
+            let visitor = desk.receive(tx)?;
+            let caller = visitor.caller.clone();
+            let found = desk.permit(tx, &visitor, ProjectPermission::Delete);
+            Ok::<_, Error>((caller, found.map(|found| Place::new(name, &found, visitor))))
+        })
+        .await?;
+    access::count(parts, app, &caller).await?;
+    outcome
+}
+
+/// A permitted push, perhaps to a project that has to be made first.
+pub(super) struct Push {
+    desk: Desk,
+    visitor: Visitor,
+    found: Option<project::Found>,
+}
+
+/// Opens a repository to add something. A project that is not there is made, and one that nobody owns becomes that of
+/// the user who pushes to it, as with runs.
+pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> {
+    permit_push(app, parts, name).await?.open(app, parts).await
+}
+
+/// Opens a repository of an existing project to write to it.
+pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Place> {
+    let Push { desk, visitor, found } = permit_push(app, parts, name).await?;
+    Ok(Place::new(desk.name, &found.ok_or(Error::UploadUnknown)?, visitor))
+}
+
+/// Checks that the caller may push to a repository, and makes nothing yet.
+pub(super) async fn permit_push(app: &App, parts: &Parts, name: Name) -> Result<Push> {
+    let desk = Desk::new(app, parts, &name, Action::Push)?;
+    let read = desk.clone();
+    let (visitor, outcome) = app
+        .db
+        .read(move |tx| {
+            let visitor = read.receive(tx)?;
+            let outcome = read.permit_push(tx, &visitor);
+            Ok::<_, Error>((visitor, outcome))
+        })
+        .await?;
+    access::count(parts, app, &visitor.caller).await?;
+    if is_closed(app, &visitor.caller) {
+        return Err(Error::Unauthorized(Challenge::new(&app.config, None, Some(Fault::Scope))));
+    }
+    Ok(Push { desk, visitor, found: outcome? })
+}
+
+impl Push {
+    /// The repository as it will be opened, if its project exists.
+    pub(super) fn existing(&self) -> Option<Place> {
+        let found = self.found.as_ref()?;
+        let mut place = Place::new(self.desk.name.clone(), found, self.visitor.clone());
+        place.claimed |= may_claim(&self.visitor.caller, found);
+        Some(place)
+    }
+
+    /// Opens the repository, and makes or claims its project.
+    pub(super) async fn open(self, app: &App, parts: &Parts) -> Result<Place> {
+        let Self { desk, visitor, found } = self;
+        let name = desk.name.clone();
+        let found = match found {
+            Some(found) if !may_claim(&visitor.caller, &found) => found,
+            found => {
+                let origin = Origin::of(parts, visitor.caller.actor());
+                if found.is_none() {
+                    run::limit(app, &visitor.caller, origin.address, None).await?;
+                }
+                let (fresh, quota, by) = (app.fresh(), Quota::new(&app.config), visitor.clone());
+                let claims = app.config.access.claims;
+                let total = app.config.access.unclaimed.total_image_bytes;
+                app.db
+                    .write(move |tx| {
+                        if matches!(by.caller, Caller::Anonymous) {
+                            quota::check_total(tx, total)?;
+                        }
+                        let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
+                        founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
+                            .map(|founded| founded.project)
+                            .map_err(|error| desk.refuse(&by, error))
+                    })
+                    .await?
+            }
+        };
+        Ok(Place::new(name, &found, visitor))
+    }
+}
+
+/// Whether the operator accepts no pushes of this caller, who has not signed in.
+pub(super) fn is_closed(app: &App, caller: &Caller) -> bool {
+    matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_pushes
+}
+
+/// Whether a token may be got for these actions by somebody who asks for them; those that may not are left out.
+pub(super) fn grant(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    asked: &Scope,
+    is_closed: bool,
+) -> Result<Scope, House> {
+    let project = asked.name.project();
+    let may = |tx: &mut Tx<'_>, permission| allowed(access::project_by_key(tx, caller, project, permission));
+    let push = match access::project_for_run(tx, caller, project) {
+        // A project that the caller may not see gets the scope of one that does not exist.
+        Err(House::NotFound(_)) => Some(None),
+        found => allowed(found)?,
+    };
+    let may_push = match &push {
+        _ if is_closed => false,
+        Some(Some(_)) => true,
+        Some(None) => allowed(founding::may_make(caller, project))?.is_some(),
+        None => false,
+    };
+    let mut actions = Vec::new();
+    for action in &asked.actions {
+        let granted = match action {
+            // Whoever makes a project first looks whether something is there.
+            Action::Pull => {
+                may(tx, ProjectPermission::View)?.is_some() || matches!(push, Some(None)) && may_push
+            }
+            Action::Push => may_push,
+            Action::Delete => may(tx, ProjectPermission::Delete)?.is_some(),
+        };
+        if granted {
+            actions.push(*action);
+        }
+    }
+    Ok(Scope { name: asked.name.clone(), actions })
+}
+
+/// Turns a refusal into `None`; other failures stay what they are.
+fn allowed<T>(outcome: Result<T, House>) -> Result<Option<T>, House> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(House::NotFound(_) | House::Forbidden(_) | House::Unauthorized(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a push makes this project the caller's.
+fn may_claim(caller: &Caller, found: &project::Found) -> bool {
+    found.project.claimed.is_none() && matches!(caller, Caller::User(by) if by.found.confirmed.is_some())
+}
+
+/// What a project is called that comes into being by a push.
+fn project_name(slug: &Slug) -> Result<ResourceName, House> {
+    slug.as_str()
+        .parse()
+        .map_err(|error| House::Invalid(format!("The name of the repository is wrong: {error}.")))
+}
+
+/// The claims of the token of a request, if it is one of ours and has not run out.
+fn claims(app: &App, parts: &Parts, scope: Option<&str>) -> Result<Claims> {
+    let refuse = |fault| Error::Unauthorized(Challenge::new(&app.config, scope.map(str::to_owned), fault));
+    let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let token = token.ok_or_else(|| refuse(None))?;
+    let claims: Option<Claims> = app.signer.verify_claims(token);
+    claims.filter(|claims| claims.is_fresh(app.clock.now())).ok_or_else(|| refuse(Some(Fault::Invalid)))
+}
+
+/// Who holds a token, if they are still there and the key that they got it with is still good.
+fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
+    let user = match (claims.aud, claims.jti) {
+        (Audience::Public, _) => return Ok(Caller::Anonymous),
+        (Audience::Project, Some(jti)) => {
+            let found = project_key::by_uuid(tx, jti.into(), now)?;
+            return Ok(found.map_or(Caller::Unknown, Caller::Project));
+        }
+        (Audience::Runner, Some(jti)) => return runner(tx, claims, jti.into()),
+        (Audience::Project | Audience::Runner, None) => None,
+        (Audience::User, Some(jti)) => {
+            key::owner(tx, jti.into(), now)?.map(|found| (found, Via::Key(jti.into())))
+        }
+        (Audience::User, None) => match claims.sub.as_deref().and_then(|email| email.parse().ok()) {
+            // Whoever has taken the address since is somebody else.
+            Some(email) => match user::email_given_up(tx, &email)? {
+                Some(given_up) if given_up.seconds() >= claims.iat => None,
+                _ => user::by_email(tx, &email)?.map(|found| (found, Via::Token)),
+            },
+            None => None,
+        },
+    };
+    Ok(match user {
+        Some((found, via)) if !found.user.locked => Caller::User(SignedIn { found, via }),
+        _ => Caller::Unknown,
+    })
+}
+
+/// A runner reads what the key of the project could read, while it has the job.
+fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
+    let found = match job::find(tx, job) {
+        Ok(found)
+            if found.job.status.is_under_way()
+                && found.job.runner.map(|runner| runner.to_string()) == claims.sub =>
+        {
+            found
+        }
+        Ok(_) | Err(tidemark_store::Error::NotFound(_)) => return Ok(Caller::Unknown),
+        Err(error) => return Err(error.into()),
+    };
+    let name = "runner".parse().expect("a plain name");
+    let (uuid, project, project_uuid) = (job.uuid().into(), found.project, found.config.project.uuid());
+    Ok(Caller::Project(project_key::Found { uuid, name, project, project_uuid }))
+}
+
+/// What one request wants, and whether it may have it.
+#[derive(Clone)]
+struct Desk {
+    name: Name,
+    action: Action,
+    claims: Claims,
+    challenge: Challenge,
+    now: Timestamp,
+}
+
+impl Desk {
+    fn new(app: &App, parts: &Parts, name: &Name, action: Action) -> Result<Self> {
+        // A client that is sent for a token to push also looks what is there.
+        let actions = match action {
+            Action::Push => vec![Action::Pull, Action::Push],
+            action => vec![action],
+        };
+        let scope = Scope { name: name.clone(), actions }.to_string();
+        let claims = claims(app, parts, Some(&scope))?;
+        let challenge = Challenge::new(&app.config, Some(scope), Some(Fault::Scope));
+        Ok(Self { name: name.clone(), action, claims, challenge, now: app.clock.now() })
+    }
+
+    /// Who it is that asks.
+    fn receive(&self, tx: &mut Tx<'_>) -> Result<Visitor> {
+        let caller = holder(tx, &self.claims, self.now)?;
+        if matches!(caller, Caller::Unknown) {
+            let challenge = Challenge { fault: Some(Fault::Invalid), ..self.challenge.clone() };
+            return Err(Error::Unauthorized(challenge));
+        }
+        Ok(Visitor { caller, claims: self.claims.clone() })
+    }
+
+    /// The project, if the visitor has the permission in it and the token is for it.
+    fn permit(
+        &self,
+        tx: &mut Tx<'_>,
+        visitor: &Visitor,
+        permission: ProjectPermission,
+    ) -> Result<project::Found> {
+        let found = access::project_by_key(tx, &visitor.caller, self.name.project(), permission)
+            .map_err(|error| self.refuse(visitor, error))?;
+        self.insist(visitor, Some(&found))?;
+        Ok(found)
+    }
+
+    /// The same to push, where the project may still have to be made.
+    fn permit_push(&self, tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Option<project::Found>> {
+        let found = access::project_for_run(tx, &visitor.caller, self.name.project())
+            .and_then(|found| {
+                if found.is_none() {
+                    founding::may_make(&visitor.caller, self.name.project())?;
+                }
+                Ok(found)
+            })
+            .map_err(|error| self.refuse(visitor, error))?;
+        self.insist(visitor, found.as_ref())?;
+        Ok(found)
+    }
+
+    /// Insists on a token that was given for this.
+    fn insist(&self, visitor: &Visitor, found: Option<&project::Found>) -> Result<()> {
+        if visitor.claims.grants(&self.name, found, self.action) {
+            return Ok(());
+        }
+        Err(Error::Unauthorized(self.challenge.clone()))
+    }
+
+    /// What a refusal looks like in the registry. A caller without a credential is sent to log in. Reading from a
+    /// project that they could make answers 404, the same for one that is hidden and one that does not exist.
+    fn refuse(&self, visitor: &Visitor, error: House) -> Error {
+        let anonymous = matches!(visitor.caller, Caller::Anonymous);
+        match error {
+            House::NotFound(_) if !anonymous => Error::NameUnknown,
+            House::NotFound(_)
+                if self.action == Action::Pull && visitor.claims.grants(&self.name, None, Action::Pull) =>
+            {
+                Error::NameUnknown
+            }
+            House::NotFound(_) | House::Unauthorized(_) => Error::Unauthorized(self.challenge.clone()),
+            error => error.into(),
+        }
+    }
+}
+
+impl Visitor {
+    /// The project of another repository that something can be taken from, if the visitor may read there. What is
+    /// public can be read with any token.
+    pub(super) fn source(&self, tx: &mut Tx<'_>, name: &Name) -> Result<Option<ProjectId>> {
+        let found =
+            allowed(access::project_by_key(tx, &self.caller, name.project(), ProjectPermission::View))?;
+        Ok(found
+            .filter(|found| {
+                found.project.visibility == tidemark_api::Visibility::Public
+                    || self.claims.grants(name, Some(found), Action::Pull)
+            })
+            .map(|found| found.id))
+    }
+}

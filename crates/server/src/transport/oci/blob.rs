@@ -1,0 +1,116 @@
+//! `/v2/{name}/blobs/{digest}`
+
+use std::ops::Range;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use tidemark_store::{Tx, blob, repository};
+
+use super::{
+    DOCKER_CONTENT_DIGEST, access,
+    digest::Digest,
+    error::{Error, Result, insert},
+    quota,
+    range::{Unsatisfiable, parse_range},
+    route::Name,
+};
+use crate::domain::app::App;
+
+/// Sends a blob or a part of it, or tells that it is there.
+pub(super) async fn read(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    digest: Digest,
+    head: bool,
+) -> Result<Response> {
+    let wanted = digest.clone();
+    let (place, (repository, found)) = access::pull(app, parts, name, move |tx, place| {
+        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+        let found = blob::find(tx, repository, wanted.as_str())?.ok_or(Error::BlobUnknown)?;
+        Ok((repository, found))
+    })
+    .await?;
+    let now = app.clock.now();
+    let timeout = app.config.plus.registry.timeout_seconds();
+    // Whoever is told that a blob is there may be about to push a manifest that needs it.
+    if found.idle.is_some_and(|idle| idle < now.plus_seconds(-timeout / 2)) {
+        let kept = app.db.write(move |tx| blob::keep(tx, repository, found.id, now)).await?;
+        if !kept {
+            return Err(Error::BlobUnknown);
+        }
+    }
+
+    let mut response = StatusCode::OK.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.size));
+    describe(headers, &digest);
+    if is_cached(&parts.headers, &digest) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return Ok(response);
+    }
+    let (status, range) = match part(&parts.headers, found.size)? {
+        Some(range) => {
+            let (first, last, size) = (range.start, range.end - 1, found.size);
+            insert(headers, header::CONTENT_RANGE, &format!("bytes {first}-{last}/{size}"));
+            (StatusCode::PARTIAL_CONTENT, range)
+        }
+        None => (StatusCode::OK, 0..found.size),
+    };
+    let length = range.end - range.start;
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    *response.status_mut() = status;
+    if !head {
+        quota::admit(app, &place).await?;
+        let bytes = match app.blobs.read(found.object, range).await {
+            Ok(bytes) => bytes,
+            Err(failure) => {
+                // It may have been deleted since, and collected.
+                let again = move |tx: &mut Tx<'_>| blob::find(tx, repository, digest.as_str());
+                return Err(app.db.read(again).await?.map_or(Error::BlobUnknown, |_| failure.into()));
+            }
+        };
+        quota::count(app, &place, length).await?;
+        *response.body_mut() = Body::from_stream(bytes);
+    }
+    Ok(response)
+}
+
+/// Takes a blob away from a repository. Others that have it keep it.
+pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest) -> Result<Response> {
+    let place = access::delete(app, parts, name).await?;
+    let write = move |tx: &mut Tx<'_>| {
+        let repository = repository::find(tx, place.project, place.name.path())?.ok_or(Error::BlobUnknown)?;
+        let found = blob::find(tx, repository, digest.as_str())?.ok_or(Error::BlobUnknown)?;
+        if blob::unlink(tx, repository, found.id)? { Ok(()) } else { Err(Error::BlobInUse) }
+    };
+    app.db.write(write).await?;
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// Tells what content is known by.
+pub(super) fn describe(headers: &mut HeaderMap, digest: &Digest) {
+    insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
+    insert(headers, header::ETAG, &format!("\"{digest}\""));
+}
+
+/// Whether the client has this content already.
+pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
+    let tags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let wanted = format!("\"{digest}\"");
+    tags.flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().trim_start_matches("W/"))
+        .any(|tag| tag == wanted || tag == "*")
+}
+
+/// The part that is asked for, if not the whole.
+fn part(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
+    let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
+    asked
+        .map_or(Ok(None), |asked| parse_range(asked, size).map_err(|Unsatisfiable| Error::RangeInvalid(size)))
+}

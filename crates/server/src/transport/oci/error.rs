@@ -1,0 +1,236 @@
+//! What a request to the registry can end in: the error codes of the specification, and the one place that knows what
+//! they look like on the wire. Whatever is not the registry's own is the rest of the server's to say.
+
+use axum::{
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::{Value, json};
+use tidemark_store as store;
+
+use super::{access::Challenge, upload::Progress};
+use crate::{domain::error as house, infra::blobs::Failure, transport::http::error::Problem};
+
+/// What OAuth 2 calls a way to get a token that there is not.
+const GRANT_TYPE: &str = "unsupported_grant_type";
+
+/// The result of everything in the registry.
+pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a request did not happen. The texts are for people: what, why, and what to do.
+#[derive(Debug)]
+pub(super) enum Error {
+    /// There is nothing of this kind below `/v2`.
+    NoRoute,
+    /// The path takes other methods.
+    Method(&'static str),
+    /// The repository does not have this blob.
+    BlobUnknown,
+    /// A manifest of the repository needs the blob.
+    BlobInUse,
+    /// An upload makes no sense.
+    UploadInvalid(String),
+    /// The client sends too slowly.
+    TooSlow,
+    /// There is no such upload.
+    UploadUnknown,
+    /// The bytes do not follow those that are there.
+    OutOfOrder(Progress),
+    /// The part of a blob that was asked for is not in it; so many bytes are.
+    RangeInvalid(u64),
+    /// A digest is none, or not that of the bytes.
+    DigestInvalid(String),
+    /// A manifest makes no sense.
+    ManifestInvalid(String),
+    /// A manifest needs something that the repository does not have.
+    ManifestBlobUnknown(String),
+    /// The repository does not have this manifest.
+    ManifestUnknown,
+    /// The name of a repository is none.
+    NameInvalid(String),
+    /// There is no such repository, or the caller may not know of it.
+    NameUnknown,
+    /// A tag is none.
+    TagInvalid,
+    /// A page has no such size.
+    PageInvalid,
+    /// Tokens are not given in this way.
+    GrantType,
+    /// It is more than may be sent.
+    TooLarge(String),
+    /// A token is needed, or the one given is not good for this.
+    Unauthorized(Challenge),
+    /// The caller is known and may not do this.
+    Denied(String),
+    /// Something that can happen on every route of the server.
+    Other(house::Error),
+}
+
+impl Error {
+    fn status(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::NoRoute => (StatusCode::NOT_FOUND, "UNSUPPORTED"),
+            Self::Method(_) | Self::BlobInUse => (StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED"),
+            Self::BlobUnknown => (StatusCode::NOT_FOUND, "BLOB_UNKNOWN"),
+            Self::UploadInvalid(_) => (StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID"),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "BLOB_UPLOAD_INVALID"),
+            Self::UploadUnknown => (StatusCode::NOT_FOUND, "BLOB_UPLOAD_UNKNOWN"),
+            Self::OutOfOrder(_) => (StatusCode::RANGE_NOT_SATISFIABLE, "BLOB_UPLOAD_INVALID"),
+            Self::RangeInvalid(_) => (StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_INVALID"),
+            Self::DigestInvalid(_) => (StatusCode::BAD_REQUEST, "DIGEST_INVALID"),
+            Self::ManifestInvalid(_) => (StatusCode::BAD_REQUEST, "MANIFEST_INVALID"),
+            Self::ManifestBlobUnknown(_) => (StatusCode::BAD_REQUEST, "MANIFEST_BLOB_UNKNOWN"),
+            Self::ManifestUnknown => (StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN"),
+            Self::NameInvalid(_) => (StatusCode::BAD_REQUEST, "NAME_INVALID"),
+            Self::NameUnknown => (StatusCode::NOT_FOUND, "NAME_UNKNOWN"),
+            Self::TagInvalid => (StatusCode::BAD_REQUEST, "TAG_INVALID"),
+            Self::PageInvalid => (StatusCode::BAD_REQUEST, "PAGINATION_NUMBER_INVALID"),
+            Self::GrantType => (StatusCode::BAD_REQUEST, GRANT_TYPE),
+            Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "SIZE_INVALID"),
+            Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Denied(_) | Self::Other(_) => (StatusCode::FORBIDDEN, "DENIED"),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::UploadInvalid(message)
+            | Self::DigestInvalid(message)
+            | Self::ManifestInvalid(message)
+            | Self::ManifestBlobUnknown(message)
+            | Self::NameInvalid(message)
+            | Self::TooLarge(message)
+            | Self::Denied(message) => message.clone(),
+            Self::NoRoute => "The registry has nothing at this path; see the OCI distribution specification.".into(),
+            Self::Method(_) => {
+                "This path does not take that method; the allow header lists those it takes.".into()
+            }
+            Self::BlobUnknown => "The repository does not have this blob.".into(),
+            Self::BlobInUse => "A manifest of the repository needs this blob; delete the manifest first.".into(),
+            Self::TooSlow => super::pace::message(),
+            Self::UploadUnknown => {
+                "There is no such upload: it was finished, canceled or left alone for too long; begin another.".into()
+            }
+            Self::OutOfOrder(_) => {
+                "These bytes do not follow those that have come; go on where the range header says.".into()
+            }
+            Self::RangeInvalid(_) => "The blob has no such bytes; the content-range header tells its size.".into(),
+            Self::ManifestUnknown => "The repository does not have this manifest.".into(),
+            Self::NameUnknown => "There is no such repository, or you may not see it.".into(),
+            Self::TagInvalid => {
+                "A tag is 1 to 128 letters, digits, underscores, dots and dashes, and begins with neither of the last \
+                 two."
+                    .into()
+            }
+            Self::PageInvalid => "`n` must be a whole number that is not negative.".into(),
+            Self::GrantType => "The only `grant_type` is password.".into(),
+            Self::Unauthorized(challenge) => challenge.message().into(),
+            Self::Other(_) => String::new(),
+        }
+    }
+
+    fn headers(&self, headers: &mut HeaderMap) {
+        match self {
+            Self::Method(allowed) => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::BlobInUse => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            }
+            Self::OutOfOrder(progress) => progress.tell(headers),
+            Self::TooSlow => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Self::RangeInvalid(size) => {
+                insert(headers, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            }
+            Self::Unauthorized(challenge) => {
+                insert(headers, header::WWW_AUTHENTICATE, &challenge.to_string());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds a header whose value is known to be plain text.
+pub(super) fn insert(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        if let Self::Other(error) = self {
+            return error.into_response();
+        }
+        let (status, code) = self.status();
+        let mut response = status.into_response();
+        self.headers(response.headers_mut());
+        response.extensions_mut().insert(Problem { code, message: self.message() });
+        response
+    }
+}
+
+impl From<house::Error> for Error {
+    fn from(error: house::Error) -> Self {
+        match error {
+            house::Error::Forbidden(message) => Self::Denied(message),
+            error => Self::Other(error),
+        }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<crate::infra::limits::Error> for Error {
+    fn from(error: crate::infra::limits::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure.into())
+    }
+}
+
+/// Whether a path is the registry's, so that its failures have the form of the specification.
+pub(crate) fn is_registry(path: &str) -> bool {
+    path == "/v2" || path.starts_with("/v2/")
+}
+
+/// The failures of a request as the specification wants them.
+pub(crate) fn document(problem: &Problem) -> Value {
+    let Problem { code, message } = problem;
+    json!({ "errors": [{ "code": specified(code), "message": message }] })
+}
+
+/// The code of the specification for one that the rest of the server uses.
+fn specified(code: &'static str) -> &'static str {
+    match code {
+        "unauthorized" => "UNAUTHORIZED",
+        "forbidden" => "DENIED",
+        "not_found" | "invalid" => "NAME_INVALID",
+        GRANT_TYPE | "method_not_allowed" | "unsupported_media_type" | "unavailable" => "UNSUPPORTED",
+        "too_large" => "SIZE_INVALID",
+        "rate_limited" => "TOOMANYREQUESTS",
+        "conflict" | "busy" | "disk_full" | "internal" => "UNKNOWN",
+        own => own,
+    }
+}
+
+/// The code of OAuth 2 for the failure of a request for a token.
+pub(crate) fn oauth_code(code: &str) -> &'static str {
+    match code {
+        GRANT_TYPE => GRANT_TYPE,
+        "UNAUTHORIZED" => "invalid_client",
+        "rate_limited" | "busy" => "temporarily_unavailable",
+        "disk_full" | "internal" => "server_error",
+        _ => "invalid_request",
+    }
+}

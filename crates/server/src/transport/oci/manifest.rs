@@ -1,0 +1,322 @@
+//! `/v2/{name}/manifests/{reference}`
+
+use std::collections::BTreeMap;
+
+use axum::{
+    body::{self, Body},
+    http::{HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use tidemark_store::{BlobId, Lock, RepositoryId, Tx, manifest, repository, tag};
+
+use super::{
+    access::{self, Place},
+    blob,
+    digest::{Algorithm, Digest},
+    error::{Error, Result, insert},
+    quota,
+    route::{Name, Reference},
+};
+use crate::{domain::app::App, transport::http::body::parse};
+
+const OCI_SUBJECT: HeaderName = HeaderName::from_static("oci-subject");
+const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
+const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+/// The longest media type.
+const MEDIA_TYPE_MAX: usize = 255;
+
+/// Sends a manifest, or tells that it is there.
+pub(super) async fn read(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    reference: String,
+    head: bool,
+) -> Result<Response> {
+    let load = move |tx: &mut Tx<'_>, place: &Place| {
+        // What cannot be a reference names nothing.
+        let reference = Reference::parse(&reference).map_err(|_| Error::ManifestUnknown)?;
+        let repository =
+            repository::find(tx, place.project, place.name.path())?.ok_or(Error::ManifestUnknown)?;
+        let found = find(tx, repository, &reference)?;
+        let body = if head { Vec::new() } else { manifest::body(tx, found.id)? };
+        Ok((found, body))
+    };
+    let (place, (found, bytes)) = access::pull(app, parts, name, load).await?;
+    let digest: Digest = found.digest.parse().map_err(|_| Error::ManifestUnknown)?;
+    let mut response = StatusCode::OK.into_response();
+    let headers = response.headers_mut();
+    insert(headers, header::CONTENT_TYPE, &found.media_type);
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.size));
+    blob::describe(headers, &digest);
+    if blob::is_cached(&parts.headers, &digest) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else if !head {
+        quota::admit(app, &place).await?;
+        quota::count(app, &place, found.size).await?;
+        *response.body_mut() = Body::from(bytes);
+    }
+    Ok(response)
+}
+
+fn find(tx: &mut Tx<'_>, repository: RepositoryId, reference: &Reference) -> Result<manifest::Found> {
+    match reference {
+        Reference::Digest(digest) => manifest::by_digest(tx, repository, digest.as_str())?,
+        Reference::Tag(tag) => manifest::by_tag(tx, repository, tag)?,
+    }
+    .ok_or(Error::ManifestUnknown)
+}
+
+/// Stores a manifest, and points a tag to it if it is named by one.
+pub(super) async fn put(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    reference: &str,
+    body: Body,
+) -> Result<Response> {
+    let reference = Reference::parse(reference)?;
+    let push = access::permit_push(app, parts, name).await?;
+    let existing = push.existing();
+    if let Some(place) = &existing {
+        quota::admit(app, place).await?;
+    }
+    let bytes = receive(app, parts, body).await?;
+    let algorithm = match &reference {
+        Reference::Digest(digest) => digest.algorithm(),
+        Reference::Tag(_) => Algorithm::Sha256,
+    };
+    let digest = Digest::of(algorithm, &bytes);
+    if matches!(&reference, Reference::Digest(wanted) if *wanted != digest) {
+        return Err(Error::DigestInvalid(format!("The digest of this manifest is {digest}; put it there.")));
+    }
+    let document = Document::read(parts, &bytes)?;
+    // A manifest that is refused makes no project, and one that does not exist has no blobs.
+    if existing.is_none()
+        && let Some(digest) = document.blobs().into_iter().chain(document.children()).next()
+    {
+        return Err(missing(digest));
+    }
+    let place = push.open(app, parts).await?;
+    quota::count(app, &place, bytes.len() as u64).await?;
+
+    let mut response = StatusCode::CREATED.into_response();
+    let headers = response.headers_mut();
+    insert(headers, header::LOCATION, &format!("/v2/{}/manifests/{digest}", place.name.as_str()));
+    blob::describe(headers, &digest);
+    if let Some(subject) = &document.subject {
+        insert(headers, OCI_SUBJECT, subject.digest.as_str());
+    }
+    if !place.claimed {
+        headers.insert(
+            header::WARNING,
+            HeaderValue::from_static(
+                "299 - \"Nobody owns this project yet, and anybody can change its images; push as a user to claim it.\"",
+            ),
+        );
+    }
+    let new = manifest::New {
+        digest: digest.to_string(),
+        artifact_type: document.artifact_type().map(str::to_owned),
+        subject: document.subject.as_ref().map(|subject| subject.digest.to_string()),
+        annotations: document
+            .annotations
+            .as_ref()
+            .map(|annotations| serde_json::json!(annotations).to_string()),
+        media_type: document.media_type.clone().unwrap_or_default(),
+        body: bytes,
+    };
+    let (now, storage) = (app.clock.now(), quota::storage(app, &place));
+    app.db
+        .write(move |tx| {
+            let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
+            tx.lock(Lock::Repository(repository.get()))?;
+            let blobs = needed(tx, repository, &document)?;
+            let id = manifest::store(tx, repository, &new, &blobs, now)?;
+            if let Reference::Tag(tag) = &reference {
+                tag::put(tx, repository, tag, id, now)?;
+            }
+            quota::check_stored(tx, place.organization, storage)
+        })
+        .await?;
+    Ok(response)
+}
+
+/// Removes a manifest with its tags, or only a tag.
+pub(super) async fn delete(app: &App, parts: &Parts, name: Name, reference: &str) -> Result<Response> {
+    let reference = Reference::parse(reference)?;
+    let place = access::delete(app, parts, name).await?;
+    let now = app.clock.now();
+    let write = move |tx: &mut Tx<'_>| {
+        let repository =
+            repository::find(tx, place.project, place.name.path())?.ok_or(Error::ManifestUnknown)?;
+        tx.lock(Lock::Repository(repository.get()))?;
+        let found = find(tx, repository, &reference)?;
+        match &reference {
+            Reference::Tag(tag) => tag::delete(tx, repository, tag)?,
+            Reference::Digest(_) => manifest::delete(tx, repository, found.id, now)?,
+        }
+        Ok::<_, Error>(found.digest)
+    };
+    let digest = app.db.write(write).await?;
+    let mut response = StatusCode::ACCEPTED.into_response();
+    insert(response.headers_mut(), super::DOCKER_CONTENT_DIGEST, &digest);
+    Ok(response)
+}
+
+async fn receive(app: &App, parts: &Parts, body: Body) -> Result<Vec<u8>> {
+    let _permit = quota::permit_upload(app, parts, &body)?;
+    let limit = app.config.server.request_body_max_bytes;
+    let reading = tokio::time::timeout(app.config.server.request_timeout(), body::to_bytes(body, limit));
+    match reading.await {
+        Ok(Ok(bytes)) => Ok(bytes.to_vec()),
+        Ok(Err(error)) if is_too_long(&error) => Err(Error::TooLarge(format!(
+            "A manifest has at most {limit} bytes on this server; the operator can raise server.request_body_max_bytes."
+        ))),
+        Ok(Err(_)) | Err(_) => {
+            Err(Error::ManifestInvalid("The manifest did not arrive whole; send it again.".into()))
+        }
+    }
+}
+
+fn is_too_long(error: &axum::Error) -> bool {
+    let source = std::error::Error::source(error);
+    source.and_then(|source| source.downcast_ref::<http_body_util::LengthLimitError>()).is_some()
+}
+
+/// The blobs that a manifest needs, if the repository has them, and all that it lists.
+fn needed(tx: &mut Tx<'_>, repository: RepositoryId, document: &Document) -> Result<Vec<BlobId>> {
+    let blobs = document.blobs();
+    let found = manifest::need_blobs(tx, repository, &blobs)?;
+    let children: Vec<&str> = document.children().collect();
+    let manifests = manifest::known(tx, repository, &children)?;
+    let has_blob = |digest: &&&str| found.iter().any(|(_, known)| known == **digest);
+    let has_manifest = |digest: &&&str| manifests.iter().any(|known| known == **digest);
+    let unknown = blobs.iter().find(|digest| !has_blob(digest));
+    let unknown = unknown.or_else(|| children.iter().find(|digest| !has_manifest(digest)));
+    match unknown {
+        None => Ok(found.into_iter().map(|(id, _)| id).collect()),
+        Some(digest) => Err(missing(digest)),
+    }
+}
+
+fn missing(digest: &str) -> Error {
+    Error::ManifestBlobUnknown(format!(
+        "The manifest needs {digest}, which the repository does not have; push that first."
+    ))
+}
+
+/// What a manifest says, as far as the registry needs to know.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    schema_version: u32,
+    media_type: Option<String>,
+    artifact_type: Option<String>,
+    config: Option<Descriptor>,
+    layers: Option<Vec<Descriptor>>,
+    manifests: Option<Vec<Descriptor>>,
+    subject: Option<Descriptor>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// Something that a manifest speaks of.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: String,
+    digest: Digest,
+    /// Only insisted on.
+    #[serde(rename = "size")]
+    _size: u64,
+}
+
+impl Descriptor {
+    /// Whether its bytes may not be passed on, so that a registry need not have them.
+    fn is_foreign(&self) -> bool {
+        self.media_type.contains(".nondistributable.") || self.media_type.contains(".foreign.")
+    }
+}
+
+impl Document {
+    /// Reads a manifest; afterwards it has a media type.
+    fn read(parts: &Parts, bytes: &[u8]) -> Result<Self> {
+        let invalid = |message: &str| Error::ManifestInvalid(message.into());
+        let mut document: Self = parse(bytes).map_err(|error| match error {
+            crate::domain::error::Error::Invalid(message) => Error::ManifestInvalid(message),
+            error => error.into(),
+        })?;
+        if document.schema_version != 2 {
+            return Err(invalid("The only `schemaVersion` of manifests is 2; push with a newer client."));
+        }
+        let header = parts.headers.get(header::CONTENT_TYPE).map(|value| {
+            value.to_str().ok().and_then(|value| value.split(';').next()).unwrap_or_default().trim()
+        });
+        let media_type = match (header, document.media_type.as_deref()) {
+            (Some(header), Some(own)) if header != own => {
+                return Err(invalid(
+                    "The content type is not the `mediaType` of the manifest; send them alike.",
+                ));
+            }
+            (Some(header), _) => header,
+            (None, Some(own)) => own,
+            (None, None) if document.manifests.is_some() => INDEX,
+            (None, None) => IMAGE,
+        };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+/".contains(&byte);
+        // It is sent back with the manifest, and a browser would render `text/html` from here.
+        let is_json = media_type
+            .strip_prefix("application/")
+            .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"));
+        if media_type.len() > MEDIA_TYPE_MAX || !is_json || !media_type.bytes().all(plain) {
+            return Err(invalid(
+                "The media type of a manifest is `application/json` or `application/` and a subtype that ends with `+json`; \
+                 send it as the content type.",
+            ));
+        }
+        // Read as one kind by some and as the other by others, it would be two images with one digest.
+        match media_type {
+            IMAGE | DOCKER_IMAGE if document.manifests.is_some() => {
+                return Err(invalid("An image has no `manifests`; send it as an index, or without them."));
+            }
+            IMAGE | DOCKER_IMAGE if document.config.is_none() || document.layers.is_none() => {
+                return Err(invalid("An image needs a `config` and `layers`."));
+            }
+            INDEX | DOCKER_LIST if document.config.is_some() || document.layers.is_some() => {
+                return Err(invalid(
+                    "An index has no `config` and no `layers`; send it as an image, or without them.",
+                ));
+            }
+            INDEX | DOCKER_LIST if document.manifests.is_none() => {
+                return Err(invalid("An index needs `manifests`."));
+            }
+            _ => {}
+        }
+        document.media_type = Some(media_type.to_owned());
+        Ok(document)
+    }
+
+    /// The digests of the blobs that it needs, each once.
+    fn blobs(&self) -> Vec<&str> {
+        let all = self.config.iter().chain(self.layers.iter().flatten());
+        let mut digests: Vec<_> =
+            all.filter(|blob| !blob.is_foreign()).map(|blob| blob.digest.as_str()).collect();
+        digests.sort_unstable();
+        digests.dedup();
+        digests
+    }
+
+    /// The digests of the manifests that it lists.
+    fn children(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().flatten().map(|child| child.digest.as_str())
+    }
+
+    /// What it is about: what it says, or else what its config is.
+    fn artifact_type(&self) -> Option<&str> {
+        let own = self.artifact_type.as_deref().filter(|own| !own.is_empty());
+        own.or_else(|| self.config.as_ref().map(|config| config.media_type.as_str()))
+    }
+}

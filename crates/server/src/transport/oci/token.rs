@@ -1,0 +1,239 @@
+//! `/v0/auth/oci/token`: where clients of the registry turn a credential, or none, into a token that is good for a few
+//! minutes and for what they have a right to.
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::Serialize;
+use tidemark_api::{Email, Jwt, ResourceId, Timestamp};
+use tidemark_store::{Tx, project};
+use utoipa::ToSchema;
+
+use super::{
+    access::{self, Challenge, Fault},
+    error::{Error, Result},
+    scope::{Access, Audience, Claims, Grant, Scope},
+};
+use crate::{
+    domain::{
+        app::App,
+        auth::{
+            caller::{Caller, Credential, Via},
+            jwt,
+            key::{hash, kind},
+        },
+        error::Error as House,
+    },
+    transport::http::access::enter_with,
+};
+
+/// How long a token is good for. Clients fetch another when it has run out.
+const SECONDS: i64 = 300;
+
+/// A registry token.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RegistryToken)]
+pub(crate) struct Token {
+    /// The token.
+    token: Jwt,
+    /// The same, by the name that OAuth 2 has for it.
+    access_token: Jwt,
+    /// For how many seconds it is good.
+    expires_in: i64,
+    /// Since when.
+    issued_at: Timestamp,
+    /// What it is good for.
+    scope: String,
+}
+
+/// A credential in a form.
+#[derive(ToSchema)]
+#[schema(as = RegistryLogin)]
+pub(crate) struct Form {
+    /// How the token is asked for: by a password.
+    #[schema(pattern = "^password$")]
+    grant_type: String,
+    /// The address of a user, or the slug or UUID of a project.
+    #[schema(min_length = 1)]
+    username: String,
+    /// The key or API token of the user, or the key of the project.
+    #[schema(min_length = 1)]
+    password: String,
+    /// What the token is to be good for, separated by spaces.
+    scope: Option<String>,
+}
+
+impl Form {
+    fn read(form: &[u8]) -> Self {
+        let field = |name: &str| values(form, name).into_iter().next();
+        Self {
+            grant_type: field("grant_type").unwrap_or_default(),
+            username: field("username").unwrap_or_default(),
+            password: field("password").unwrap_or_default(),
+            scope: field("scope"),
+        }
+    }
+}
+
+/// Get a registry token: with a user's address and key or API token, with a project and its key, or for everybody.
+#[utoipa::path(get, path = "/v0/auth/oci/token", operation_id = "auth_oci_token_get", tag = "auth",
+    params(
+        ("service" = Option<String>, Query, description = "The name of the registry; there is only one."),
+        ("scope" = Option<Vec<String>>, Query,
+            description = "What the token is to be good for, as `repository:NAME:pull,push`; may be repeated."),
+    ),
+    responses((status = 200, body = Token)), extensions(("x-right" = json!("public"))))]
+pub(crate) async fn get(State(app): State<App>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let issued = async {
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let scopes = Scope::parse_all(values(query.as_bytes(), "scope").iter().map(String::as_str));
+        let login = basic(&app, &parts, &scopes)?;
+        issue(&app, &parts, login, scopes).await
+    };
+    issued.await.map(Json).into_response()
+}
+
+/// Get a registry token by the password grant of OAuth 2: the same credentials in a form.
+#[utoipa::path(post, path = "/v0/auth/oci/token", operation_id = "auth_oci_token_post", tag = "auth",
+    request_body(content = Form, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, body = Token)), extensions(("x-right" = json!("public"))))]
+pub(crate) async fn post(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let limit = app.config.server.request_body_max_bytes;
+    let issued = async {
+        let form = axum::body::to_bytes(body, limit).await.map_err(|_| House::TooLarge)?;
+        let form = Form::read(&form);
+        match form.grant_type.as_str() {
+            "password" => {}
+            "" => return Err(invalid("The form must say grant_type=password.")),
+            _ => return Err(Error::GrantType),
+        }
+        let scopes = Scope::parse_all(form.scope.iter().map(String::as_str));
+        let login = if form.username.is_empty() || form.password.is_empty() {
+            basic(&app, &parts, &scopes)?
+        } else {
+            Some(Login { name: form.username, password: form.password })
+        };
+        let login = login.ok_or_else(|| {
+            invalid("The form must have a `username` and a `password`; GET gives tokens without them.")
+        })?;
+        issue(&app, &parts, Some(login), scopes).await
+    };
+    issued.await.map(Json).into_response()
+}
+
+fn invalid(message: &str) -> Error {
+    Error::Other(House::Invalid(message.into()))
+}
+
+/// The values that a form or a query has for a name.
+pub(super) fn values(form: &[u8], name: &str) -> Vec<String> {
+    url::form_urlencoded::parse(form)
+        .filter(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
+        .collect()
+}
+
+/// A user name and a password.
+struct Login {
+    name: String,
+    password: String,
+}
+
+fn refuse(app: &App, scopes: &[Scope]) -> Error {
+    let scope = scopes.first().map(ToString::to_string);
+    Error::Unauthorized(Challenge::new(&app.config, scope, Some(Fault::Invalid)))
+}
+
+/// The login in the header; `None` if there is none of this kind.
+fn basic(app: &App, parts: &Parts, scopes: &[Scope]) -> Result<Option<Login>> {
+    let Some(value) = parts.headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let Some((scheme, coded)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
+        return Ok(None);
+    };
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Ok(None);
+    }
+    let login = STANDARD.decode(coded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let login = login.as_deref().and_then(|login| login.split_once(':'));
+    let (name, password) = login.ok_or_else(|| refuse(app, scopes))?;
+    Ok(Some(Login { name: name.into(), password: password.into() }))
+}
+
+/// Makes a token for whoever this is, good for those of the scopes that they have a right to.
+async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope>) -> Result<Token> {
+    let now = app.clock.now();
+    let credential = login.as_ref().map_or(Credential::None, |login| credential(app, &login.password, now));
+    let server = app.clone();
+    let (asked, name) = (scopes.clone(), login.map(|login| login.name));
+    let (caller, (named, granted)) = enter_with(parts, app, credential, move |tx, caller| {
+        let named = match &name {
+            Some(name) => is_named(tx, caller, name)?,
+            None => true,
+        };
+        let is_closed = access::is_closed(&server, caller);
+        let granted: Result<Vec<_>, House> =
+            asked.iter().map(|scope| access::grant(tx, caller, scope, is_closed)).collect();
+        Ok((named, granted?))
+    })
+    .await?;
+    let (aud, sub, jti) = match &caller {
+        Caller::Anonymous | Caller::Owner => (Audience::Public, None, None),
+        Caller::User(by) if named => {
+            let key = match by.via {
+                Via::Key(key) => Some(key.uuid()),
+                Via::Session | Via::Token => None,
+            };
+            (Audience::User, Some(by.found.user.email.to_string()), key)
+        }
+        Caller::Project(key) if named => {
+            (Audience::Project, Some(key.project_uuid.to_string()), Some(key.uuid.uuid()))
+        }
+        _ => return Err(refuse(app, &scopes)),
+    };
+    let claims = Claims {
+        aud,
+        exp: now.plus_seconds(SECONDS).seconds(),
+        iat: now.seconds(),
+        iss: app.signer.issuer().to_owned(),
+        sub,
+        jti,
+        oci: Grant {
+            repository: granted.first().map(|scope| scope.name.as_str().to_owned()),
+            actions: granted.first().map_or_else(Vec::new, |scope| scope.actions.clone()),
+        },
+        access: granted.iter().map(Access::from).collect(),
+    };
+    let token = app.signer.sign_claims(&claims);
+    let scope = granted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    Ok(Token { access_token: token.clone(), token, expires_in: SECONDS, issued_at: now, scope })
+}
+
+/// What a password is; a session is not one.
+fn credential(app: &App, password: &str, now: Timestamp) -> Credential {
+    if let Some(kind) = kind(&app.config.security.key_prefix, password) {
+        return Credential::Key(kind, hash(password));
+    }
+    match app.signer.verify(password, &[jwt::Audience::ApiKey], now) {
+        Some(claims) => Credential::Token(claims, hash(password)),
+        None => Credential::Bad,
+    }
+}
+
+/// Whether the user name is that of the credential's owner.
+fn is_named(tx: &mut Tx<'_>, caller: &Caller, name: &str) -> Result<bool, House> {
+    Ok(match caller {
+        Caller::User(by) => name.parse::<Email>().is_ok_and(|email| email == by.found.user.email),
+        Caller::Project(key) => match name.parse() {
+            Ok(ResourceId::Uuid(uuid)) => uuid == key.project_uuid,
+            Ok(ResourceId::Slug(slug)) => slug == project::by_id(tx, key.project)?.project.slug,
+            Err(_) => false,
+        },
+        Caller::Anonymous | Caller::Owner | Caller::Unknown | Caller::Locked => false,
+    })
+}

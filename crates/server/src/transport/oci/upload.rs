@@ -1,0 +1,495 @@
+//! `/v2/{name}/blobs/uploads`: how blobs get in.
+//!
+//! What a request brings streams into an object of its own while its digest is computed; memory does not grow with it.
+//! How many requests do so at once, and how slowly, is limited.
+//! An upload that one request brought whole *is* the blob in the end; several are put together once. Nothing is visible
+//! before its digest is right.
+
+use axum::{
+    body::{Body, HttpBody},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use tidemark_store::{Fresh, Tx, UploadId, blob, repository, upload};
+use uuid::Uuid;
+
+use super::{
+    DOCKER_CONTENT_DIGEST,
+    access::{self, Place},
+    digest::{Algorithm, Digest, Hasher},
+    error::{Error, Result, insert},
+    pace::Pace,
+    query, quota,
+    range::parse_content_range,
+    route::{Name, parse_digest},
+};
+use crate::domain::app::App;
+
+const DOCKER_UPLOAD_UUID: HeaderName = HeaderName::from_static("docker-upload-uuid");
+const OCI_CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-length");
+
+/// The size of chunks that clients are asked for: each becomes an object. Smaller ones are taken, too.
+const CHUNK_MIN: &str = "1048576";
+/// The total of all unclaimed organizations is a sum over all of their images: an upload is held against it each time it has
+/// grown by so many bytes, not with every chunk, and when it ends.
+const TOTAL_STEP: u64 = 1 << 20;
+/// The most requests that one upload may take.
+const PARTS_MAX: u32 = 10_000;
+
+/// How far an upload is, as clients are told.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    name: String,
+    upload: Uuid,
+    size: u64,
+}
+
+impl Progress {
+    /// Where to go on, and from which byte.
+    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+        let Self { name, upload, size } = self;
+        insert(headers, header::LOCATION, &format!("/v2/{name}/blobs/uploads/{upload}"));
+        // The end is the last byte that is there; clients expect a zero where there is none, too.
+        insert(headers, header::RANGE, &format!("0-{}", size.saturating_sub(1)));
+        insert(headers, DOCKER_UPLOAD_UUID, &upload.to_string());
+    }
+
+    fn answer(&self, status: StatusCode) -> Response {
+        let mut response = status.into_response();
+        self.tell(response.headers_mut());
+        response
+    }
+}
+
+/// Begins an upload, or brings a blob in at once: from another repository, or with the request.
+pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
+    let mounted = query(parts, "mount").map(|digest| parse_digest(&digest)).transpose()?;
+    let whole = query(parts, "digest").map(|digest| parse_digest(&digest)).transpose()?;
+    let from = query(parts, "from").map(|name| name.parse::<Name>()).transpose()?;
+    let place = access::push(app, parts, name).await?;
+    if let Some(digest) = mounted
+        && mount(app, &place, &digest, from).await?
+    {
+        return Ok(created(&place, &digest));
+    }
+    if let Some(digest) = whole {
+        return store_whole(app, parts, place, body, &digest).await;
+    }
+    let (fresh, home, storage) = (app.fresh(), place.clone(), quota::storage(app, &place));
+    let upload = app
+        .db
+        .write(move |tx| {
+            let repository = repository::ensure(tx, home.project, home.name.path(), fresh.now)?;
+            let upload = upload::create(tx, &fresh, repository)?;
+            quota::check_stored(tx, home.organization, storage)?;
+            Ok::<_, Error>(upload)
+        })
+        .await?;
+    let progress = Progress { name: place.name.as_str().to_owned(), upload, size: 0 };
+    let mut response = progress.answer(StatusCode::ACCEPTED);
+    response.headers_mut().insert(OCI_CHUNK_MIN_LENGTH, HeaderValue::from_static(CHUNK_MIN));
+    Ok(response)
+}
+
+/// Takes a whole blob without an upload, as clients of the reference send it.
+pub(super) async fn put(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
+    let digest = wanted_digest(parts)?;
+    let place = access::push(app, parts, name).await?;
+    store_whole(app, parts, place, body, &digest).await
+}
+
+async fn store_whole(
+    app: &App,
+    parts: &Parts,
+    place: Place,
+    body: Body,
+    digest: &Digest,
+) -> Result<Response> {
+    quota::admit(app, &place).await?;
+    let received = receive(app, parts, body, digest.algorithm(), 0, None).await?;
+    quota::count(app, &place, received.size).await?;
+    store(app, place, received, digest, None).await
+}
+
+/// The digest in the query.
+fn wanted_digest(parts: &Parts) -> Result<Digest> {
+    let digest = query(parts, "digest").ok_or_else(|| {
+        Error::DigestInvalid("The request must tell the digest of the blob: add ?digest=sha256:….".into())
+    })?;
+    parse_digest(&digest)
+}
+
+/// Gives the repository a blob of another one, if it is there and may be read.
+async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) -> Result<bool> {
+    let storage = quota::storage(app, place);
+    let (now, place, digest) = (app.clock.now(), place.clone(), digest.clone());
+    let write = move |tx: &mut Tx<'_>| {
+        let source = match &from {
+            None => Some(blob::Source::Anywhere(place.project)),
+            Some(from) => match place.visitor.source(tx, from)? {
+                Some(project) => repository::find(tx, project, from.path())?.map(blob::Source::Repository),
+                None => None,
+            },
+        };
+        let Some(source) = source else { return Ok(false) };
+        let repository = repository::ensure(tx, place.project, place.name.path(), now)?;
+        let mounted = blob::mount(tx, repository, digest.as_str(), source, now)?;
+        if mounted {
+            quota::check_stored(tx, place.organization, storage)?;
+        }
+        Ok::<_, Error>(mounted)
+    };
+    app.db.write(write).await
+}
+
+/// Tells how far an upload is.
+pub(super) async fn status(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<Response> {
+    let (_, session) = open(app, parts, name, upload).await?;
+    Ok(session.progress.answer(StatusCode::NO_CONTENT))
+}
+
+/// Takes the next bytes of an upload.
+pub(super) async fn append(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    upload: Option<Uuid>,
+    body: Body,
+) -> Result<Response> {
+    let (place, mut session) = open(app, parts, name, upload).await?;
+    let announced = session.announced(&parts.headers)?;
+    quota::admit(app, &place).await?;
+    let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
+    quota::count(app, &place, received.size).await?;
+    session.add(app, &place, received).await?;
+    Ok(session.progress.answer(StatusCode::ACCEPTED))
+}
+
+/// Takes the last bytes of an upload, if there are any, and makes it a blob.
+pub(super) async fn finish(
+    app: &App,
+    parts: &Parts,
+    name: Name,
+    upload: Option<Uuid>,
+    body: Body,
+) -> Result<Response> {
+    let digest = wanted_digest(parts)?;
+    let (place, mut session) = open(app, parts, name, upload).await?;
+    let announced = session.announced(&parts.headers)?;
+    quota::admit(app, &place).await?;
+    if session.found.parts == 0 {
+        let received = session.receive(app, parts, body, digest.algorithm(), announced).await?;
+        quota::count(app, &place, received.size).await?;
+        return store(app, place, received, &digest, Some(session)).await;
+    }
+    if announced.is_some() || !body.is_end_stream() {
+        let received = session.receive(app, parts, body, Algorithm::Sha256, announced).await?;
+        quota::count(app, &place, received.size).await?;
+        session.add(app, &place, received).await?;
+    }
+    let id = session.found.id;
+    let parts = app.db.read(move |tx| upload::parts(tx, id)).await.map_err(Error::from)?;
+    session.objects = parts.iter().map(|part| part.object).collect();
+    let whole = match parts.as_slice() {
+        [only] if digest.algorithm() == Algorithm::Sha256 => Received {
+            object: only.object,
+            size: only.size,
+            digest: only.digest.parse().map_err(|_| Error::UploadUnknown)?,
+        },
+        _ => assemble(app, &session, &parts, digest.algorithm()).await?,
+    };
+    store(app, place, whole, &digest, Some(session)).await
+}
+
+/// Gives up an upload.
+pub(super) async fn cancel(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<Response> {
+    let (_, session) = open(app, parts, name, upload).await?;
+    let found = session.found;
+    let write = move |tx: &mut Tx<'_>| {
+        let parts = upload::parts(tx, found.id)?;
+        if upload::end(tx, &found)? { Ok(parts) } else { Err(Error::UploadUnknown) }
+    };
+    let parts = app.db.write(write).await?;
+    discard(app, parts.into_iter().map(|part| part.object)).await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// An upload that a request goes on with.
+struct Session {
+    found: upload::Found,
+    progress: Progress,
+    /// Its objects, as far as they are known.
+    objects: Vec<Uuid>,
+}
+
+/// Finds an upload of a repository that the caller may push to.
+async fn open(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<(Place, Session)> {
+    let place = access::push_to_existing(app, parts, name).await?;
+    let upload = upload.ok_or(Error::UploadUnknown)?;
+    let (project, path) = (place.project, place.name.path().to_owned());
+    let read = move |tx: &mut Tx<'_>| {
+        let repository = repository::find(tx, project, &path)?.ok_or(Error::UploadUnknown)?;
+        upload::find(tx, repository, upload)?.ok_or(Error::UploadUnknown)
+    };
+    let found = app.db.read(read).await?;
+    let progress = Progress { name: place.name.as_str().to_owned(), upload, size: found.size };
+    Ok((place, Session { found, progress, objects: Vec::new() }))
+}
+
+impl Session {
+    /// How many bytes the header says are coming, if it says so; they must follow those that are there.
+    fn announced(&self, headers: &HeaderMap) -> Result<Option<u64>> {
+        let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(None) };
+        let range = value.to_str().ok().and_then(parse_content_range);
+        match range {
+            Some((first, length)) if first == self.found.size => Ok(Some(length)),
+            _ => Err(Error::OutOfOrder(self.progress.clone())),
+        }
+    }
+
+    /// Reads the body of a request, which must be as long as announced.
+    async fn receive(
+        &self,
+        app: &App,
+        parts: &Parts,
+        body: Body,
+        algorithm: Algorithm,
+        announced: Option<u64>,
+    ) -> Result<Received> {
+        if self.found.parts >= PARTS_MAX {
+            return Err(Error::UploadInvalid(
+                "This upload has come in too many pieces; begin another and send larger ones.".into(),
+            ));
+        }
+        let received = receive(app, parts, body, algorithm, self.found.size, Some(self.found.id)).await?;
+        if announced.is_some_and(|announced| announced != received.size) {
+            app.blobs.discard(received.object).await;
+            return Err(Error::OutOfOrder(self.progress.clone()));
+        }
+        Ok(received)
+    }
+
+    /// Makes what came a part of the upload, unless another request has gone on with it meanwhile.
+    async fn add(&mut self, app: &App, place: &Place, received: Received) -> Result<()> {
+        let Received { object, size, digest } = received;
+        if size == 0 {
+            app.blobs.discard(object).await;
+            return Ok(());
+        }
+        let (found, now) = (self.found, app.clock.now());
+        let part = upload::Part { object, size, digest: digest.to_string() };
+        let (organization, mut storage) = (place.organization, quota::storage(app, place));
+        if found.size / TOTAL_STEP == (found.size + size) / TOTAL_STEP {
+            storage = storage.without_total();
+        }
+        let append = move |tx: &mut Tx<'_>| {
+            let appended = upload::append(tx, &found, &part, now)?;
+            if appended {
+                quota::check_stored(tx, organization, storage)?;
+            }
+            Ok::<_, Error>(appended)
+        };
+        let appended = app.db.write(append).await;
+        if !matches!(appended, Ok(true)) {
+            app.blobs.discard(object).await;
+        }
+        if !appended? {
+            return Err(Error::OutOfOrder(self.progress.clone()));
+        }
+        self.found.size += size;
+        self.found.parts += 1;
+        self.progress.size = self.found.size;
+        Ok(())
+    }
+}
+
+/// An object that nobody knows of yet.
+struct Received {
+    object: Uuid,
+    size: u64,
+    digest: Digest,
+}
+
+/// Streams the body of a request into a new object. `before` tells how many bytes of the blob are there already.
+async fn receive(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    algorithm: Algorithm,
+    before: u64,
+    upload: Option<UploadId>,
+) -> Result<Received> {
+    let most = app.config.plus.registry.max_body_size;
+    let too_large = || {
+        Error::TooLarge(format!(
+            "A blob has at most {most} bytes on this server; the operator can raise plus.registry.max_body_size."
+        ))
+    };
+    let room = most.saturating_sub(before);
+    if body.size_hint().lower() > room {
+        return Err(too_large());
+    }
+    let _permit = quota::permit_upload(app, parts, &body)?;
+    let object = app.fresh().uuid();
+    let mut writer = app.blobs.write(object);
+    let mut hasher = Hasher::new(algorithm);
+    let mut size = 0;
+    let mut beat = Beat::new(app, upload);
+    let mut bytes = body.into_data_stream();
+    let mut pace = Pace::default();
+    while let Some(piece) = pace.next(&mut bytes).await? {
+        let piece = piece.map_err(|_| gone())?;
+        size += piece.len() as u64;
+        if size > room {
+            return Err(too_large());
+        }
+        hasher.update(&piece);
+        writer.write(piece).await?;
+        beat.touch().await?;
+    }
+    writer.finish().await?;
+    Ok(Received { object, size, digest: hasher.finish() })
+}
+
+fn gone() -> Error {
+    Error::UploadInvalid("The bytes did not arrive whole; send them again.".into())
+}
+
+/// Puts the parts of an upload together.
+async fn assemble(
+    app: &App,
+    session: &Session,
+    parts: &[upload::Part],
+    algorithm: Algorithm,
+) -> Result<Received> {
+    let object = app.fresh().uuid();
+    let mut writer = app.blobs.write(object);
+    let mut hasher = Hasher::new(algorithm);
+    let mut beat = Beat::new(app, Some(session.found.id));
+    for part in parts {
+        let mut bytes = app.blobs.read(part.object, 0..part.size).await?;
+        while let Some(piece) = bytes.next().await {
+            let piece = piece?;
+            hasher.update(&piece);
+            writer.write(piece).await?;
+            beat.touch().await?;
+        }
+    }
+    writer.finish().await?;
+    Ok(Received { object, size: session.found.size, digest: hasher.finish() })
+}
+
+/// Tells every now and then that somebody is at an upload, so that a slow one is not taken for one left alone.
+struct Beat<'a> {
+    app: &'a App,
+    upload: Option<UploadId>,
+    last: tidemark_api::Timestamp,
+}
+
+impl<'a> Beat<'a> {
+    fn new(app: &'a App, upload: Option<UploadId>) -> Self {
+        Self { app, upload, last: app.clock.now() }
+    }
+
+    async fn touch(&mut self) -> Result<()> {
+        let Some(upload) = self.upload else { return Ok(()) };
+        let now = self.app.clock.now();
+        if now >= self.last.plus_seconds(self.app.config.plus.registry.timeout_seconds() / 4) {
+            self.last = now;
+            self.app.db.write(move |tx| upload::touch(tx, upload, now)).await.map_err(Error::from)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes an object the blob with this digest, if it is that, and ends the upload that it came by.
+async fn store(
+    app: &App,
+    place: Place,
+    received: Received,
+    wanted: &Digest,
+    session: Option<Session>,
+) -> Result<Response> {
+    let Received { object, size, digest } = received;
+    let (found, mut objects) = match session {
+        Some(session) => (Some(session.found), session.objects),
+        None => (None, Vec::new()),
+    };
+    if digest != *wanted {
+        // What came is not what was meant, and more would not make it so.
+        let ended = match found {
+            Some(found) => app.db.write(move |tx| upload::end(tx, &found)).await.map_err(Error::from)?,
+            None => true,
+        };
+        let own = !objects.contains(&object);
+        if !ended {
+            objects.clear();
+        }
+        discard(app, objects.into_iter().chain(own.then_some(object))).await;
+        return Err(Error::DigestInvalid(format!(
+            "The digest of what arrived is {digest}, which is another one; send it again."
+        )));
+    }
+    let (fresh, home) = (app.fresh(), place.clone());
+    let storage = quota::storage(app, &home);
+    let text = digest.to_string();
+    let kept = app
+        .db
+        .write(move |tx| commit(tx, &fresh, &home, object, (&text, size), found.as_ref(), storage))
+        .await;
+    match kept {
+        Ok(kept) => {
+            // The parts, and the object if somebody else has stored the same blob before.
+            objects.retain(|part| *part != object);
+            objects.extend((kept != object).then_some(object));
+            discard(app, objects.into_iter()).await;
+            Ok(created(&place, &digest))
+        }
+        Err(error) => {
+            // The parts still belong to the upload. After a failure of the database nobody knows whether the object
+            // does not belong to a blob by now; if not, it is found later by looking through the store.
+            if !objects.contains(&object) && !matches!(error, Error::Other(_)) {
+                app.blobs.discard(object).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Answers the object that the blob has in the end.
+fn commit(
+    tx: &mut Tx<'_>,
+    fresh: &Fresh,
+    place: &Place,
+    object: Uuid,
+    (digest, size): (&str, u64),
+    upload: Option<&upload::Found>,
+    storage: quota::Storage,
+) -> Result<Uuid> {
+    let repository = repository::ensure(tx, place.project, place.name.path(), fresh.now)?;
+    if let Some(upload) = upload
+        && !upload::end(tx, upload)?
+    {
+        return Err(Error::UploadUnknown);
+    }
+    let (blob, kept) = blob::store(tx, fresh, object, digest, size)?;
+    blob::link(tx, repository, blob, fresh.now)?;
+    quota::check_stored(tx, place.organization, storage)?;
+    Ok(kept)
+}
+
+async fn discard(app: &App, objects: impl Iterator<Item = Uuid>) {
+    for object in objects {
+        app.blobs.discard(object).await;
+    }
+}
+
+/// The answer for a blob that is there now.
+fn created(place: &Place, digest: &Digest) -> Response {
+    let mut response = StatusCode::CREATED.into_response();
+    let headers = response.headers_mut();
+    insert(headers, header::LOCATION, &format!("/v2/{}/blobs/{digest}", place.name.as_str()));
+    insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
+    response
+}

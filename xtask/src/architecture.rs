@@ -1,0 +1,89 @@
+//! Tests of the structure of the code: layers, and the map in ARCHITECTURE.md.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The layers of the server from the lowest to the highest; a layer imports itself and lower ones.
+const LAYERS: [&str; 3] = ["infra", "domain", "transport"];
+
+/// Returns the root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Returns all Rust files below a folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Returns the first segments of all paths that start with `crate::`, also of groups in braces.
+fn imported(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for (start, prefix) in text.match_indices("crate::") {
+        let is_word = |before: char| before.is_alphanumeric() || before == '_';
+        if text[..start].chars().next_back().is_some_and(is_word) {
+            continue;
+        }
+        let rest = &text[start + prefix.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.extend(first_segment(rest));
+            continue;
+        };
+        let (mut depth, mut item) = (0, 0);
+        for (place, character) in group.char_indices() {
+            match character {
+                '{' => depth += 1,
+                ',' | '}' if depth == 0 => {
+                    found.extend(first_segment(group[item..place].trim_start()));
+                    item = place + 1;
+                    if character == '}' {
+                        break;
+                    }
+                }
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn first_segment(path: &str) -> Option<&str> {
+    let end = path.find(|character: char| !character.is_alphanumeric() && character != '_');
+    Some(&path[..end.unwrap_or(path.len())]).filter(|segment| !segment.is_empty())
+}
+
+#[test]
+fn imports_are_found_in_groups_and_paths() {
+    let text = "use crate::{App, domain::{a, infra::x}, http};\nuse crate::clock::Clock; fn f(x: crate::domain::T) {} \
+                mycrate::transport::x()";
+    assert_eq!(imported(text), BTreeSet::from(["App", "clock", "domain", "http"]));
+}
+
+#[test]
+fn no_layer_of_the_server_imports_a_higher_one() {
+    let source = root().join("crates/server/src");
+    let mut upward = Vec::new();
+    for (height, layer) in LAYERS.iter().enumerate() {
+        let files = rust_files(&source.join(layer));
+        assert!(!files.is_empty(), "{layer} has no files");
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let higher = imported(&text).into_iter().filter(|module| LAYERS[height + 1..].contains(module));
+            upward.extend(higher.map(|module| format!("{} imports {module}", file.display())));
+        }
+    }
+    assert_eq!(upward, Vec::<String>::new());
+}
