@@ -1,5 +1,4 @@
-//! Why a request came to nothing: refused by the server, or no answer from it. How that is said, and with which number
-//! a program ends, is not decided here.
+//! Errors of requests: the server refused, or did not respond. Callers choose the message and the exit code.
 
 use std::{fmt, io, time::Duration};
 
@@ -7,30 +6,30 @@ use ureq::Timeout;
 
 use crate::Failed;
 
-/// Why there is no answer to work with. It reads as a clause: `the server refused …`.
+/// Why a request failed. The message reads as a clause: `the server refused …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The server has understood and said no.
+    /// The server rejected the request.
     Refused {
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// What it said, one sentence for people.
+        /// Message of the server: one sentence for users.
         message: String,
-        /// By what its operator finds the request in the log.
+        /// Request ID, with which the operator finds the request in the log.
         request: Option<String>,
     },
-    /// There was no answer, or only one that the server cannot answer now.
+    /// The server did not respond, or responded that it is unavailable.
     Unreachable {
-        /// The server.
+        /// Host of the server.
         host: String,
-        /// What was in the way.
+        /// Reason of the last failure.
         reason: String,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// There was an answer, but not one of this API.
+    /// The response is not one of this API.
     Strange {
-        /// What is wrong with it.
+        /// What is wrong with the response.
         reason: String,
     },
 }
@@ -58,14 +57,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An attempt that came to nothing, and what is known of why.
+/// A failed attempt and its known cause.
 pub(crate) struct Attempt {
     what: What,
-    /// Whether another one may do better, and do no harm.
+    /// Whether a retry may succeed and is safe.
     pub(crate) passes: bool,
-    /// Whether the server may have done what it was asked for.
+    /// Whether the server may have processed the request.
     pub(crate) may_have_arrived: bool,
-    /// How long the server asks to wait.
+    /// Delay that the server requests.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -75,7 +74,7 @@ enum What {
 }
 
 impl Attempt {
-    /// There was no answer.
+    /// Creates an attempt that failed without a response.
     pub(crate) fn failed(error: &ureq::Error, timeout: Duration) -> Self {
         let nobody = matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
         let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
@@ -103,7 +102,7 @@ impl Attempt {
         Self { what: What::Silent(reason), passes, may_have_arrived: arrived, retry_after: None }
     }
 
-    /// There was an answer that is no success.
+    /// Creates an attempt that failed with an error response.
     pub(crate) fn answered(
         status: u16,
         body: &[u8],
@@ -118,12 +117,12 @@ impl Attempt {
             (Err(_), _) => ("It gives no reason that this program knows.".to_owned(), None),
         };
         let passes = status == 429 || status >= 500;
-        // Who is too busy to answer has not begun.
+        // An overloaded server has not begun to process the request.
         let may_have_arrived = !matches!(status, 429 | 503);
         Self { what: What::Answered { status, message, request }, passes, may_have_arrived, retry_after }
     }
 
-    /// The end of the matter after so many attempts.
+    /// Converts the last of `attempts` failures to an error.
     pub(crate) fn into_error(self, host: &str, attempts: u32) -> Error {
         let reason = self.reason();
         match self.what {

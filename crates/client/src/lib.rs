@@ -1,5 +1,5 @@
-//! The client of the HTTP API: requests and answers in the types of `tidemark-api`, credentials, time limits and
-//! retries. What to do with an answer, and how to tell people about a failure, is up to the programs that use it.
+//! Client of the HTTP API: requests and responses in the types of `tidemark-api`, credentials, time limits and retries.
+//! Programs that use the client process the responses and print the errors.
 
 mod error;
 mod request;
@@ -32,34 +32,34 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
-/// The most bytes of an answer that are read.
+/// Maximum size of a response, in bytes.
 const ANSWER_MAX: u64 = 1 << 30;
-/// How many items are asked for at once when all are wanted: the most that a page has.
+/// Items per page when all items are read: the maximum of the API.
 const PER_PAGE: u8 = u8::MAX;
-/// Maximum number of pages of a list: 2.5 million items. A server that never ends a list must not keep the client.
+/// Maximum number of pages of a list: 2.5 million items. Stops a list that a server never ends.
 const MAX_PAGES: u32 = 10_000;
-/// Time limit of all pages of a list together. No page is asked for after it.
+/// Time limit of all pages of a list together. The client requests no page after it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
-/// How to reach a server.
+/// Connection settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its address, with or without a path that its API is below.
+    /// Address of the server, with an optional path prefix of the API.
     pub host: Url,
-    /// A key or a token, if there is one.
+    /// Key or token, if any.
     pub credential: Option<Credential>,
-    /// How long and how often a request is tried.
+    /// Time limit and retries of requests.
     pub patience: Patience,
-    /// Whether any certificate will do.
+    /// Whether to accept any certificate.
     pub insecure: bool,
 }
 
-/// What authenticates a caller. It does not show itself.
+/// Credential of the caller. `Debug` masks it.
 #[derive(Clone)]
 pub struct Credential(String);
 
 impl Credential {
-    /// Takes a key or a token, if it can stand in a header.
+    /// Returns the credential, or `None` if the text is not valid in a header.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then_some(Self(text))
@@ -72,52 +72,53 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// A server that is reached without a network: it gets a request and has its answer.
+/// A server in this process: a function from request to response.
 pub type Inside = Rc<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
 
-/// What brings a request to the server and the answer back.
+/// How requests reach the server.
 #[derive(Clone)]
 enum Transport {
     Http(Agent),
     Inside(Inside),
 }
 
-/// A client of one server.
+/// Client of one server.
 pub struct Client {
     transport: Transport,
     settings: Settings,
     base: String,
     on_retry: Box<dyn Fn(&Retry<'_>)>,
-    /// Called with the first answer, and then no more.
+    /// Called once, with the first response.
     on_first_answer: Cell<Option<FirstAnswer>>,
 }
 
-/// Gets the client and the version of Tidemark that the server runs, if the first answer has it.
+/// Receives the client and the Tidemark version of the server, if the first response has it.
 type FirstAnswer = Box<dyn FnOnce(&Client, Option<&str>)>;
 
 impl Client {
-    /// Makes a client. `on_retry` is told before every wait, so that nobody takes it for a hang.
+    /// Creates a client. It calls `on_retry` before every wait, so that the program can report the delay.
     pub fn new(settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         let agent = agent(settings.host.as_ref(), settings.patience.timeout, settings.insecure);
         Self::over(Transport::Http(agent), settings, on_retry)
     }
 
-    /// Calls a function with the version of the server once it is known: after the first answer that has the version, or
-    /// after the first success without one.
+    /// Calls a function with the version of the server once it is known: after the first response that has the version,
+    /// or after the first successful response without a version.
     #[must_use]
     pub fn on_version(self, on_version: impl FnOnce(&Self, Option<&str>) + 'static) -> Self {
         self.on_first_answer.set(Some(Box::new(on_version)));
         self
     }
 
-    /// The same client for what can be done without: it asks once, waits no longer than this and says nothing.
+    /// Returns a client for optional requests: one attempt with this time limit, no retries, no calls of `on_retry`.
     pub fn hasty(&self, timeout: Duration) -> Self {
         let patience = Patience { attempts: 1, timeout, ..self.settings.patience };
         let settings = Settings { patience, ..self.settings.clone() };
         Self::over(self.transport.clone(), settings, |_| ())
     }
 
-    /// The same for a server inside this program. The host only names it, and time limits are its own.
+    /// Creates a client of a server in this process. The host is only a name, and the server applies its own time
+    /// limits.
     pub fn inside(server: Inside, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
         Self::over(Transport::Inside(server), settings, on_retry)
     }
@@ -127,12 +128,12 @@ impl Client {
         Self { transport, settings, base, on_retry: Box::new(on_retry), on_first_answer: Cell::new(None) }
     }
 
-    /// Sends a request and reads what is answered.
+    /// Sends a request and parses the response.
     pub fn send<T: DeserializeOwned>(&self, request: &Request<T>) -> Result<T, Error> {
         self.fetch(request)?.read()
     }
 
-    /// Asks for a list page by page until its end, and has `on_page` take each.
+    /// Reads a list page by page until its end and passes each page to `on_page`.
     pub fn pages<T: DeserializeOwned>(
         &self,
         list: &Request<Vec<T>>,
@@ -170,8 +171,8 @@ impl Client {
         Err(Error::Strange { reason })
     }
 
-    /// Sends a request until it is answered, refused for good, or there is no attempt left. What must not arrive twice
-    /// is sent again only if it has not arrived at all.
+    /// Sends a request until it succeeds, fails permanently or has no attempts left. Retries a request that is not
+    /// idempotent only if the server cannot have processed it.
     pub fn fetch<T>(&self, request: &Request<T>) -> Result<Answer<T>, Error> {
         let once = || {
             self.try_once(request).map_err(|mut failed| {
@@ -183,7 +184,7 @@ impl Client {
         answer.map_err(|(failed, attempts)| failed.into_error(&self.base, attempts))
     }
 
-    /// Sends a body to a path outside of the API, once, and answers whatever comes back.
+    /// Sends a body to a path outside of the API, once, and returns any response.
     pub fn exchange(
         &self,
         path: &str,
@@ -206,11 +207,11 @@ impl Client {
             .map_err(|error| Attempt::failed(&error, timeout).into_error(&self.base, 1))
     }
 
-    /// Sends a request and reads the whole answer, and looks at the version of the first one.
+    /// Sends a request and reads the whole response. Reports the version of the first response.
     fn deliver(&self, request: http::Request<Option<&[u8]>>) -> Result<Response<Vec<u8>>, ureq::Error> {
         let answer = self.transport.send(request, self.settings.patience.timeout)?;
         let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
-        // What fails without a version may come from a proxy.
+        // An error response without a version may come from a proxy.
         if (version.is_some() || answer.status().is_success())
             && let Some(on_version) = self.on_first_answer.take()
         {
@@ -219,7 +220,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Sends a request once and reads its answer.
+    /// Sends a request once and reads its response.
     fn try_once<T>(&self, request: &Request<T>) -> Result<Answer<T>, Attempt> {
         let Request { method, path, body, .. } = request;
         let mut request = Builder::new().method(*method).uri(format!("{}{path}", self.base));
@@ -251,17 +252,17 @@ impl Client {
     }
 }
 
-/// What sends requests to the host of an address, as every request of this program is sent: a limit on the whole of it,
-/// no redirects, and trust in what the system trusts.
+/// Returns an agent for the host of an address, with the settings of every request of this program: a time limit for
+/// the whole request, no redirects, and the certificates of the operating system.
 pub fn agent(base: &str, timeout: Duration, insecure: bool) -> Agent {
     let mut config = Agent::config_builder()
         .timeout_global(Some(timeout))
         .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")))
         .http_status_as_error(false)
-        // A credential is for the host that was named, not for one that it points at.
+        // Send a credential only to the configured host, not to the target of a redirect.
         .max_redirects(0)
         .max_redirects_will_error(false);
-    // Reading the certificates of the system takes longer than everything else.
+    // Loading the certificates of the operating system takes longer than the rest of a request.
     if base.starts_with("https:") {
         config = config.tls_config(tls(insecure));
     }
@@ -269,7 +270,7 @@ pub fn agent(base: &str, timeout: Duration, insecure: bool) -> Agent {
 }
 
 impl Transport {
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     fn send(
         &self,
         request: http::Request<Option<&[u8]>>,
@@ -292,7 +293,7 @@ impl Transport {
     }
 }
 
-/// Reads the body of an answer. The limit counts decompressed bytes: a small answer can expand to gigabytes.
+/// Reads the body of a response. The limit counts decompressed bytes: a small response can expand to gigabytes.
 pub fn read_body(body: &mut Body, limit: u64) -> Result<Vec<u8>, ureq::Error> {
     let mut bytes = Vec::new();
     body.as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -307,9 +308,9 @@ fn run(
     agent.run(agent.configure_request(request).timeout_global(Some(timeout)).build())
 }
 
-/// Trusts what the system trusts.
+/// Returns a TLS configuration that trusts the certificates of the operating system.
 fn tls(insecure: bool) -> TlsConfig {
-    // A certificate that the system has but cannot read is not trusted; the others are.
+    // Skips certificates that cannot be parsed.
     let certificates = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<Certificate<'static>> =
         certificates.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
@@ -324,7 +325,7 @@ fn tls(insecure: bool) -> TlsConfig {
 mod tests {
     use super::*;
 
-    /// Reads a list that never ends, and answers how many pages were read and why that stopped.
+    /// Reads a list that never ends. Returns the number of pages that were read and the error message.
     fn read_endless_list(limit: Duration) -> (u32, String) {
         let full_page = format!("[{}]", vec!["0"; usize::from(PER_PAGE)].join(","));
         let server: Inside = Rc::new(move |_| Response::new(full_page.clone().into_bytes()));

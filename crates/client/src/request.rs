@@ -1,4 +1,4 @@
-//! Requests as values: where they go, what they bring, and which type answers them. Sending them is up to the client.
+//! Requests as values: method, path, body and type of the response. The client sends them.
 
 use std::{fmt::Display, marker::PhantomData};
 
@@ -8,21 +8,21 @@ use serde_json::value::RawValue;
 
 use crate::Error;
 
-/// What stands for itself in a path and a query.
+/// Characters that are not percent-encoded in a path or a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A request that is answered with a `T`.
+/// A request with a response of type `T`.
 #[derive(Debug)]
 pub struct Request<T> {
     pub(crate) method: &'static str,
     pub(crate) path: String,
     pub(crate) body: Option<Vec<u8>>,
-    /// Whether it does no harm if it arrives twice.
+    /// Whether the request is idempotent, so that a retry is safe.
     pub(crate) repeatable: bool,
     answer: PhantomData<fn() -> T>,
 }
 
-// Not derived: that would ask for answers that can be cloned.
+// Not derived: a derive would require `T: Clone`.
 impl<T> Clone for Request<T> {
     fn clone(&self) -> Self {
         let Self { method, path, body, repeatable, answer } = self;
@@ -60,7 +60,7 @@ impl<T> Request<T> {
         Self::new("DELETE", segments)
     }
 
-    /// Adds the fields of a flat structure to the query; those that are `None` are left out.
+    /// Adds the fields of a flat structure to the query, without the fields that are `None`.
     #[must_use]
     pub fn query(mut self, query: &impl Serialize) -> Self {
         let text =
@@ -72,7 +72,7 @@ impl<T> Request<T> {
         self
     }
 
-    /// The same request, which the server recognizes when it arrives again.
+    /// Marks the request as idempotent: the server recognizes a repetition.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -85,23 +85,23 @@ impl<T> Request<T> {
     }
 }
 
-/// An answer as the server gave it.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Answer<T> {
     pub(crate) bytes: Vec<u8>,
-    /// How many items there are in all, if it is a page of a list.
+    /// Total number of items, if the response is a page of a list.
     pub total: Option<u64>,
-    /// How many permutations were asked for, if it does not have all of them.
+    /// Number of requested permutations, if the response does not contain all of them.
     pub truncated: Option<u64>,
-    /// The version of Tidemark that the server runs, if it names one.
+    /// Tidemark version of the server, if the response has it.
     pub server_version: Option<String>,
-    /// The token that claims the organization which a run has created.
+    /// Token that claims the organization that the run created.
     pub(crate) claim_token: Option<String>,
     pub(crate) kind: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> Answer<T> {
-    /// The value that was answered.
+    /// Parses the response.
     pub fn read(&self) -> Result<T, Error> {
         let text = if self.bytes.is_empty() { b"null" } else { self.bytes.as_slice() };
         serde_json::from_slice(text).map_err(|error| strange(&error))
@@ -109,7 +109,7 @@ impl<T: DeserializeOwned> Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// The JSON that was answered; `null` if there is none.
+    /// Returns the JSON of the response; `null` if the body is empty.
     pub fn json(&self) -> Result<&str, Error> {
         if self.bytes.is_empty() {
             return Ok("null");

@@ -1,6 +1,6 @@
-//! What the API keeps in lists: the table of its nouns, each with where it is and the types it is asked for, made and
-//! changed with. What is asked of all of them alike is a method of [`Collection`]; what only one has is a function of
-//! its own at the end.
+//! Resources of the API: the table of nouns with their paths and their types for listing, creating and updating.
+//! Operations of all resources are methods of [`Collection`]; operations of a single resource are functions at the end
+//! of this file.
 
 use std::{fmt::Display, marker::PhantomData};
 
@@ -25,25 +25,25 @@ use tidemark_api::{
 
 use crate::Request;
 
-/// The type of what a noun does not have: there is no value of it to send.
+/// Type of an operation that a resource does not have. It has no values, so that it cannot be sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Never {}
 
-/// A noun of the API.
+/// A resource of the API.
 pub trait Resource: DeserializeOwned {
-    /// Which of them are listed.
+    /// Filter of the list.
     type Filter: Serialize;
-    /// What one is made of.
+    /// Request body of a creation.
     type New: Serialize;
-    /// What is answered when one is made.
+    /// Response to a creation.
     type Created: DeserializeOwned;
-    /// What can be changed of one.
+    /// Request body of an update.
     type Patch: Serialize;
-    /// Whether a change replaces all there was.
+    /// Whether an update replaces the whole resource.
     const REPLACES: bool = false;
 }
 
-/// A list of the API and the requests that it takes.
+/// A list of the API and its requests.
 #[derive(Clone, Debug)]
 pub struct Collection<R> {
     segments: Vec<String>,
@@ -55,28 +55,28 @@ impl<R: Resource> Collection<R> {
         Self { segments: segments.iter().map(ToString::to_string).collect(), of: PhantomData }
     }
 
-    /// Lists a page of those that fit.
+    /// Lists a page of the matching items.
     pub fn list(&self, filter: &R::Filter) -> Request<Vec<R>> {
         Request::get(&self.path(None)).query(filter)
     }
 
-    /// Makes one.
+    /// Creates an item.
     pub fn create(&self, new: &R::New) -> Request<R::Created> {
         Request::post(&self.path(None), new)
     }
 
-    /// Views one.
+    /// Views an item.
     pub fn view(&self, id: &dyn Display) -> Request<R> {
         Request::get(&self.path(Some(id)))
     }
 
-    /// Changes one.
+    /// Updates an item.
     pub fn update(&self, id: &dyn Display, patch: &R::Patch) -> Request<R> {
         let path = self.path(Some(id));
         if R::REPLACES { Request::put(&path, patch) } else { Request::patch(&path, patch) }
     }
 
-    /// Deletes, removes or revokes one.
+    /// Deletes, removes or revokes an item.
     pub fn delete(&self, id: &dyn Display) -> Request<()> {
         Request::delete(&self.path(Some(id)))
     }
@@ -86,7 +86,7 @@ impl<R: Resource> Collection<R> {
     }
 }
 
-/// The table: a noun, where its list is, and its types in the order of [`Resource`].
+/// The table: noun, path of its list, and its types in the order of [`Resource`].
 macro_rules! resources {
     ($(
         $(#[$doc:meta])+
@@ -109,102 +109,102 @@ macro_rules! resources {
 }
 
 resources! {
-    /// The organizations that the caller is in.
+    /// Organizations that the caller is a member of.
     organizations() at ["organizations"]
         is Organization { OrganizationFilter, NewOrganization, Organization, OrganizationPatch }
-    /// The members of an organization; a new one is invited.
+    /// Members of an organization. Creating a member sends an invitation.
     members(organization) at ["organizations", organization, "members"]
         is Member { MemberFilter, NewMember, AuthAck, MemberPatch }
-    /// The invitations into an organization.
+    /// Invitations of an organization.
     invitations(organization) at ["organizations", organization, "invitations"]
         is Invitation { (), Never, Never, Never }
-    /// The domains whose people join an organization by themselves.
+    /// Domains whose users join an organization automatically.
     ssos(organization) at ["organizations", organization, "sso"]
         is Sso { SsoFilter, NewSso, Sso, Never }
-    /// The projects that the caller sees; [`projects_of`] makes new ones.
+    /// Projects that the caller can view; [`projects_of`] creates new ones.
     projects() at ["projects"]
         is Project { ProjectFilter, NewProject, Project, ProjectPatch }
-    /// The keys of a project.
+    /// Keys of a project.
     project_keys(project) at ["projects", project, "keys"]
         is ProjectKey { KeyFilter, NewProjectKey, ProjectKeyCreated, ProjectKeyPatch }
-    /// The members of a project.
+    /// Members of a project.
     project_members(project) at ["projects", project, "members"]
         is ProjectMember { ProjectMemberFilter, NewProjectMember, ProjectMember, ProjectMemberPatch }
-    /// The branches of a project.
+    /// Branches of a project.
     branches(project) at ["projects", project, "branches"]
         is Branch { BranchFilter, NewBranch, Branch, BranchPatch }
-    /// The testbeds of a project.
+    /// Testbeds of a project.
     testbeds(project) at ["projects", project, "testbeds"]
         is Testbed { TestbedFilter, NewTestbed, Testbed, TestbedPatch }
-    /// The benchmarks of a project.
+    /// Benchmarks of a project.
     benchmarks(project) at ["projects", project, "benchmarks"]
         is Benchmark { BenchmarkFilter, NewBenchmark, Benchmark, BenchmarkPatch }
-    /// The measures of a project.
+    /// Measures of a project.
     measures(project) at ["projects", project, "measures"]
         is Measure { MeasureFilter, NewMeasure, Measure, MeasurePatch }
-    /// The thresholds of a project.
+    /// Thresholds of a project.
     thresholds(project) at ["projects", project, "thresholds"]
         is Threshold { ThresholdFilter, NewThreshold, Threshold, ThresholdPut, true }
-    /// The plots of a project.
+    /// Plots of a project.
     plots(project) at ["projects", project, "plots"]
         is Plot { PlotFilter, NewPlot, Plot, PlotPatch }
-    /// The reports of a project.
+    /// Reports of a project.
     reports(project) at ["projects", project, "reports"]
         is Report { ReportFilter, NewReport, Report, Never }
-    /// The alerts of a project.
+    /// Alerts of a project.
     alerts(project) at ["projects", project, "alerts"]
         is Alert { AlertFilter, Never, Never, AlertPatch }
-    /// The changes of a project.
+    /// Changes of a project.
     changes(project) at ["projects", project, "changes"]
         is Change { ChangeFilter, Never, Never, ChangePatch }
-    /// The jobs of a project; [`crate::run::create`] asks for new ones.
+    /// Jobs of a project; [`crate::run::create`] creates new ones.
     jobs(project) at ["projects", project, "jobs"]
         is Job { JobFilter, Never, Never, Never }
-    /// The notices of a project; [`notices_of_user`] has those that a user set up.
+    /// Notices of a project; [`notices_of_user`] has the notices of a user.
     notices(project) at ["projects", project, "notices"]
         is Notice { NoticeFilter, NewNotice, Notice, NoticePatch }
-    /// The specs of the server.
+    /// Specs of the server.
     specs() at ["specs"]
         is Spec { SpecFilter, NewSpec, Spec, SpecPatch }
-    /// The runners of the server.
+    /// Runners of the server.
     runners() at ["runners"]
         is Runner { RunnerFilter, NewRunner, RunnerKey, RunnerPatch }
-    /// The users of the server.
+    /// Users of the server.
     users() at ["users"]
         is User { UserFilter, Never, Never, UserPatch }
-    /// The keys of a user.
+    /// Keys of a user.
     user_keys(user) at ["users", user, "keys"]
         is UserKey { KeyFilter, NewUserKey, UserKeyCreated, UserKeyPatch }
-    /// The sessions of a user.
+    /// Sessions of a user.
     sessions(user) at ["users", user, "sessions"]
         is UserSession { (), Never, Never, Never }
-    /// The legacy tokens of a user.
+    /// Legacy tokens of a user.
     tokens(user) at ["users", user, "tokens"]
         is Token { TokenFilter, NewToken, Token, TokenPatch }
-    /// The audit log of the server.
+    /// Audit log of the server.
     server_audit() at ["server", "audit"]
         is AuditEntry { (), Never, Never, Never }
 }
 
-/// The projects of an organization.
+/// Projects of an organization.
 pub fn projects_of(organization: &ResourceId) -> Collection<Project> {
     Collection::at(&[&"organizations", organization, &"projects"])
 }
 
-/// The notices that a user set up.
+/// Notices of a user.
 pub fn notices_of_user(user: &ResourceId) -> Collection<Notice> {
     Collection::at(&[&"users", user, &"notices"])
 }
 
 impl Collection<Notice> {
-    /// What became of what a notice was to tell.
+    /// Lists the deliveries of a notice.
     pub fn deliveries(&self, notice: NoticeUuid, filter: &DeliveryFilter) -> Request<Vec<Delivery>> {
         let mut path = self.path(Some(&notice));
         path.push(&"deliveries");
         Request::get(&path).query(filter)
     }
 
-    /// Has a delivery told again.
+    /// Sends a delivery again.
     pub fn redeliver(&self, notice: NoticeUuid, delivery: DeliveryUuid) -> Request<Delivery> {
         let mut path = self.path(Some(&notice));
         path.extend([&"deliveries" as &dyn Display, &delivery]);
@@ -212,42 +212,42 @@ impl Collection<Notice> {
     }
 }
 
-/// The audit log of an organization.
+/// Audit log of an organization.
 pub fn audit_of(organization: &ResourceId) -> Collection<AuditEntry> {
     Collection::at(&[&"organizations", organization, &"audit"])
 }
 
-/// Makes the caller the leader of an organization that nobody owns.
+/// Claims an unclaimed organization: the caller becomes its leader.
 pub fn claim(organization: &ResourceId, new: &NewClaim) -> Request<Organization> {
     Request::post(&[&"organizations", organization, &"claim"], new)
 }
 
-/// How much an organization uses.
+/// Returns the usage of an organization.
 pub fn usage(organization: &ResourceId) -> Request<Usage> {
     Request::get(&[&"organizations", organization, &"usage"])
 }
 
-/// Opens a page where a plan is paid for.
+/// Creates a checkout page to pay for a plan.
 pub fn checkout(new: &NewCheckout) -> Request<Checkout> {
     Request::post(&[&"checkout"], new)
 }
 
-/// The plan of an organization.
+/// Returns the plan of an organization.
 pub fn plan(organization: &ResourceId) -> Request<Plan> {
     Request::get(&[&"organizations", organization, &"plan"])
 }
 
-/// Begins a plan that was paid for.
+/// Starts a plan that has been paid for.
 pub fn begin_plan(organization: &ResourceId, new: &NewPlan) -> Request<Plan> {
     Request::post(&[&"organizations", organization, &"plan"], new)
 }
 
-/// Lets a plan end with its period, or not.
+/// Sets whether a plan ends with its period.
 pub fn update_plan(organization: &ResourceId, patch: PlanPatch) -> Request<Plan> {
     Request::patch(&[&"organizations", organization, &"plan"], &patch)
 }
 
-/// Ends a plan at once.
+/// Ends a plan immediately.
 pub fn end_plan(organization: &ResourceId, removal: PlanRemoval) -> Request<()> {
     Request::delete(&[&"organizations", organization, &"plan"]).query(&removal)
 }
@@ -265,77 +265,77 @@ pub fn allowed_in_project(project: &ResourceId, permission: ProjectPermission) -
     Request::get(&[&"projects", project, &"allowed", &permission])
 }
 
-/// The models that a threshold has and had.
+/// Lists the current and earlier models of a threshold.
 pub fn models(project: &ResourceId, threshold: ThresholdUuid) -> Request<Vec<Model>> {
     Request::get(&[&"projects", project, &"thresholds", &threshold, &"models"])
 }
 
-/// Changes all alerts that fit.
+/// Updates all matching alerts.
 pub fn update_alerts(project: &ResourceId, patch: &AlertsPatch) -> Request<AlertsPatched> {
     Request::patch(&[&"projects", project, &"alerts"], patch)
 }
 
-/// A report against the runs before it.
+/// Returns the verdict of a report: its comparison with its baseline.
 pub fn verdict(project: &ResourceId, report: ReportUuid) -> Request<Verdict> {
     Request::get(&[&"projects", project, &"reports", &report, &"verdict"])
 }
 
-/// What a project is told of, and how many false alarms there are.
+/// Returns the detection settings of a project and its number of false alarms.
 pub fn detection(project: &ResourceId) -> Request<Detection> {
     Request::get(&[&"projects", project, &"detection"])
 }
 
-/// Chooses what a project is told of.
+/// Updates the detection settings of a project.
 pub fn update_detection(project: &ResourceId, patch: &DetectionPatch) -> Request<Detection> {
     Request::patch(&[&"projects", project, &"detection"], patch)
 }
 
-/// Which alarms there would have been.
+/// Runs a backtest: the changes that other settings would have found.
 pub fn backtest(project: &ResourceId, new: &NewBacktest) -> Request<Backtest> {
     Request::post(&[&"projects", project, &"backtest"], new)
 }
 
-/// A metric with all that it belongs to.
+/// Returns a metric with its report, benchmark and measure.
 pub fn metric(project: &ResourceId, metric: MetricUuid) -> Request<OneMetric> {
     Request::get(&[&"projects", project, &"metrics", &metric])
 }
 
-/// Metrics over time.
+/// Queries metrics over time.
 pub fn perf(project: &ResourceId, query: &PerfQuery) -> Request<Perf> {
     Request::get(&[&"projects", project, &"perf"]).query(query)
 }
 
-/// Gives a runner another key.
+/// Replaces the key of a runner.
 pub fn renew_runner_key(runner: &ResourceId) -> Request<RunnerKey> {
     Request::post(&[&"runners", runner, &"key"], &())
 }
 
-/// The specs that a runner does jobs for.
+/// Lists the specs that a runner serves.
 pub fn runner_specs(runner: &ResourceId) -> Request<Vec<Spec>> {
     Request::get(&[&"runners", runner, &"specs"])
 }
 
-/// Lets a runner do jobs for a spec.
+/// Adds a spec to a runner.
 pub fn add_runner_spec(runner: &ResourceId, spec: &ResourceId) -> Request<Spec> {
     Request::post(&[&"runners", runner, &"specs"], &NewRunnerSpec { spec: spec.clone() })
 }
 
-/// Ends that a runner does jobs for a spec.
+/// Removes a spec from a runner.
 pub fn remove_runner_spec(runner: &ResourceId, spec: &ResourceId) -> Request<()> {
     Request::delete(&[&"runners", runner, &"specs", spec])
 }
 
-/// Signs up; a link is mailed.
+/// Signs up; the server mails a link.
 pub fn sign_up(new: &Signup) -> Request<AuthAck> {
     Request::post(&[&"auth", &"signup"], new)
 }
 
-/// Signs in; a link is mailed.
+/// Signs in; the server mails a link.
 pub fn sign_in(login: &Login) -> Request<AuthAck> {
     Request::post(&[&"auth", &"login"], login)
 }
 
-/// Confirms an address with what was mailed to it, and answers a session.
+/// Confirms an address with the mailed token and returns a session.
 pub fn confirm(confirm: &Confirm) -> Request<AuthUser> {
     Request::post(&[&"auth", &"confirm"], confirm)
 }
@@ -345,7 +345,7 @@ pub fn accept(accept: &Accept) -> Request<AuthAck> {
     Request::post(&[&"auth", &"accept"], accept)
 }
 
-/// Whose credential the caller has.
+/// Returns the owner of the caller's credential.
 pub fn caller() -> Request<tidemark_api::Caller> {
     Request::get(&[&"auth", &"caller"])
 }

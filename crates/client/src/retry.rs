@@ -1,48 +1,48 @@
-//! Patience: how often something is tried that may do better later, and how long is waited in between.
+//! Retries: number of attempts, time limits and backoff.
 
 use std::{thread, time::Duration};
 
-/// How long and how often a request is tried.
+/// Time limit and retries of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// How long one attempt may take, from looking up the name to the last byte of the answer.
+    /// Time limit of one attempt, from the DNS lookup to the last byte of the response.
     pub timeout: Duration,
-    /// How often it is tried, at least once.
+    /// Maximum number of attempts, at least 1.
     pub attempts: u32,
-    /// The wait before the second attempt; each further one is twice as long.
+    /// Delay before the second attempt; it doubles with each further attempt.
     pub first_wait: Duration,
-    /// The longest wait. Who asks for more is not tried again.
+    /// Maximum delay. If the server requests a longer delay, the request is not retried.
     pub longest_wait: Duration,
 }
 
-/// A request that is about to be tried again.
+/// An upcoming retry.
 #[derive(Debug)]
 pub struct Retry<'a> {
-    /// Why it has to be.
+    /// Reason of the previous failure.
     pub reason: &'a str,
-    /// How long it is waited before.
+    /// Delay before the attempt.
     pub wait: Duration,
-    /// The number of the attempt to come, counted from one.
+    /// Number of the upcoming attempt, counted from 1.
     pub attempt: u32,
-    /// How many there will be at the most.
+    /// Maximum number of attempts.
     pub attempts: u32,
 }
 
-/// An attempt that came to nothing.
+/// A failed attempt.
 pub trait Failed {
-    /// Whether another one may do better, and do no harm.
+    /// Whether a retry may succeed and is safe.
     fn passes(&self) -> bool;
 
-    /// How long is asked to be waited, if it is.
+    /// Delay that the server requests, if any.
     fn asked_wait(&self) -> Option<Duration>;
 
-    /// What was in the way, in a few words.
+    /// Reason of the failure, in a few words.
     fn reason(&self) -> String;
 }
 
 impl Patience {
-    /// Tries until it works, fails for good, or there is no attempt left; then answers the last failure and how many
-    /// attempts there were. `on_retry` is told before every wait.
+    /// Runs `once` until it succeeds, fails permanently or has no attempts left. Then returns the last failure and the
+    /// number of attempts. Calls `on_retry` before every wait.
     pub fn retry<T, F: Failed>(
         &self,
         mut once: impl FnMut() -> Result<T, F>,
@@ -68,7 +68,7 @@ impl Patience {
     }
 }
 
-/// How long the header `Retry-After` asks to wait: seconds, or a date, which is held against the server's own clock.
+/// Returns the delay of a `Retry-After` header: seconds, or a date, which is compared with the clock of the server.
 pub fn retry_after(asked: &str, now: Option<&str>) -> Option<Duration> {
     if let Ok(seconds) = asked.parse() {
         return Some(Duration::from_secs(seconds));

@@ -8,20 +8,20 @@ use crate::{Client, Error, Request};
 /// A run that the server has recorded.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// The report of the run.
+    /// Report of the run.
     pub report: Report,
-    /// The token that claims the organization which a run without a credential has created.
+    /// Token that claims the organization that an anonymous run created.
     pub claim_token: Option<String>,
 }
 
-/// Sends a run. It gets an idempotency key if it has none, so that it is recorded once however often it arrives.
+/// Sends a run. Adds an idempotency key if the run has none, so that the server records the run once.
 pub fn send(client: &Client, mut run: NewRun) -> Result<Sent, Error> {
     run.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4()));
     let answer = client.fetch(&Request::<Report>::post(&[&"run"], &run).repeatable())?;
     Ok(Sent { report: answer.read()?, claim_token: answer.claim_token })
 }
 
-/// Sends a run and answers its report.
+/// Sends a run and returns its report.
 pub fn create(client: &Client, run: NewRun) -> Result<Report, Error> {
     send(client, run).map(|sent| sent.report)
 }

@@ -1,24 +1,24 @@
-//! Metrics over time, with no more of them than their values.
+//! Values of series over time, without the other fields of their metrics.
 
 use serde::Deserialize;
 use tidemark_api::{BenchmarkUuid, MeasureUuid, PerfQuery, ReportUuid, ResourceId, VariantUuid};
 
 use crate::{Client, Error, Request};
 
-/// The values of one series, from the oldest to the newest.
+/// Values of one series, from the oldest to the newest.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: BenchmarkUuid,
-    /// The variant of the benchmark, if it was run with parameters.
+    /// Variant of the benchmark, if it has parameters.
     pub variant: Option<VariantUuid>,
-    /// The measure.
+    /// Measure.
     pub measure: MeasureUuid,
-    /// The values, each with the report that brought it.
+    /// Values, each with its report.
     pub values: Vec<(ReportUuid, f64)>,
 }
 
-/// Asks for no more than the values of many series; all else that an answer has is passed over.
+/// Returns the values of many series. All other fields of the response are skipped.
 pub fn values(client: &Client, project: &ResourceId, query: &PerfQuery) -> Result<Vec<Series>, Error> {
     #[derive(Deserialize)]
     struct Answer {

@@ -1,41 +1,41 @@
-//! The server itself.
+//! Requests about the server.
 
 use serde_json::Value;
 use tidemark_api::{ApiVersion, Backup, BackupCreated, Console, ServerStats};
 
 use crate::{Client, Error, Request};
 
-/// Asks which version of the contract the server speaks. It is also the least that shows that a server is there.
+/// Returns the API version of the server. This is the cheapest check that the server is reachable.
 pub fn version(client: &Client) -> Result<ApiVersion, Error> {
     client.send(&view_version())
 }
 
-/// The version of the contract that the server speaks.
+/// Views the API version of the server.
 pub fn view_version() -> Request<ApiVersion> {
     Request::get(&[&"server", &"version"])
 }
 
-/// The description of the API.
+/// Views the OpenAPI description.
 pub fn spec() -> Request<Value> {
     Request::get(&[&"server", &"spec"])
 }
 
-/// The configuration, its secrets masked.
+/// Views the configuration, with masked secrets.
 pub fn config() -> Request<Value> {
     Request::get(&[&"server", &"config"])
 }
 
-/// Where the web console is.
+/// Views the address of the web console.
 pub fn console() -> Request<Console> {
     Request::get(&[&"server", &"config", &"console"])
 }
 
-/// What the server holds, in numbers.
+/// Views the statistics of the server.
 pub fn stats() -> Request<ServerStats> {
     Request::get(&[&"server", &"stats"])
 }
 
-/// Makes a backup.
+/// Creates a backup.
 pub fn backup(backup: &Backup) -> Request<BackupCreated> {
     Request::post(&[&"server", &"backup"], backup)
 }

@@ -1,5 +1,5 @@
-//! The client against servers that behave as they should not: silent, slow, busy, elsewhere. Against a real one it is
-//! tested with the command line.
+//! Tests of the client with misbehaving servers: silent, slow, busy, redirecting. The tests of the command line use a
+//! real server.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use std::{
@@ -14,12 +14,12 @@ use std::{
 use tidemark_api::{Direction, NewRun, Timestamp};
 use tidemark_client::{Client, Credential, Error, Patience, Settings, run, server};
 
-/// The time limit of requests that get an answer. It stops a test that hangs; no test may pass or fail by how fast the
-/// machine is.
+/// Time limit of requests that get a response. It ends a test that hangs; the result of a test must not depend on the
+/// speed of the machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 const VERSION: &str = r#"{"version": "0.6.13"}"#;
 
-/// A server that answers one connection after the other as it is told, and hands back what it was asked.
+/// A server that sends the given responses, one per connection, and records the requests.
 struct Stub {
     host: String,
     thread: JoinHandle<Vec<String>>,
@@ -40,7 +40,7 @@ impl Stub {
     }
 }
 
-/// Reads a request and answers it.
+/// Reads a request and sends the response.
 fn converse(stream: TcpStream, answer: &str) -> String {
     let mut reader = BufReader::new(stream);
     let (mut request, mut length) = (String::new(), 0);
@@ -84,17 +84,17 @@ fn settings(host: &str) -> Settings {
     }
 }
 
-/// The same with other limits.
+/// Settings with other limits.
 fn with(host: &str, limits: impl Fn(&mut Patience)) -> Settings {
     let mut settings = settings(host);
     limits(&mut settings.patience);
     settings
 }
 
-/// The attempts that a client told of, each with its reason.
+/// Retries that a client reported: number and reason of each attempt.
 type Told = Rc<RefCell<Vec<(u32, String)>>>;
 
-/// A client, and what it tells.
+/// Creates a client that records its retries.
 fn client(settings: Settings) -> (Client, Told) {
     let told = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&told);
@@ -104,7 +104,7 @@ fn client(settings: Settings) -> (Client, Told) {
     (client, told)
 }
 
-/// A run with this result.
+/// Creates a run with this result.
 fn new_run(result: &str) -> NewRun {
     NewRun {
         project: None,
@@ -178,7 +178,7 @@ fn who_asks_for_a_long_wait_is_left_alone() {
 fn the_time_limit_is_for_the_whole_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("http://{}", listener.local_addr().unwrap());
-    // A byte now and then keeps each single read from taking long; all of them would take a day.
+    // Each read is short because a byte arrives every 100 ms; the whole body would take more than a day.
     thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").unwrap();
@@ -196,7 +196,7 @@ fn the_time_limit_is_for_the_whole_request() {
 
 #[test]
 fn nobody_there_is_tried_and_said() {
-    // A reserved port: nothing listens there.
+    // A reserved port: no process listens on it.
     let free = "127.0.0.1:1";
     let (client, told) = client(settings(&format!("http://{free}")));
     let error = server::version(&client).unwrap_err();
@@ -254,7 +254,7 @@ fn a_wait_can_be_a_date() {
     };
     let stub = Stub::start(vec![
         busy("Sat, 31 Jan 2026 12:00:01 GMT"),
-        // A moment that has passed is no wait.
+        // A time in the past means no delay.
         busy("Sat, 31 Jan 2026 11:00:00 GMT"),
         busy("Sat, 31 Jan 2026 13:00:00 GMT"),
     ]);
