@@ -1,5 +1,6 @@
-//! The runner's side of the channel: it waits for jobs, does them one at a time and says how they go. A lost connection
-//! stops nothing, and what the server has not acknowledged is kept and said again. How a job is done is in `measure.rs`.
+//! The runner's side of the channel: waits for jobs, runs one job at a time and reports its progress. A lost
+//! connection does not stop a job; the runner keeps messages that the server has not acknowledged and sends them
+//! again. `measure.rs` runs the job.
 
 mod end;
 mod journal;
@@ -41,96 +42,96 @@ use crate::{
     sandbox::{Watch, pin},
 };
 
-/// How much time lies between two heartbeats; people who watch a job see what it prints about as soon.
+/// Interval between two heartbeats. Also the delay with which users who watch a job see its output.
 const HEARTBEAT: Duration = Duration::from_secs(3);
-/// How long an answer may take.
+/// Timeout of a response.
 const ANSWER: Duration = Duration::from_secs(30);
-/// How long it is waited before a connection is tried again: at first, and at most.
+/// Delay before the first reconnect, and the maximum delay.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// How long what is left to say may take once the runner is told to stop.
+/// Maximum time to send pending messages after the runner was asked to stop.
 const FAREWELL: Duration = Duration::from_secs(15);
-/// What is said of a job whose runner was stopped, or killed.
+/// Error of a job whose runner was stopped or killed.
 const STOPPED: &str = "The runner was stopped before the job had ended.";
 const KILLED: &str = "The runner was killed before the job had ended.";
-/// What is said of a job whose thread has panicked.
+/// Error of a job whose thread panicked.
 const BROKEN: &str = "The runner failed because of a fault of its own; its log has more.";
 
-/// Which runner this is, and what it is allowed to do.
+/// Identity of the runner and what it allows.
 pub struct Settings {
-    /// The server.
+    /// URL of the server.
     pub host: Url,
-    /// The runner, by UUID or slug.
+    /// UUID or slug of the runner.
     pub runner: ResourceId,
-    /// Its key.
+    /// Key of the runner.
     pub key: String,
-    /// How long it waits for a job at a time.
+    /// How long one request for a job waits.
     pub poll: PollTimeout,
-    /// Where it keeps images and what it has to tell.
+    /// Folder of images and of the journal.
     pub folder: PathBuf,
-    /// What a run may take beside what its spec says.
+    /// Limits of a run in addition to the limits of its spec.
     pub bounds: Bounds,
-    /// Whether jobs whose spec has a network get that of this host; otherwise they are refused.
+    /// Whether jobs whose spec has a network get the network of this host. Otherwise the runner refuses these jobs.
     pub allows_network: bool,
-    /// Called with the version of Tidemark that the server names, if it names one, on every connection.
+    /// Called on every connection with the Tidemark version of the server, if the server reports it.
     pub on_version: OnVersion,
 }
 
-/// Gets the version of Tidemark that the server runs, if it names one.
+/// Callback that receives the Tidemark version of the server, if the server reports it.
 pub type OnVersion = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
-/// Something that happened to the job.
+/// Event of the job thread.
 enum Event {
-    /// All is prepared, and the benchmarks can begin.
+    /// The job is prepared, and the benchmarks can start.
     Prepared,
-    /// It has ended.
+    /// The job has ended.
     Ended(End),
 }
 
-/// The job that is being done.
+/// The current job.
 struct Current {
     job: JobUuid,
-    /// What it is held by.
+    /// Lease of the job.
     lease: LeaseUuid,
     watch: Watch,
-    /// Whether the server wants it to be stopped.
+    /// Whether the server canceled the job.
     is_canceled: bool,
-    /// Whether all is prepared.
+    /// Whether the job is prepared.
     is_prepared: bool,
-    /// Lets the benchmarks begin; gone once they have.
+    /// Starts the benchmarks; `None` once they have started.
     go: Option<SyncSender<()>>,
 }
 
-/// What was asked last, and is not answered yet.
+/// Kind of the last request, which has no response yet.
 enum Asked {
     Ready,
     End(JobUuid),
     Begin,
-    /// Anything else about the job.
+    /// Any other message about the job.
     Other,
 }
 
-/// What is to be said next.
+/// Next message to send.
 enum Next {
-    /// This, to which the answer may take so long.
+    /// Send this message and wait this long for the response.
     Say(FromRunner, Asked, Duration),
-    /// Nothing now.
+    /// Nothing to send now.
     Nothing,
-    /// The output of a job could not be brought to the server.
+    /// The output of a job could not be uploaded.
     Unsent(String),
 }
 
-/// Why a connection has ended.
+/// Why a connection ended.
 enum Parted {
-    /// It was lost.
+    /// The connection was lost.
     Lost(String),
     /// The output of a job could not be uploaded.
     Unsent(String),
-    /// There is nothing left to say.
+    /// No messages are left to send.
     Done,
 }
 
-/// A runner that is up.
+/// A running runner.
 struct Daemon {
     settings: Arc<Settings>,
     host: Arc<Host>,
@@ -141,24 +142,24 @@ struct Daemon {
     tell: mpsc::Sender<Event>,
     stopping: watch::Receiver<bool>,
     next_id: u64,
-    /// What the next job is asked for under, on however many connections, until it is there.
+    /// Lease of the request for the next job. It stays the same across connections until the job arrives.
     lease: LeaseUuid,
-    /// When the next sign of life is due.
+    /// When the next heartbeat is due.
     heartbeat: Instant,
 }
 
-/// Why a runner does no more jobs.
+/// Why a runner stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to stop.
+    /// It was asked to stop.
     Told,
-    /// The server does not want it, for this reason.
+    /// The server rejected the runner, with this reason.
     Refused(String),
 }
 
-/// Does jobs until it is told to stop, or until the server does not know the runner.
+/// Runs jobs until the runner is asked to stop or the server does not know it.
 pub async fn run(settings: Settings, host: Host, stopping: watch::Receiver<bool>) -> Result<Ended> {
-    // What the runner itself does is done where no job is.
+    // The runner's own work stays off the cores of jobs.
     pin(&host.cores.host)?;
     let images = Images::open(settings.folder.join("images"))?;
     let mut journal = Journal::open(settings.folder.join("journal"))?;
@@ -188,7 +189,7 @@ fn new_lease() -> LeaseUuid {
 }
 
 impl Daemon {
-    /// Connects, again and again.
+    /// Connects, and reconnects after each lost connection.
     async fn run(mut self) -> Result<Ended> {
         let mut wait = FIRST_WAIT;
         let mut leave_by = None;
@@ -204,7 +205,7 @@ impl Daemon {
                             wait = FIRST_WAIT;
                             reason
                         }
-                        // The connection works, so that only the wait keeps it from being tried at once.
+                        // The connection works, so only the delay prevents an immediate retry.
                         Parted::Unsent(reason) => reason,
                     }
                 }
@@ -214,7 +215,7 @@ impl Daemon {
                 }
                 Err(Refusal::ForNow(reason)) => reason,
             };
-            // Many runners that lose one server do not come back at the same moment.
+            // Random jitter, so that many runners of one server do not reconnect at the same moment.
             let share = (Uuid::new_v4().as_u128() % 1000) as f64 / 1000.0;
             let pause = wait.mul_f64(0.5 + share / 2.0);
             tracing::warn!(reason, wait = pause.as_secs_f64(), "the server is not there; will try again");
@@ -225,14 +226,14 @@ impl Daemon {
         }
     }
 
-    /// Waits before the next connection while the job goes on; whether it is time to leave.
+    /// Waits before the next connection while the job continues. Returns whether the runner must exit.
     async fn pause(&mut self, pause: Duration, leave_by: &mut Option<Instant>) -> Result<bool> {
         let until = Instant::now() + pause;
         loop {
             if *self.stopping.borrow() {
                 self.stop_for_good(leave_by);
                 let is_late = leave_by.is_some_and(|end| end <= Instant::now());
-                // What is not said now is said by the next runner.
+                // The next runner process sends the remaining messages.
                 if self.current.is_none() && (is_late || self.journal.first().is_none()) {
                     return Ok(true);
                 }
@@ -246,7 +247,7 @@ impl Daemon {
         }
     }
 
-    /// Ends the job of a runner that the server does not know any more.
+    /// Stops the job of a runner that the server no longer knows.
     async fn abandon(&mut self) -> Result<()> {
         if let Some(current) = &self.current {
             current.watch.stop();
@@ -260,7 +261,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Stops the job, as the runner itself stops.
+    /// Stops the job because the runner stops.
     fn stop_for_good(&self, leave_by: &mut Option<Instant>) {
         if leave_by.is_none() {
             *leave_by = Some(Instant::now() + FAREWELL);
@@ -270,7 +271,7 @@ impl Daemon {
         }
     }
 
-    /// Speaks on one connection until it is lost or all is said.
+    /// Exchanges messages on one connection until it is lost or all messages are sent.
     async fn talk(&mut self, socket: &mut Socket, leave_by: &mut Option<Instant>) -> Result<Parted> {
         let mut asked: Option<(u64, Asked, Instant)> = None;
         let mut resumes = self.current.is_some();
@@ -314,9 +315,9 @@ impl Daemon {
         }
     }
 
-    /// What is to be said now.
+    /// Returns the next message to send.
     async fn next(&mut self, resumes: &mut bool) -> Result<Next> {
-        // First of all how earlier jobs ended: until that is known, there is no next one.
+        // Ends of earlier jobs come first: the server hands out no new job before it knows them.
         if let Some(ended) = self.journal.first().cloned() {
             let job = end::job(&ended.message);
             let delivered = upload::deliver(&self.settings, &mut self.journal, ended).await?;
@@ -351,7 +352,7 @@ impl Daemon {
         Ok(Next::Say(message, asked, ANSWER))
     }
 
-    /// Goes by what the server says.
+    /// Handles a message of the server.
     fn answered(
         &mut self,
         said: Envelope<ToRunner>,
@@ -389,7 +390,7 @@ impl Daemon {
                     && let Some(go) = current.go.take()
                 {
                     tracing::info!(job = %current.job, "the benchmarks begin");
-                    // The thread of the job waits for it, unless it was stopped.
+                    // The job thread waits for this, unless it was stopped.
                     let _ = go.send(());
                 }
                 Ok(())
@@ -399,7 +400,7 @@ impl Daemon {
         }
     }
 
-    /// Begins a job in a thread of its own.
+    /// Starts a job in its own thread.
     fn begin(&mut self, order: JobOrder) -> Result<()> {
         let (job, watch) = (order.uuid, Watch::default());
         let lease = mem::replace(&mut self.lease, new_lease());
@@ -413,16 +414,16 @@ impl Daemon {
         let (go, begins) = sync_channel(1);
         let worker = thread::spawn(move || {
             let prepared = || {
-                // Nobody listens if the runner has ended.
+                // Sending fails if the runner has ended.
                 drop(tell.blocking_send(Event::Prepared));
                 work::wait(&begins, &told)
             };
             work::run(&settings, &host, &images, &order, &told, &mut results, prepared)
         });
         thread::spawn(move || {
-            // A fault of ours ends the job, and not the work of the runner.
+            // A panic ends the job, but not the runner.
             let end = worker.join().unwrap_or_else(|_| End::Failed(BROKEN.to_owned()));
-            // Nobody listens if the runner has ended.
+            // Sending fails if the runner has ended.
             drop(tell_end.blocking_send(Event::Ended(end)));
         });
         self.current =
@@ -430,7 +431,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes note of what happened to the job; its end is kept until the server has it.
+    /// Handles an event of the job. The journal keeps the end of the job until the server has acknowledged it.
     fn note(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Prepared => {
@@ -450,7 +451,8 @@ impl Daemon {
                         FromRunner::Failed { job, results, error: STOPPED.to_owned(), uploaded: false }
                     }
                 };
-                // The journal first: a runner that is killed in between must not have logged a result that it lost.
+                // Write the journal before the log: a runner that is killed in between must not have logged a result
+                // that it lost.
                 let name = end::name(&message);
                 self.journal.end(message)?;
                 tracing::info!(%job, end = name, "a job has ended");
@@ -459,7 +461,7 @@ impl Daemon {
         }
     }
 
-    /// Leaves. A job that is handed out in this very moment is given up at once.
+    /// Closes the connection. A job that the server hands out at the same moment ends as failed.
     async fn decline(&mut self, socket: &mut Socket) -> Result<()> {
         socket.close().await;
         while let Ok(Ok(heard)) = timeout(Duration::from_secs(2), socket.hear()).await {
@@ -471,7 +473,7 @@ impl Daemon {
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until `end`, or forever without one.
 async fn until(end: Option<Instant>) {
     match end {
         Some(end) => sleep_until(end).await,

@@ -1,16 +1,16 @@
-//! Why something could not be done: one sentence for whoever runs the runner or has asked for the job.
+//! Errors: one sentence for the operator of the runner or the user who created the job.
 
 use std::{fmt, io};
 
-/// The result of everything here that can fail.
+/// Result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// One sentence: what was wrong and what to do.
+/// One sentence: what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
 impl Error {
-    /// Makes one of a sentence.
+    /// Creates an error from a sentence.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
@@ -24,9 +24,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says what was tried when the system refuses something.
+/// Adds to an error of the system which operation failed.
 pub(crate) trait Explain<T> {
-    /// Makes a sentence of what could not be done, such as `The file cannot be read`, and of the reason.
+    /// Combines what failed, for example `The file cannot be read`, and the reason into one sentence.
     fn explain<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T>;
 }
 

@@ -1,5 +1,5 @@
-//! What this host can do: which runtime works and with which limits, found out by trying; which cores there are; and what
-//! makes the host noisy. What is done about the latter is in `tune.rs`.
+//! Capabilities of this host: which runtime works with which limits, found by running it; the cores; and what makes
+//! the host noisy. `tune.rs` reduces the noise.
 
 mod check;
 
@@ -27,62 +27,62 @@ use crate::{
     },
 };
 
-/// How long a test of the runtime may take.
+/// Timeout of a test of the runtime.
 const PROBE: Duration = Duration::from_secs(20);
-/// How much memory a test of the runtime may take.
+/// Memory limit of a test of the runtime, in bytes.
 const PROBE_MEMORY: u64 = 64 << 20;
-/// From how many cores on two are kept for the host instead of one.
+/// Number of cores from which the host keeps two cores instead of one.
 const MANY_CORES: usize = 8;
-/// The folders of the host in which the program of the test is.
+/// Folders of the host that contain the program of the test.
 const PROGRAMS: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/nix"];
 
 /// A host that can run jobs.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// What jobs are run in.
+    /// Sandbox that jobs run in.
     pub sandbox: Sandbox,
-    /// The cores.
+    /// Cores of the host.
     pub cores: Cores,
-    /// What cannot be done here, in a sentence each.
+    /// What this host cannot do, one sentence each.
     pub gaps: Vec<String>,
-    /// Keeps others from the folder.
+    /// Locks the folder against other runners.
     _lock: Arc<File>,
 }
 
-/// The cores of a host.
+/// Cores of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
-    /// Those that do the host's own work.
+    /// Cores for the host's own work.
     pub host: Vec<usize>,
-    /// Those that jobs run on.
+    /// Cores for jobs.
     pub jobs: Vec<usize>,
 }
 
-/// Something that a host can do or not.
+/// A capability of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ability {
-    /// What it is about.
+    /// Name of the capability.
     pub name: &'static str,
-    /// Whether all is as it should be.
+    /// State of the capability.
     pub state: State,
-    /// How it is, and what to do if it is not as it should be.
+    /// Description of the state, and what to do if it is not good.
     pub detail: String,
 }
 
-/// How something of a host is.
+/// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// As it should be.
+    /// Works as required.
     Good,
-    /// It works, but not as well as it could.
+    /// Works with restrictions.
     Poor,
-    /// It does not work.
+    /// Does not work.
     Missing,
 }
 
 impl Cores {
-    /// The cores that this program may use, divided.
+    /// Divides the cores that this process may use between host and jobs.
     pub fn find() -> Self {
         let set = sched_getaffinity(None).ok();
         let all = 0..rustix::thread::CpuSet::MAX_CPU;
@@ -100,7 +100,7 @@ impl Cores {
         Self { host: host.to_vec(), jobs: jobs.to_vec() }
     }
 
-    /// So many cores for a job: those for jobs first, and those of the host as well if it needs them.
+    /// Returns `count` cores for a job: first the cores for jobs, then the cores of the host if the job needs more.
     pub fn choose(&self, count: u32) -> Result<Vec<usize>> {
         let all = self.jobs.len() + self.host.len();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -111,8 +111,8 @@ impl Cores {
     }
 }
 
-/// Makes this program the root of a user namespace if it is not root: it can mount and make containers there, but give
-/// nothing to other users. It must not have threads yet.
+/// Makes this process root of a new user namespace if it is not root. It can then mount and create containers, but
+/// cannot give files to other users. The process must have one thread only.
 pub fn become_root() -> Result<()> {
     if geteuid().is_root() {
         return Ok(());
@@ -129,7 +129,7 @@ pub fn become_root() -> Result<()> {
     write("gid_map", format!("0 {group} 1"))
 }
 
-/// Takes a folder for this runner alone.
+/// Locks a folder for this runner.
 fn lock(folder: &Path) -> Result<File> {
     let made = fs::create_dir_all(folder).and_then(|()| File::create(folder.join("lock")));
     let file = made.explain(|| "The folder of the runner cannot be used")?;
@@ -139,19 +139,19 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// Whether this program is the root of the host, and not only of a user namespace.
+/// Whether this process is root of the host, and not only of a user namespace.
 fn is_root() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 impl Host {
-    /// Finds out how jobs can be run here, and ends those that an earlier runner left in the folder.
+    /// Finds a sandbox that works on this host, and stops the jobs that an earlier runner left in the folder.
     pub fn prepare(folder: &Path) -> Result<Self> {
         let lock = lock(folder)?;
         let folder = folder.join("sandbox");
         fs::create_dir_all(&folder).explain(|| "The folder of the runner cannot be made")?;
-        // Runtimes hand their containers over to us.
+        // The runtime exits, and its containers become children of this process.
         set_child_subreaper(Some(getpid())).explain(|| "Containers cannot be watched")?;
         let (sandbox, mut gaps) = Probe { folder }.sandbox()?;
         sandbox.sweep()?;
@@ -159,8 +159,8 @@ impl Host {
         Ok(Self { sandbox, cores: Cores::find(), gaps, _lock: Arc::new(lock) })
     }
 
-    /// What the host can do, from what jobs need to what keeps it quiet. The limits of jobs are tested with `program`,
-    /// which calls [`crate::probe::run`] first of all.
+    /// Returns the capabilities of the host, from what jobs require to what reduces noise. Tests the limits of jobs
+    /// with `program`, which must call [`crate::probe::run`] first.
     pub fn abilities(found: &Result<Self>, program: &Path) -> Vec<Ability> {
         let mut abilities = Vec::new();
         match found {
@@ -206,7 +206,7 @@ const NO_SWAP_LIMIT: &str = "swap cannot be kept from jobs: switch it off with `
 const NO_OVERLAY: &str = "nothing can be laid over an image: jobs cannot write; use a kernel with overlayfs";
 const NO_SECCOMP: &str = "the runtime does not filter system calls: install one with seccomp, such as `crun`";
 
-/// What a sandbox lacks, in a sentence each.
+/// Returns what a sandbox lacks, one sentence each.
 fn shortcomings(sandbox: &Sandbox) -> Vec<String> {
     let Sandbox { cgroups, limits_swap, overlay, seccomp, .. } = sandbox;
     [
@@ -220,13 +220,13 @@ fn shortcomings(sandbox: &Sandbox) -> Vec<String> {
     .collect()
 }
 
-/// A search for a sandbox that works.
+/// Searches for a sandbox that works.
 struct Probe {
     folder: PathBuf,
 }
 
 impl Probe {
-    /// The best sandbox that works here, and why better ones do not.
+    /// Returns the best sandbox that works on this host, and why better sandboxes do not work.
     fn sandbox(&self) -> Result<(Sandbox, Vec<String>)> {
         let (root, binds) = self.root()?;
         let mut reasons = Vec::new();
@@ -250,7 +250,7 @@ impl Probe {
         })
     }
 
-    /// What to try with a runtime, the best first.
+    /// Returns the sandboxes to try with a runtime, the best first.
     fn candidates(&self, runtime: &Runtime, overlay: bool) -> Vec<Sandbox> {
         let cgroups = Cgroups::find().filter(|_| cgroup::is_writable());
         let mut limits = vec![(None, false)];
@@ -271,10 +271,10 @@ impl Probe {
         limits.into_iter().flat_map(with).collect()
     }
 
-    /// An image of nothing, in which the programs of the host are seen.
+    /// Creates an empty image with bind mounts of the host's programs.
     fn root(&self) -> Result<(PathBuf, Vec<PathBuf>)> {
         let root = self.folder.join("probe");
-        // What is left of an earlier one is in the way.
+        // An earlier image prevents the creation.
         drop(fs::remove_dir_all(&root));
         let what = || "The folder of the runner cannot be made";
         fs::create_dir(&root).explain(what)?;
@@ -308,7 +308,7 @@ impl Probe {
     }
 }
 
-/// Runs a program of the host that does nothing.
+/// Runs `true` of the host in the sandbox.
 fn works(sandbox: &Sandbox, root: &Path, binds: &[PathBuf]) -> Result<()> {
     let command = Command {
         words: vec!["true".to_owned()],
@@ -354,7 +354,7 @@ fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// What makes the host noisy or quiet.
+/// Returns the settings that make the host noisy or quiet.
 fn quietness() -> Vec<Ability> {
     let cpu = |file: &str| read(&format!("/sys/devices/system/cpu/{file}"));
     let mut abilities = Vec::new();

@@ -1,5 +1,5 @@
-//! Images: found in a registry or in a folder, checked by their digests, unpacked once and kept by digest. How they are
-//! run is in `sandbox.rs`.
+//! Images: fetched from a registry or a folder, verified by digest, unpacked once and kept by digest. `sandbox.rs`
+//! runs them.
 
 mod archive;
 mod layer;
@@ -23,43 +23,43 @@ use crate::{
     remove::remove_path,
 };
 
-/// The most bytes of a manifest and of a configuration.
+/// Maximum size in bytes of a manifest and of a configuration.
 const DOCUMENT_MAX: u64 = 4 << 20;
-/// How many images are kept.
+/// Maximum number of images kept.
 const KEPT: usize = 16;
-/// What the folder of an image that is not whole yet begins with.
+/// Prefix of the folder of an image that is not complete yet.
 const UNFINISHED: &str = "new-";
-/// How deep an index may point at another.
+/// Maximum depth of nested indexes.
 const INDEX_DEPTH: u32 = 2;
-/// How long a registry may take for one answer.
+/// Timeout of one response of a registry.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
-/// An image that is unpacked.
+/// An unpacked image.
 #[derive(Debug)]
 pub struct Image {
-    /// Its files.
+    /// Folder with its files.
     pub root: PathBuf,
-    /// What it says about how to run it.
+    /// Its run configuration.
     pub config: ImageConfig,
 }
 
-/// What an image says about how to run it.
+/// Run configuration of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ImageConfig {
-    /// What is started.
+    /// Program to start.
     pub entrypoint: Option<Vec<String>>,
-    /// Its arguments, or what is started if there is no entry point.
+    /// Arguments of the entry point, or the program to start if there is no entry point.
     pub cmd: Option<Vec<String>>,
-    /// Variables, as `NAME=VALUE`.
+    /// Environment variables, as `NAME=VALUE`.
     pub env: Option<Vec<String>>,
-    /// The folder that it is started in.
+    /// Working directory.
     pub working_dir: Option<String>,
-    /// Whom it runs as.
+    /// User to run as.
     pub user: Option<String>,
 }
 
-/// A reference to a piece of an image.
+/// Reference to a blob of an image.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
@@ -76,7 +76,7 @@ struct Platform {
     architecture: String,
 }
 
-/// A manifest: of an image, or of several for different machines.
+/// Manifest of an image, or index of images for several platforms.
 #[derive(Deserialize)]
 struct Manifest {
     config: Option<Descriptor>,
@@ -86,7 +86,7 @@ struct Manifest {
     manifests: Vec<Descriptor>,
 }
 
-/// The configuration of an image as it is in the registry.
+/// Configuration of an image, as stored in the registry.
 #[derive(Deserialize)]
 struct ConfigFile {
     os: Option<String>,
@@ -95,7 +95,7 @@ struct ConfigFile {
     config: Option<ImageConfig>,
 }
 
-/// The images that are kept on this machine.
+/// The images kept on this machine.
 #[derive(Debug)]
 pub struct Images {
     folder: PathBuf,
@@ -103,27 +103,27 @@ pub struct Images {
 }
 
 impl Images {
-    /// Keeps images in a folder, and throws away what is not whole in it. Only one runner may use it at a time.
+    /// Opens the folder of images and removes incomplete images. Only one runner may use the folder at a time.
     pub fn open(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder).explain(|| "The folder of the images cannot be made")?;
         for entry in fs::read_dir(&folder).explain(|| "The folder of the images cannot be read")?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-                // It only takes room.
+                // An incomplete image only takes space.
                 drop(remove_path(&entry.path()));
             }
         }
         Ok(Self { folder, quota: Quota::default() })
     }
 
-    /// The same with another quota for each image.
+    /// Sets another quota per image.
     #[must_use]
     pub fn with_quota(self, quota: Quota) -> Self {
         Self { quota, ..self }
     }
 
-    /// The image that a digest or a tag names, fetched and unpacked if it is not here yet.
+    /// Returns the image with a digest or a tag. Fetches and unpacks it if it is not on this machine.
     pub fn get(&self, source: &Source, reference: &str) -> Result<Image> {
-        // What a digest names never changes, so that nobody has to be asked.
+        // The content of a digest never changes, so no request is needed.
         if let Some(folder) = self.known(reference) {
             return self.open_image(&folder);
         }
@@ -132,25 +132,25 @@ impl Images {
         let described = manifest.config.as_ref().ok_or_else(|| Error::new("This is not an image to run."))?;
         if !folder.exists() {
             let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder);
-            // It may hold more than a temporary folder can remove by itself.
+            // The image may hold more than the destructor of a temporary folder can remove.
             let new = new.explain(|| "The folder of the image cannot be made")?.keep();
             let kept = keep(source, described, &manifest.layers, &new, self.quota)
                 .and_then(|()| fs::rename(&new, &folder).explain(|| "The image cannot be put in its place"));
             if kept.is_err() {
-                // What cannot be removed now is removed at the next start.
+                // If this fails, the next start removes the folder.
                 drop(remove_path(&new));
             }
             kept?;
         }
         if reference.contains(':') && reference != digest {
-            // Of an index, which of its images is meant.
+            // For the digest of an index, record which of its images was chosen.
             let written = fs::write(self.folder.join(format!("{}.ref", plain(reference))), &digest);
             written.explain(|| "It cannot be written down which image is meant")?;
         }
         self.open_image(&folder)
     }
 
-    /// The folder of the image that a digest names, if it is here.
+    /// Returns the folder of the image with this digest, if it is on this machine.
     fn known(&self, reference: &str) -> Option<PathBuf> {
         let hex = reference.strip_prefix("sha256:").filter(|hex| is_hex(hex))?;
         let folder = self.folder.join(hex);
@@ -168,9 +168,9 @@ impl Images {
         Ok(Image { root: folder.join("root"), config: check_machine(&text)? })
     }
 
-    /// Marks an image as used now, and throws away those that were not for the longest time.
+    /// Marks an image as used now, and removes the least recently used images beyond [`KEPT`].
     fn forget_others(&self, used: &Path) {
-        // Nobody depends on it: what cannot be removed now is removed another time.
+        // Errors do not matter: the next call removes what this call could not.
         drop(fs::write(used.join("used"), ""));
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut images: Vec<_> = entries
@@ -187,7 +187,7 @@ impl Images {
     }
 }
 
-/// The manifest of the image for this machine, and its digest.
+/// Returns the digest and the manifest of the image for this platform.
 fn find(source: &Source, reference: &str, depth: u32) -> Result<(String, Manifest)> {
     let bytes = source.manifest(reference)?;
     let digest = digest(&bytes);
@@ -213,7 +213,7 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex(&Sha256::digest(bytes)))
 }
 
-/// A digest without its kind.
+/// Returns a digest without its algorithm.
 fn plain(digest: &str) -> &str {
     digest.trim_start_matches("sha256:")
 }
@@ -226,7 +226,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// This machine's instruction set as images call it.
+/// Returns the architecture of this machine by its name in image manifests.
 fn machine() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -239,7 +239,7 @@ fn is_this_machine(os: &str, architecture: &str) -> bool {
     os == "linux" && architecture == machine()
 }
 
-/// Reads a configuration, if it is of an image that this machine can run.
+/// Parses a configuration; fails if this machine cannot run the image.
 fn check_machine(text: &[u8]) -> Result<ImageConfig> {
     let file: ConfigFile = serde_json::from_slice(text)
         .map_err(|_| Error::new("The configuration of the image cannot be read."))?;
@@ -253,7 +253,7 @@ fn check_machine(text: &[u8]) -> Result<ImageConfig> {
     Ok(file.config.unwrap_or_default())
 }
 
-/// A small piece of an image, checked.
+/// Fetches and verifies a small blob of an image.
 fn document(source: &Source, described: &Descriptor) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = Descriptor { size: described.size.min(DOCUMENT_MAX), ..described.clone() };
@@ -261,7 +261,7 @@ fn document(source: &Source, described: &Descriptor) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Brings the bytes of a piece, which must be exactly those that its digest names.
+/// Fetches a blob, and fails if its content does not match its digest.
 fn fetch(source: &Source, described: &Descriptor, target: &mut impl Write) -> Result<()> {
     let mut checked = Checked { target, hash: Sha256::new(), left: described.size };
     source.blob(&described.digest, &mut checked)?;
@@ -272,7 +272,7 @@ fn fetch(source: &Source, described: &Descriptor, target: &mut impl Write) -> Re
     Ok(())
 }
 
-/// A writer that counts and hashes, and takes no more than was announced.
+/// A writer that hashes, and rejects more bytes than the manifest states.
 struct Checked<'a, W> {
     target: &'a mut W,
     hash: Sha256,
@@ -295,7 +295,7 @@ impl<W: Write> Write for Checked<'_, W> {
     }
 }
 
-/// Fetches an image into a folder: its configuration, and its layers over each other, which share a quota.
+/// Fetches an image into a folder: its configuration and its layers, which share a quota.
 fn keep(
     source: &Source,
     config: &Descriptor,

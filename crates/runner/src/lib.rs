@@ -1,7 +1,7 @@
-//! The runner: takes jobs from a server, runs their images under an OCI runtime on a machine that is made quiet, and
-//! measures them. What the results mean is up to the server.
+//! The runner: takes jobs from a server, runs their images with an OCI runtime on a machine tuned for low noise, and
+//! measures them. The server interprets the results.
 //!
-//! Only the measure of noise works everywhere; the rest is for Linux.
+//! Only the measurement of noise works on all systems; the rest requires Linux.
 
 #[cfg(target_os = "linux")]
 pub mod channel;

@@ -1,5 +1,5 @@
-//! A job from its image to its results: so many runs one after the other, each with what it printed, its files and how
-//! restless the machine was around it. How one run is kept apart is in `sandbox.rs`.
+//! Runs a job: a number of runs one after the other, each with its output, its files and the noise of the machine
+//! before and after it. `sandbox.rs` isolates each run.
 
 mod results;
 
@@ -23,44 +23,44 @@ use crate::{
     sandbox::{Command, Exit, Found, Limits, Outcome, Task, Wanted, Watch, pin},
 };
 
-/// How long the noise is measured each time.
+/// Duration of one measurement of noise.
 const NOISE: Duration = Duration::from_millis(50);
-/// What stands in the name of a result that is not a file of the job.
+/// Marks the name of a result that is not a file of the job.
 const SYNTHETIC: char = '\0';
 
 /// What to run, and how often.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// What is started instead of the image's own entry point.
+    /// Replaces the entry point of the image.
     pub entrypoint: Option<Vec<String>>,
-    /// The command and its arguments.
+    /// Arguments, or the command if there is no entry point.
     pub cmd: Option<Vec<String>>,
-    /// Variables that it finds.
+    /// Environment variables.
     pub variables: BTreeMap<String, JobSecret>,
-    /// How long all runs together may take.
+    /// Timeout of all runs together.
     pub timeout: Duration,
     /// Files to read the results from.
     pub files: Vec<String>,
-    /// Whether the time that a run takes is the result.
+    /// Whether the duration of a run is the result.
     pub build_time: bool,
     /// Whether the sizes of the files are the result.
     pub file_size: bool,
-    /// How often it is run.
+    /// Number of runs.
     pub iterations: u32,
-    /// Whether failed runs are left out.
+    /// Whether the job continues after failed runs.
     pub allow_failure: bool,
-    /// What a result is called that has no name.
+    /// Name of a result without a name.
     pub name: String,
 }
 
-/// What a run may take of this host, beside what its spec says.
+/// Limits of a run on this host, in addition to the limits of its spec.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// How many bytes of each of its outputs, and of its files together, are kept.
+    /// Maximum number of bytes that are kept of each output stream, and of all files together.
     pub output: u64,
-    /// How many files are read.
+    /// Maximum number of files that are read.
     pub files: usize,
-    /// How many bytes the results of all runs of a job may have, as JSON.
+    /// Maximum number of bytes of the results of all runs of a job, as JSON.
     pub total: u64,
 }
 
@@ -75,14 +75,14 @@ impl Default for Bounds {
 pub enum End {
     /// All runs were made.
     Completed,
-    /// One went wrong.
+    /// A run failed.
     Failed(String),
-    /// It was stopped.
+    /// The job was stopped.
     Stopped,
 }
 
 impl Work {
-    /// What a job asks for.
+    /// Creates the work for the configuration of a job.
     pub fn of(config: &JobConfig) -> Self {
         Self {
             entrypoint: config.entrypoint.clone(),
@@ -98,8 +98,8 @@ impl Work {
         }
     }
 
-    /// The command in an image: its own entry point and arguments, unless others are given. Another entry point comes
-    /// without the image's arguments.
+    /// Returns the command to run: the entry point and arguments of the image, unless the job replaces them. If the
+    /// job replaces the entry point, the arguments of the image are dropped.
     fn command(&self, image: &ImageConfig) -> Result<Command> {
         let cmd = match (&self.cmd, &self.entrypoint) {
             (Some(cmd), _) => cmd.clone(),
@@ -125,7 +125,7 @@ impl Work {
         })
     }
 
-    /// The files that are read after each run.
+    /// Returns the files to read after each run.
     fn wanted(&self, bounds: Bounds) -> Vec<Wanted> {
         let limit = (!self.file_size).then_some(bounds.output);
         let files = self.files.iter().take(bounds.files);
@@ -133,7 +133,7 @@ impl Work {
     }
 }
 
-/// The limits that a spec sets, on this host.
+/// Returns the limits that a spec sets on this host.
 pub fn limits(host: &Host, spec: &Spec) -> Result<Limits> {
     Ok(Limits {
         cores: host.cores.choose(spec.cpu.get())?,
@@ -143,7 +143,7 @@ pub fn limits(host: &Host, spec: &Spec) -> Result<Limits> {
     })
 }
 
-/// Makes all runs of a job and appends what came of each to `results`. Calls `on_run` after each.
+/// Makes all runs of a job and appends the result of each to `results`. Calls `on_run` after each run.
 pub fn run(
     host: &Host,
     image: &Image,
@@ -189,11 +189,11 @@ pub fn run(
     all().unwrap_or_else(|error| End::Failed(error.to_string()))
 }
 
-/// How restless the cores of a job are now.
+/// Measures the noise on the cores of a job.
 fn restlessness(limits: &Limits) -> f64 {
     std::thread::scope(|scope| {
         let measure = || {
-            // On whichever cores it is, it tells something.
+            // If pinning fails, the noise of other cores is still useful.
             drop(pin(&limits.cores));
             noise::restlessness(NOISE)
         };
@@ -201,7 +201,7 @@ fn restlessness(limits: &Limits) -> f64 {
     })
 }
 
-/// What was wrong with a run, if something was.
+/// Returns why a run failed, if it failed.
 fn failure(outcome: &Outcome, work: &Work, limits: &Limits) -> Option<String> {
     match outcome.exit {
         Exit::Code(0) => None,
@@ -215,11 +215,11 @@ fn failure(outcome: &Outcome, work: &Work, limits: &Limits) -> Option<String> {
 }
 
 impl Work {
-    /// Keeps the result of one run.
+    /// Appends the result of one run.
     fn keep(&self, command: &Command, run: Outcome, noise: JobNoise, results: &mut RunResults) -> Result<()> {
         let exit_code = match run.exit {
             Exit::Code(code) => code,
-            // As a shell shows one that was killed.
+            // The exit status of a shell for a killed process.
             Exit::TimedOut | Exit::Stopped => 137,
         };
         let output: Vec<(String, LongText)> = if self.build_time {
@@ -244,7 +244,7 @@ impl Work {
     }
 }
 
-/// The size of a file as a result.
+/// Returns the size of a file as a result.
 fn size(file: &Found) -> (String, LongText) {
     let name = Path::new(&file.path).file_name().map_or_else(|| file.path.clone().into(), ToOwned::to_owned);
     let metric = json!({ name.to_string_lossy(): { "file-size": { "value": file.size } } });

@@ -1,18 +1,18 @@
-//! How much a machine varies while it does the same thing again and again. What to do about it is said elsewhere.
+//! Measures how much the duration of the same work varies on a machine.
 
 use std::{
     hint::black_box,
     time::{Duration, Instant},
 };
 
-/// The share of samples at the beginning that are left out, as caches and clocks settle.
+/// Share of the first samples that is left out, because caches and clock speeds settle.
 const WARM_UP: f64 = 0.1;
-/// The fewest samples, however long each takes.
+/// Minimum number of samples, however long each takes.
 const FEWEST: usize = 20;
-/// How many steps of arithmetic are timed at once: some tens of microseconds.
+/// Number of arithmetic steps per sample: some tens of microseconds.
 const STEPS: u32 = 10_000;
 
-/// How long each of many runs of the same work takes, in seconds.
+/// Runs the same work repeatedly and returns the duration of each run in seconds.
 pub fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
     let started = Instant::now();
     let mut samples = Vec::new();
@@ -24,7 +24,7 @@ pub fn sample(time: Duration, mut work: impl FnMut()) -> Vec<f64> {
     samples
 }
 
-/// Arithmetic that needs no memory.
+/// Does arithmetic that needs no memory.
 pub fn compute() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for step in 0..STEPS {
@@ -33,15 +33,14 @@ pub fn compute() {
     black_box(state);
 }
 
-/// The coefficient of variation in percent, without the first samples.
+/// Returns the coefficient of variation in percent, without the first samples.
 pub fn jitter(samples: &[f64]) -> f64 {
     let samples = settled(samples);
     let (mean, deviation) = moments(samples);
     deviation / mean * 100.0
 }
 
-/// How restless the processor is now: the standard deviation of the time that arithmetic takes, as a share of its
-/// median.
+/// Measures the noise of the processor: the standard deviation of the duration of arithmetic, divided by its median.
 pub fn restlessness(time: Duration) -> f64 {
     let samples = sample(time, compute);
     let (_, deviation) = moments(settled(&samples));
@@ -52,7 +51,7 @@ fn settled(samples: &[f64]) -> &[f64] {
     &samples[(samples.len() as f64 * WARM_UP) as usize..]
 }
 
-/// The mean and the standard deviation.
+/// Returns the mean and the standard deviation.
 fn moments(samples: &[f64]) -> (f64, f64) {
     let count = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / count;

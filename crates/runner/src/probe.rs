@@ -1,5 +1,5 @@
-//! What `tidemark runner check` runs inside a sandbox: it tries to exceed a limit, and prints how far it came. The runner
-//! starts its own program under another name for it; what the outcome means is judged in `host/check.rs`.
+//! The program that `tidemark runner check` runs inside a sandbox: it tries to exceed a limit and prints how much it
+//! got. The runner starts its own program under another name for this; `host/check.rs` judges the outcome.
 
 use std::{
     env,
@@ -20,16 +20,16 @@ use rustix::{
     thread::{CpuSet, sched_getaffinity},
 };
 
-/// The name under which the program is a probe.
+/// Program name that makes the process a probe.
 pub(crate) const NAME: &str = "tidemark-probe";
-/// How many bytes are taken or written at a time.
+/// Number of bytes that are allocated or written at a time.
 const PIECE: usize = 1 << 20;
-/// How long a connection may take.
+/// Timeout of a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The stack of a thread that only waits.
+/// Stack size in bytes of a thread that only waits.
 const STACK: usize = 64 << 10;
 
-/// Runs as a probe if the program was started as one, and answers how it ended.
+/// Runs as a probe if the program was started under the name of a probe, and returns the exit status.
 pub fn run() -> Option<ExitCode> {
     let mut words = env::args();
     let program = words.next()?;
@@ -48,11 +48,11 @@ pub fn run() -> Option<ExitCode> {
         _ => return Some(ExitCode::FAILURE),
     };
     println!("{found}");
-    // Threads that still wait end with the program.
+    // Waiting threads end with the process.
     Some(ExitCode::SUCCESS)
 }
 
-/// Takes memory, and answers how many bytes it got.
+/// Allocates memory, and returns how many bytes it got.
 fn take_memory(bytes: usize) -> String {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     while taken.len() * PIECE < bytes {
@@ -60,14 +60,14 @@ fn take_memory(bytes: usize) -> String {
         if piece.try_reserve_exact(PIECE).is_err() {
             break;
         }
-        // Memory counts once something is written to it.
+        // Memory counts only after it was written to.
         piece.resize(PIECE, 1);
         taken.push(piece);
     }
     (taken.len() * PIECE).to_string()
 }
 
-/// Starts threads, and answers how many there are, with the first.
+/// Starts threads, and returns their number, including the main thread.
 fn start_threads(count: usize) -> String {
     let wait = || {
         thread::Builder::new().stack_size(STACK).spawn(|| {
@@ -79,7 +79,7 @@ fn start_threads(count: usize) -> String {
     (1 + (1..count).map_while(|_| wait().ok()).count()).to_string()
 }
 
-/// Writes a file, and answers how many bytes it got.
+/// Writes a file, and returns how many bytes it wrote.
 fn write_file(bytes: usize) -> String {
     let mut written = 0;
     if let Ok(mut file) = File::create("/probe") {
@@ -91,7 +91,7 @@ fn write_file(bytes: usize) -> String {
     written.to_string()
 }
 
-/// Makes system calls that need no right and that a sandbox refuses, and answers which were not refused.
+/// Makes system calls that need no privileges and that a sandbox denies, and returns the calls that were not denied.
 fn call_system() -> String {
     let calls = [
         ("unshare", unshare(CloneFlags::empty()).err().map(|error| Errno::from_raw_os_error(error as i32))),
@@ -101,7 +101,7 @@ fn call_system() -> String {
     allowed.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
 }
 
-/// Answers the network devices, and whether a port of the host was reached.
+/// Returns the network devices, and whether a port of the host was reached.
 fn connect(port: usize) -> String {
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
     let devices: Vec<&str> =
@@ -111,7 +111,7 @@ fn connect(port: usize) -> String {
     format!("{} {}", if is_reached { "reached" } else { "apart" }, devices.join(" "))
 }
 
-/// Answers the cores that the program runs on.
+/// Returns the cores that the process may run on.
 fn cores() -> String {
     let set = sched_getaffinity(None).unwrap_or_default();
     let cores = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));

@@ -1,4 +1,4 @@
-//! Removes files and folders of images. A folder of any depth takes two open files and no stack.
+//! Removes files and folders of images. Removing a folder of any depth needs two open files and no recursion.
 
 use std::{
     io,
@@ -11,17 +11,17 @@ use rustix::{
     io::{Errno, Result},
 };
 
-/// Removes a file or a folder with all that it holds, if it exists.
+/// Removes a file or a folder with its content, if it exists.
 pub(crate) fn remove_path(path: &Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt;
     Ok(remove(CWD, path.as_os_str().as_bytes())?)
 }
 
-/// Removes a file or a folder with all that it holds, if it exists. Links are not followed.
+/// Removes a file or a folder with its content, if it exists. Does not follow links.
 pub(crate) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
     match unlinkat(&parent, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
-        // Some file systems say it in the second way.
+        // Some file systems return the second error for a folder.
         Err(Errno::ISDIR | Errno::PERM) => {
             clear(&open(&parent, name)?)?;
             unlinkat(&parent, name, AtFlags::REMOVEDIR)
@@ -30,8 +30,8 @@ pub(crate) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
     }
 }
 
-/// Removes all that a folder holds. Folders inside are emptied one after the other: their own folders are moved up, to be
-/// emptied later.
+/// Removes the content of a folder. Empties its subfolders one after the other, and moves their subfolders up to
+/// empty them later.
 fn clear(top: &OwnedFd) -> Result<()> {
     let mut number = 0_u64;
     loop {
@@ -49,7 +49,7 @@ fn clear(top: &OwnedFd) -> Result<()> {
     }
 }
 
-/// Moves a folder under a name that is free.
+/// Moves a folder to an unused name in `top`.
 fn move_up(from: &OwnedFd, name: &[u8], top: &OwnedFd, number: &mut u64) -> Result<()> {
     loop {
         *number += 1;
@@ -60,13 +60,13 @@ fn move_up(from: &OwnedFd, name: &[u8], top: &OwnedFd, number: &mut u64) -> Resu
     }
 }
 
-/// Removes the files of a folder, and answers the names of its folders.
+/// Removes the files of a folder, and returns the names of its subfolders.
 fn empty_of_files(folder: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     let mut folders = Vec::new();
     for (name, kind) in children(folder)? {
         let is_folder = match kind {
             FileType::Directory => true,
-            // Not every file system says what it is.
+            // Not every file system returns the type.
             FileType::Unknown => unlinkat(folder, name.as_slice(), AtFlags::empty()).is_err(),
             _ => {
                 unlinkat(folder, name.as_slice(), AtFlags::empty())?;
@@ -80,7 +80,7 @@ fn empty_of_files(folder: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     Ok(folders)
 }
 
-/// The names in a folder, and what they name.
+/// Returns the names in a folder and their types.
 pub(crate) fn children(folder: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
     let mut children = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -93,7 +93,7 @@ pub(crate) fn children(folder: &OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>> {
     Ok(children)
 }
 
-/// Opens a folder of another one, and not what a link points at.
+/// Opens a subfolder. Does not follow links.
 pub(crate) fn open(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(&parent, name, flags, Mode::empty())

@@ -1,7 +1,7 @@
-//! One command of an image, run by an OCI runtime: apart from the host, within limits, on cores of its own, and for so
-//! long. How often it is run, and what becomes of its output, is in `measure.rs`.
+//! Runs one command of an image with an OCI runtime: isolated from the host, with limits, on its own cores, until a
+//! deadline. `measure.rs` decides how often the command runs and processes its output.
 //!
-//! Each run has a thread in a mount namespace of its own, so that nothing it mounts outlives it.
+//! Each run has a thread in its own mount namespace, so that its mounts end with it.
 
 mod captured;
 pub(crate) mod cgroup;
@@ -48,94 +48,94 @@ use crate::{
     remove::remove_path,
 };
 
-/// How often it is looked whether a run is to be stopped.
+/// Interval at which a run is checked for a stop request.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the processes of a run may take to be gone once they are killed.
+/// Maximum time for the processes of a run to exit after they were killed.
 const FAREWELL: Duration = Duration::from_secs(30);
-/// How long the runtime may take to prepare a run or to clean up after it.
+/// Maximum time for the runtime to prepare a run or to clean up after it.
 const RUNTIME: Duration = Duration::from_secs(60);
 
-/// What a sandbox is made with.
+/// Configuration of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    /// What runs it.
+    /// OCI runtime.
     pub runtime: Runtime,
-    /// What limits it, if something does.
+    /// Version of control groups that sets the limits, if they are available.
     pub cgroups: Option<Cgroups>,
-    /// Whether swap can be kept from it.
+    /// Whether control groups can disable swap.
     pub limits_swap: bool,
-    /// Whether it can have files of its own over those of its image. Otherwise nothing can be written.
+    /// Whether an overlay file system makes the image writable. Otherwise jobs cannot write.
     pub overlay: bool,
-    /// Whether its system calls are filtered.
+    /// Whether seccomp filters system calls.
     pub seccomp: bool,
-    /// Whether the runner is the root of its host, and not only of a user namespace.
+    /// Whether the runner is root of its host, and not only of a user namespace.
     pub is_root: bool,
-    /// Where bundles are made.
+    /// Folder of bundles.
     pub folder: PathBuf,
-    /// The cores on which outputs are read, away from those of the job.
+    /// Cores that read outputs, separate from the cores of the job.
     pub reading: Vec<usize>,
 }
 
-/// What a run may take.
+/// Limits of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The cores that it runs on.
+    /// Cores that the run may use.
     pub cores: Vec<usize>,
-    /// How much memory it has, in bytes; there is no swap.
+    /// Memory in bytes; without swap.
     pub memory: u64,
-    /// How much it may write, in bytes.
+    /// Bytes that the run may write.
     pub disk: u64,
-    /// Whether it has the network of the host, or none.
+    /// Whether the run has the network of the host, or none.
     pub network: bool,
 }
 
 /// One run.
 pub struct Task<'a> {
-    /// The files of the image, which stay as they are.
+    /// Folder of the image's files, which stay unchanged.
     pub root: &'a Path,
-    /// What to run.
+    /// Command to run.
     pub command: &'a Command,
-    /// What it may take.
+    /// Limits of the run.
     pub limits: &'a Limits,
-    /// When it is stopped.
+    /// Time at which the run is stopped.
     pub deadline: Instant,
-    /// How many bytes of each of its two outputs are kept.
+    /// Maximum number of bytes that are kept of each of the two output streams.
     pub output: u64,
-    /// What is read once it has ended.
+    /// Files to read after the run.
     pub files: &'a [Wanted],
-    /// Who watches it, and may stop it earlier.
+    /// Receives the output, and can stop the run.
     pub watch: &'a Watch,
-    /// Folders of the host that are seen inside, for nothing but a test of the runtime.
+    /// Folders of the host to bind-mount; only for tests of the runtime.
     pub(crate) binds: &'a [PathBuf],
 }
 
-/// What is seen of the runs of a job while they last, and how they are stopped.
+/// Shows the output of the runs of a job while they run, and stops them.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     stop: Arc<AtomicBool>,
     printed: Arc<Mutex<Printed>>,
 }
 
-/// The end of what was printed.
+/// The end of the output.
 #[derive(Debug, Default)]
 struct Printed {
     bytes: Vec<u8>,
-    /// Whether nobody has seen it yet.
+    /// Whether [`Watch::printed`] has not returned it yet.
     is_new: bool,
 }
 
 impl Watch {
-    /// Stops the run, now or once it begins.
+    /// Stops the run, now or when it starts.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Whether it was told to stop.
+    /// Whether a stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// The end of what was printed, if that is something new.
+    /// Returns the end of the output if there is new output.
     pub fn printed(&self) -> Option<String> {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = std::mem::take(&mut printed.is_new);
@@ -155,40 +155,40 @@ impl Watch {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code; 128 and the number of a signal if one ended it.
+    /// Exited with this status; 128 plus the number of the signal if a signal ended it.
     Code(i32),
-    /// It took too long.
+    /// Exceeded its deadline.
     TimedOut,
-    /// It was stopped.
+    /// Was stopped.
     Stopped,
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the run ended.
     pub exit: Exit,
-    /// How long it took, from the start of the command to its end.
+    /// Duration from the start of the command to its end.
     pub wall: Duration,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: Captured,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: Captured,
-    /// The files that were wanted and found.
+    /// The requested files that exist.
     pub files: Vec<Found>,
-    /// What the kernel counted, if it does.
+    /// Resource usage, if the kernel counts it.
     pub figures: Figures,
 }
 
 impl Sandbox {
-    /// Runs a command and answers once nothing is left of it.
+    /// Runs a command, and returns when all its processes and mounts are gone.
     pub fn run(&self, task: &Task<'_>) -> Result<Outcome> {
         let bundle = tempfile::Builder::new().prefix("bundle-").tempdir_in(&self.folder);
         let bundle = bundle.explain(|| "The folder of the sandbox cannot be made")?;
         self.apart(&task.limits.cores, || self.run_here(task, &bundle))
     }
 
-    /// Ends what an earlier runner left behind when it was killed.
+    /// Deletes the containers and bundles that a killed runner left.
     pub fn sweep(&self) -> Result<()> {
         self.apart(&[], || {
             for id in self.runtime.known() {
@@ -198,14 +198,14 @@ impl Sandbox {
         })?;
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("bundle-") {
-                // It only takes room.
+                // A leftover bundle only takes space.
                 drop(remove_path(&entry.path()));
             }
         }
         Ok(())
     }
 
-    /// Does something in a thread that has its own mounts, and on these cores.
+    /// Runs `work` in a thread with its own mount namespace, on these cores.
     pub(crate) fn apart<T: Send>(
         &self,
         cores: &[usize],
@@ -234,7 +234,7 @@ impl Sandbox {
         Ok(outcome)
     }
 
-    /// The files that the command sees: those of the image and, over them, what it writes, in memory up to the limit.
+    /// Mounts the root of the command: the files of the image with a writable layer in memory, up to the disk limit.
     fn root(&self, task: &Task<'_>, bundle: &Path) -> Result<PathBuf> {
         if !self.overlay {
             return Ok(task.root.to_owned());
@@ -254,7 +254,7 @@ impl Sandbox {
                 create.spawn().explain(|| format!("`{}` cannot be started", self.runtime.name))?;
             let stdout = child.stdout.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
             let stderr = child.stderr.take().map(|pipe| scope.spawn(move || self.capture(pipe, task)));
-            // A command that is not in the image is found out here.
+            // Fails here if the command is not in the image.
             self.runtime.finish(child, bundle, RUNTIME)?;
             let process = init(&pid_file)?;
             let began = Instant::now();
@@ -279,14 +279,15 @@ impl Sandbox {
         })
     }
 
-    /// Reads to the end, and keeps the beginning in a file: the job is not held up, and takes no memory here.
+    /// Reads an output stream to its end and keeps its start in a file, so that the job is never blocked and its
+    /// output uses no memory.
     fn capture(&self, mut pipe: impl Read, task: &Task<'_>) -> Result<Captured> {
-        // Where it cannot be elsewhere, it is read on the cores of the job.
+        // If pinning fails, read on the cores of the job.
         drop(pin(&self.reading));
         let mut captured = Captured::create(&self.folder)?;
         let mut written = Ok(());
         let mut buffer = vec![0; 64 << 10];
-        // A pipe that cannot be read has no more to say.
+        // A read error counts as the end of the output.
         while let Ok(read @ 1..) = pipe.read(&mut buffer) {
             let left = usize::try_from(task.output - captured.size()).unwrap_or(usize::MAX);
             let kept = read.min(left);
@@ -300,7 +301,7 @@ impl Sandbox {
     }
 }
 
-/// Keeps this thread, and what it starts, on these cores; on all if there are none.
+/// Pins this thread, and the processes and threads that it starts, to these cores. Does nothing if the list is empty.
 pub(crate) fn pin(cores: &[usize]) -> Result<()> {
     if cores.is_empty() {
         return Ok(());
@@ -310,7 +311,7 @@ pub(crate) fn pin(cores: &[usize]) -> Result<()> {
     sched_setaffinity(None, &set).explain(|| "The cores of the job cannot be used")
 }
 
-/// Gives this thread mounts of its own, without those that would confuse the runtime.
+/// Moves this thread to its own mount namespace, without the mounts that the runtime does not support.
 pub(crate) fn own_mounts(hides_unified: bool) -> Result<()> {
     let what = || "No mount namespace can be made; run the runner as root, or allow user namespaces";
     nix::sched::unshare(CloneFlags::CLONE_NEWNS).explain(what)?;
@@ -322,7 +323,7 @@ pub(crate) fn own_mounts(hides_unified: bool) -> Result<()> {
     Ok(())
 }
 
-/// Mounts `root`: what is in `below`, and over it what is written, which goes to memory at `scratch`.
+/// Mounts an overlay at `root`: `below` is the lower layer, and writes go to a tmpfs at `scratch`.
 pub(crate) fn overlay(below: &Path, scratch: &Path, root: &Path, size: u64) -> Result<()> {
     let made = [scratch, root].iter().try_for_each(fs::create_dir);
     made.explain(|| "The folder of the sandbox cannot be made")?;
@@ -333,7 +334,7 @@ pub(crate) fn overlay(below: &Path, scratch: &Path, root: &Path, size: u64) -> R
     let [upper, work] = ["upper", "work"].map(|name| scratch.join(name));
     let made = [&upper, &work].iter().try_for_each(fs::create_dir);
     made.explain(|| "The folder of the sandbox cannot be made")?;
-    // What separates options and folders has to be marked in a path.
+    // Escape the characters that separate options and folders.
     let escape = |path: &Path| {
         path.display().to_string().replace('\\', "\\\\").replace(',', "\\,").replace(':', "\\:")
     };
@@ -358,7 +359,7 @@ fn init(pid_file: &Path) -> Result<Init> {
     Ok(Init { id, handle })
 }
 
-/// Waits until the command has ended, and ends it when its time is over; then answers why.
+/// Waits until the command exits, or kills it at its deadline or on a stop request. Returns the reason for the kill.
 fn watch(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
     loop {
         let left = task.deadline.saturating_duration_since(Instant::now());
@@ -377,7 +378,7 @@ fn watch(process: &Init, task: &Task<'_>) -> Result<Option<Exit>> {
     }
 }
 
-/// Whether a process ends within some time.
+/// Whether a process exits within `time`.
 fn has_ended(process: &Init, time: Duration) -> Result<bool> {
     ends_within(&process.handle, time)
 }
@@ -392,9 +393,9 @@ pub(crate) fn ends_within(handle: impl AsFd, time: Duration) -> Result<bool> {
     }
 }
 
-/// Ends a sandbox: with its first process all others go.
+/// Kills a sandbox: when its first process ends, the kernel kills all others.
 fn kill(process: &Init) -> Result<()> {
-    // It may have ended in this moment.
+    // It may have exited already.
     let _ = pidfd_send_signal(&process.handle, Signal::KILL);
     let asked = Instant::now();
     while !has_ended(process, LOOK)? {
@@ -405,7 +406,8 @@ fn kill(process: &Init) -> Result<()> {
     Ok(())
 }
 
-/// The code of a command that has ended. It is our child, as the runtime that made it is gone.
+/// Returns the exit status of a command. The command is a child of this process because the runtime that created it
+/// has exited.
 fn reap(process: &Init) -> Result<i32> {
     let ended = waitpid(Some(process.id), WaitOptions::empty());
     let (_, status) = ended
@@ -414,7 +416,7 @@ fn reap(process: &Init) -> Result<i32> {
     Ok(status.exit_status().or_else(|| Some(128 + status.terminating_signal()?)).unwrap_or(1))
 }
 
-/// Opens a folder as the root that paths are resolved in.
+/// Opens a folder as the root for resolving paths.
 fn open_root(root: &Path) -> Result<OwnedFd> {
     openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .explain(|| "The files of the job cannot be opened")

@@ -1,5 +1,6 @@
-//! What makes a host quieter while jobs run on it: a table of knobs, each turned, reported, and turned back at the end.
-//! What they were is written down before, where it stays until the host is started anew, so that a crash loses nothing.
+//! Reduces the noise of a host while jobs run: a table of kernel settings, each changed, reported, and restored at
+//! the end. The original values are first written to a file that exists until the host reboots, so that a crash loses
+//! nothing.
 
 use std::{
     collections::BTreeMap,
@@ -15,45 +16,45 @@ use crate::{
     host::Cores,
 };
 
-/// Where it is written down what the knobs were: gone when the host is started anew, as are their settings.
+/// Folder of the original values. A reboot deletes it, and resets the settings.
 const MEMORY: &str = "/run/tidemark-runner";
 
-/// A knob, and what it is set to.
+/// A setting and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
-    /// What it is called.
+    /// Name of the setting.
     pub name: &'static str,
-    /// Its files, each of which is a pattern with a star for a number or a name.
+    /// Files of the setting, as patterns in which a star matches a number or a name.
     files: Vec<&'static str>,
-    /// What is written into them.
+    /// Value to write into the files.
     value: String,
-    /// Whether only the first file that is there counts.
+    /// Whether only the first file that exists counts.
     any: bool,
 }
 
-/// What became of a knob.
+/// Outcome of a changed setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turned {
-    /// The knob.
+    /// Name of the setting.
     pub name: &'static str,
-    /// Whether it is as it should be now.
+    /// Whether it has the wanted value now.
     pub is_done: bool,
-    /// How it was and is, or why it was left alone.
+    /// Old and new value, or why it was not changed.
     pub detail: String,
 }
 
-/// What an operator wants otherwise than it is by default.
+/// Options of the operator that differ from the defaults.
 #[derive(Clone, Debug)]
 pub struct Wishes {
-    /// The knobs that are left alone, by name.
+    /// Names of the settings to leave unchanged.
     pub left: Vec<&'static str>,
-    /// How the clock is governed.
+    /// CPU frequency governor.
     pub governor: String,
-    /// How eagerly memory is swapped out, from 0 to 200.
+    /// Swappiness, from 0 to 200.
     pub swappiness: u32,
-    /// Who may count events, from -1 for everybody to 4.
+    /// Who may count performance events, from -1 (all users) to 4.
     pub perf_event_paranoid: i32,
-    /// How transparent huge pages are used.
+    /// Mode of transparent huge pages.
     pub huge_pages: String,
 }
 
@@ -69,7 +70,7 @@ impl Default for Wishes {
     }
 }
 
-/// The table of knobs.
+/// Returns the table of settings.
 pub fn knobs(wishes: &Wishes, cores: &Cores) -> Vec<Knob> {
     let knob =
         |name, file, value: &str| Knob { name, files: vec![file], value: value.to_owned(), any: false };
@@ -103,20 +104,20 @@ pub fn knobs(wishes: &Wishes, cores: &Cores) -> Vec<Knob> {
     knobs
 }
 
-/// A host that is tuned, until this is restored or dropped.
+/// A tuned host. Restores the settings when dropped.
 #[derive(Debug)]
 pub struct Tuning {
     root: PathBuf,
     memory: PathBuf,
-    /// What the files held, by path.
+    /// Original contents of the files, by path.
     before: BTreeMap<PathBuf, String>,
-    /// While this is open, cores do not sleep deeply.
+    /// While this file is open, cores do not enter deep sleep states.
     _awake: Option<File>,
     _lock: File,
 }
 
 impl Tuning {
-    /// Turns the knobs of this host, which needs root; only one runner of a host may.
+    /// Changes the settings of this host. Requires root, and only one runner per host.
     pub fn apply(knobs: &[Knob], keeps_awake: bool) -> Result<(Self, Vec<Turned>)> {
         let (mut tuning, mut turned) = Self::apply_in(Path::new("/"), Path::new(MEMORY), knobs)?;
         if keeps_awake {
@@ -144,7 +145,7 @@ impl Tuning {
         let before =
             fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let mut tuning = Self { root: root.to_owned(), memory: file, before, _awake: None, _lock: lock };
-        // What a runner that was killed has left is turned back, or it would count as the host's own.
+        // Restore what a killed runner left; otherwise its values would be recorded as the original values.
         tuning.restore();
         let mut turned = Vec::new();
         for knob in knobs {
@@ -153,7 +154,7 @@ impl Tuning {
         Ok((tuning, turned))
     }
 
-    /// Turns all back.
+    /// Restores all settings, and returns the errors.
     pub fn restore(&mut self) -> Vec<String> {
         let mut failed = Vec::new();
         for (path, value) in std::mem::take(&mut self.before) {
@@ -161,7 +162,7 @@ impl Tuning {
                 failed.push(format!("{} cannot be set to `{value}` again ({error}).", path.display()));
             }
         }
-        // It is only missed if it was never written.
+        // The file is missing only if it was never written.
         drop(fs::remove_file(&self.memory));
         failed
     }
@@ -181,7 +182,7 @@ impl Tuning {
             let Ok(text) = fs::read_to_string(file) else { continue };
             let value = chosen(&text).to_owned();
             if value != knob.value {
-                // First written down, then turned.
+                // Record the original value before changing it.
                 self.before.insert(file.clone(), value.clone());
                 self.remember()?;
                 if let Err(error) = fs::write(file, &knob.value) {
@@ -199,12 +200,12 @@ impl Tuning {
             (None, Some(error)) => error.to_string(),
             (None, None) => "it cannot be read".to_owned(),
         };
-        // Some interrupts cannot be moved, which is as it is.
+        // Some interrupts cannot be moved; this is not an error.
         turned.push(Turned { name, is_done: done > 0, detail });
         Ok(())
     }
 
-    /// Writes down what the files held.
+    /// Writes the original values to the file.
     fn remember(&self) -> Result<()> {
         let write = || {
             let new = self.memory.with_extension("new");
@@ -223,7 +224,8 @@ impl Drop for Tuning {
     }
 }
 
-/// The value of a file, which may be one of several that stand there: `always [madvise] never`.
+/// Returns the value in a file. A file may list all choices with the current one in brackets: `always [madvise]
+/// never`.
 fn chosen(text: &str) -> &str {
     let between = |text: &'_ str| Some((text.find('[')? + 1, text.find(']')?));
     match between(text) {
@@ -232,7 +234,7 @@ fn chosen(text: &str) -> &str {
     }
 }
 
-/// The files that a pattern means.
+/// Returns the files that match a pattern.
 fn expand(root: &Path, pattern: &str) -> Vec<PathBuf> {
     let Some((folder, rest)) = pattern.split_once("/*/") else {
         return Some(root.join(pattern)).filter(|path| path.exists()).into_iter().collect();
@@ -306,7 +308,7 @@ mod tests {
         let (tuning, _) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();
         let kept = fs::read(memory.join("before.json")).unwrap();
         drop(tuning);
-        // As it is when nobody could turn it back.
+        // The state after a crash: the settings were not restored.
         fs::write(memory.join("before.json"), kept).unwrap();
         fs::write(root.path().join(ASLR), "0").unwrap();
         let (tuning, turned) = Tuning::apply_in(root.path(), &memory, &knobs(&wishes, &cores)).unwrap();

@@ -1,8 +1,8 @@
-//! The messages about the ends of jobs.
+//! Messages about the ends of jobs.
 
 use tidemark_api::{JobIteration, JobUuid, channel::FromRunner};
 
-/// The job that a message about an end is about.
+/// Returns the job of a message about an end.
 pub(super) fn job(message: &FromRunner) -> JobUuid {
     match message {
         FromRunner::Completed { job, .. }
@@ -12,7 +12,7 @@ pub(super) fn job(message: &FromRunner) -> JobUuid {
     }
 }
 
-/// The results in a message about an end.
+/// Returns the results in a message about an end.
 pub(super) fn results(message: &mut FromRunner) -> Option<&mut Vec<JobIteration>> {
     match message {
         FromRunner::Completed { results, .. }
@@ -22,12 +22,12 @@ pub(super) fn results(message: &mut FromRunner) -> Option<&mut Vec<JobIteration>
     }
 }
 
-/// The end of a job that failed for this reason, without results.
+/// Returns the message about a job that failed for this reason, without results.
 pub(super) fn failed(job: JobUuid, error: &str) -> FromRunner {
     FromRunner::Failed { job, results: Vec::new(), error: error.to_owned(), uploaded: false }
 }
 
-/// The word for an end.
+/// Returns the name of an end, for the log.
 pub(super) fn name(message: &FromRunner) -> &'static str {
     match message {
         FromRunner::Completed { .. } => "completed",
@@ -36,7 +36,7 @@ pub(super) fn name(message: &FromRunner) -> &'static str {
     }
 }
 
-/// The end of a job whose results the server does not get for this reason.
+/// Returns the message about a job whose results the server does not get, for this reason.
 pub(super) fn without_results(message: FromRunner, reason: &str) -> FromRunner {
     match message {
         FromRunner::Canceled { .. } => message,

@@ -1,5 +1,5 @@
-//! What a runner must not forget when it is killed: which job it has begun, and how jobs ended that the server does not
-//! know of yet. For each job a file with the message about its end, and one with the results of its runs.
+//! Journal of a runner, which survives a kill: the job that has begun, and the ends of jobs that the server has not
+//! acknowledged. Each job has one file with the message about its end and one file with the results of its runs.
 
 use std::{
     collections::BTreeMap,
@@ -18,29 +18,29 @@ use crate::{
     measure,
 };
 
-/// The extension of files with results.
+/// Extension of files with results.
 const RESULTS: &str = "results";
 
-/// The folder of the files, and what is in it.
+/// Folder of the files, and their content.
 pub(super) struct Journal {
     folder: PathBuf,
-    /// Nothing for a job that has begun.
+    /// `None` for a job that has begun and not ended.
     jobs: BTreeMap<JobUuid, Option<EndedJob>>,
 }
 
-/// A job whose end the server does not know of yet.
+/// A job whose end the server has not acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct EndedJob {
-    /// How it ended, without results.
+    /// Message about the end, without results.
     #[serde(flatten)]
     pub(super) message: FromRunner,
-    /// How many attempts to upload its results have failed.
+    /// Number of failed attempts to upload the results.
     #[serde(default)]
     pub(super) failed_uploads: u32,
 }
 
 impl Journal {
-    /// Reads what an earlier runner has left.
+    /// Reads the journal that an earlier runner process left.
     pub(super) fn open(folder: PathBuf) -> Result<Self> {
         let what = || "What an earlier runner has to tell cannot be read";
         fs::create_dir_all(&folder).explain(what)?;
@@ -54,7 +54,7 @@ impl Journal {
                     journal.jobs.insert(job, serde_json::from_slice(&text).ok());
                 }
                 (Some(job), Some(RESULTS)) => orphans.push((job, path)),
-                // What was not written to its end is not put in its place.
+                // Skip files that were not written completely.
                 _ => {}
             }
         }
@@ -67,7 +67,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Moves results out of messages, in which earlier versions of this program kept them.
+    /// Moves results out of messages, where earlier versions of this program kept them.
     fn move_results(&mut self) -> Result<()> {
         let ended = self.jobs.values_mut().flatten();
         let moved: Vec<_> = ended
@@ -87,41 +87,41 @@ impl Journal {
         Ok(())
     }
 
-    /// The jobs that have begun.
+    /// Returns the jobs that have begun and not ended.
     pub(super) fn begun(&self) -> Vec<JobUuid> {
         self.jobs.iter().filter(|(_, end)| end.is_none()).map(|(job, _)| *job).collect()
     }
 
-    /// An end that the server does not know of.
+    /// Returns an end that the server has not acknowledged.
     pub(super) fn first(&self) -> Option<&EndedJob> {
         self.jobs.values().flatten().next()
     }
 
-    /// The file with the results of a job.
+    /// Returns the path of the file with the results of a job.
     pub(super) fn results(&self, job: JobUuid) -> PathBuf {
         self.folder.join(format!("{job}.{RESULTS}"))
     }
 
-    /// Writes down that a job begins.
+    /// Records that a job has begun.
     pub(super) fn begin(&mut self, job: JobUuid) -> Result<()> {
         self.write(job, b"begun")?;
         self.jobs.insert(job, None);
         Ok(())
     }
 
-    /// Writes down how a job has ended. Its results are in their file, and not in the message.
+    /// Records the end of a job. The results are in their own file, not in the message.
     pub(super) fn end(&mut self, message: FromRunner) -> Result<()> {
         self.put(EndedJob { message, failed_uploads: 0 })
     }
 
-    /// Writes down how a job has ended of which no results are sent.
+    /// Records the end of a job and deletes its results.
     pub(super) fn end_without_results(&mut self, message: FromRunner) -> Result<()> {
         let path = self.results(end::job(&message));
         self.end(message)?;
         remove_if_there(&path)
     }
 
-    /// Counts an attempt to upload the results of a job that has failed, and answers how many did.
+    /// Counts a failed attempt to upload the results of a job, and returns the number of failed attempts.
     pub(super) fn count_failed_upload(&mut self, job: JobUuid) -> Result<u32> {
         let Some(Some(ended)) = self.jobs.get(&job) else { return Ok(0) };
         let failed_uploads = ended.failed_uploads + 1;
@@ -129,7 +129,7 @@ impl Journal {
         Ok(failed_uploads)
     }
 
-    /// Forgets a job, as the server knows how it ended.
+    /// Removes a job whose end the server has acknowledged.
     pub(super) fn remove(&mut self, job: JobUuid) -> Result<()> {
         self.jobs.remove(&job);
         fs::remove_file(self.path(job)).explain(|| "What the server knows cannot be forgotten")?;
@@ -153,7 +153,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a file whole, even if the power fails.
+    /// Writes a file atomically, even if the power fails.
     fn write(&self, job: JobUuid, bytes: &[u8]) -> Result<()> {
         let write = || {
             let new = self.folder.join(format!("{job}.new"));

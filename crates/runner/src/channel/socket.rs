@@ -1,4 +1,4 @@
-//! The WebSocket of the channel. What is said on it is in `channel.rs`.
+//! The WebSocket of the channel. `channel.rs` defines which messages are sent.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ use tokio_tungstenite::{
 
 use super::Settings;
 
-/// How long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// A connection.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
-/// Why there is no connection.
+/// Why connecting failed.
 pub(super) enum Refusal {
-    /// It may do better later.
+    /// Temporary: retry.
     ForNow(String),
-    /// It will not.
+    /// Permanent: do not retry.
     ForGood(String),
 }
 
 impl Socket {
     pub(super) async fn connect(settings: &Settings) -> Result<Self, Refusal> {
-        // Another part of the program may have chosen one before, which will do.
+        // Another part of the program may have installed a provider before, which works as well.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let base = settings.host.as_ref().trim_end_matches('/');
         let address = format!("ws{}/v0/runners/{}/channel", base.trim_start_matches("http"), settings.runner);
@@ -59,7 +59,7 @@ impl Socket {
         }
     }
 
-    /// Sends a message; `false` if the other end is gone.
+    /// Sends a message. Returns `false` if the connection is closed.
     pub(super) async fn say(&mut self, message: &Envelope<FromRunner>) -> bool {
         match serde_json::to_string(message) {
             Ok(text) => self.0.send(Message::Text(text.into())).await.is_ok(),
@@ -67,7 +67,7 @@ impl Socket {
         }
     }
 
-    /// Waits for the next message; nothing if it is one that a runner does not know.
+    /// Waits for the next message. Returns `None` for a message of an unknown type.
     pub(super) async fn hear(&mut self) -> Result<Option<Envelope<ToRunner>>, String> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(&text).ok()),
@@ -81,20 +81,20 @@ impl Socket {
     }
 
     pub(super) async fn close(&mut self) {
-        // The other end may be gone.
+        // The connection may be closed already.
         drop(timeout(Duration::from_secs(1), self.0.close(None)).await);
     }
 }
 
 fn tell_version(settings: &Settings, answer: &Response<Option<Vec<u8>>>) {
     let version = answer.headers().get(SERVER_VERSION_HEADER).and_then(|value| value.to_str().ok());
-    // What fails without a version may come from a proxy.
+    // A failed response without a version may come from a proxy.
     if version.is_some() || answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         (settings.on_version)(version);
     }
 }
 
-/// What an answer means that is not a WebSocket.
+/// Returns the refusal for a response that is not a WebSocket upgrade.
 fn refusal(answer: &Response<Option<Vec<u8>>>) -> Refusal {
     let message = answer.body().as_ref().and_then(|body| {
         let body: serde_json::Value = serde_json::from_slice(body).ok()?;

@@ -1,5 +1,5 @@
-//! How the results of a job come to the server: in the message about its end, or by an upload beside the channel if they
-//! are too large for a message.
+//! Sends the results of a job to the server: in the message about its end, or in a separate upload if they are too
+//! large for a message.
 
 use std::{
     fs::File,
@@ -20,35 +20,34 @@ use super::{
 };
 use crate::{error, measure};
 
-/// How long an upload may take.
+/// Timeout of an upload.
 const UPLOAD: Duration = Duration::from_secs(600);
-/// How long the server may take to answer the head of an upload. It rejects an upload before the body is sent.
+/// Timeout of the response to the head of an upload. The server rejects an upload before the body is sent.
 const HEAD: Duration = Duration::from_secs(30);
-/// From how many bytes on results are uploaded instead of sent.
+/// Minimum size in bytes of results that are uploaded instead of sent in a message.
 const LARGE: u64 = 1 << 20;
-/// Maximum attempts to upload the output of a job. With the waits between them, they take about 14 minutes.
+/// Maximum attempts to upload the output of a job. With the delays between them, they take about 14 minutes.
 const UPLOAD_ATTEMPTS: u32 = 20;
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes read from a response.
 const ANSWER_MAX: u64 = 64 << 10;
 
-/// Why the results of a job did not come to the server.
+/// Why the results of a job were not uploaded.
 #[derive(Debug, PartialEq, Eq)]
 enum UploadError {
-    /// The server does not accept them, now or later.
+    /// The server rejects the results permanently.
     Rejected(String),
-    /// Another attempt may succeed.
+    /// A retry may succeed.
     Failed(String),
 }
 
-/// An answer with an error.
+/// Body of an error response.
 #[derive(Deserialize)]
 struct Problem {
     message: String,
 }
 
-/// Brings the results of a job that has ended to the server, and answers what is to be said of its end, or why another
-/// attempt is due. A job whose results the server does not accept ends without them, so that the runner can take the next
-/// job.
+/// Sends the results of an ended job to the server. Returns the message about its end, or the reason for a retry. A
+/// job whose results the server rejects ends without them, so that the runner can take the next job.
 pub(super) async fn deliver(
     settings: &Settings,
     journal: &mut Journal,
@@ -72,7 +71,7 @@ pub(super) async fn deliver(
     Ok(Ok(message))
 }
 
-/// The message about the end of a job with its results, which are uploaded if they are large.
+/// Returns the message about the end of a job with its results; uploads large results.
 async fn attach(
     settings: &Settings,
     message: &FromRunner,
@@ -124,19 +123,19 @@ async fn upload(settings: &Settings, message: &FromRunner, file: File, size: u64
         let body = before.as_bytes().chain(file).chain(Cursor::new(after));
         let request = agent(&base, UPLOAD, false).put(address).header("authorization", key);
         let request = request.header("content-type", "application/json").header("content-length", size);
-        // A server or a proxy that does not accept the body says so before it is sent. After that, the connection may
-        // break before the answer is read.
+        // A server or a proxy that rejects the body responds before the body is sent. During the body, the connection
+        // may break before the response is read.
         let request = request.header("expect", "100-continue");
         let request = request.config().timeout_await_100(Some(HEAD)).build();
         let answer = request.send(SendBody::from_owned_reader(body))?;
         let status = answer.status().as_u16();
         let mut text = String::new();
-        // An answer that is not text is not shown.
+        // A response that is not text is ignored.
         drop(answer.into_body().into_reader().take(ANSWER_MAX).read_to_string(&mut text));
         Ok::<_, ureq::Error>((status, text))
     });
     match put.await {
-        // The server has it already if an earlier answer was lost.
+        // Status 409: the server has the results already because an earlier response was lost.
         Ok(Ok((200..300 | 409, _))) => Ok(()),
         Ok(Ok((status, text))) => {
             let said =
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
     use crate::measure::Bounds;
 
-    /// A journal with a job whose results are as large as this.
+    /// Returns a journal with one job whose results have this size.
     fn journal(folder: &Path, size: u64) -> Journal {
         let mut journal = Journal::open(folder.to_owned()).unwrap();
         let job = JobUuid::from(Uuid::from_u128(1));
@@ -179,7 +178,7 @@ mod tests {
         journal
     }
 
-    /// The settings of a runner whose server handles each connection in this way, after the head of the request.
+    /// Returns settings for a test server that calls `handle` for each connection after the head of the request.
     fn settings(handle: impl Fn(&str, &mut BufReader<TcpStream>) + Send + 'static) -> Settings {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -227,7 +226,7 @@ mod tests {
             error(&message),
             "The server rejected the output of the job, 1048591 bytes, with 413. The maximum is 7."
         );
-        // Nothing is sent again, after a restart either.
+        // Nothing is sent again, even after a restart.
         let journal = Journal::open(folder.path().to_owned()).unwrap();
         assert_eq!(journal.first().unwrap().message, message);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -242,7 +241,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(journal(folder.path(), 64 << 20));
         for _ in 1..UPLOAD_ATTEMPTS {
-            // The attempts of a runner that is started again count, too.
+            // Attempts of an earlier runner process count.
             let mut journal = Journal::open(folder.path().to_owned()).unwrap();
             let ended = journal.first().unwrap().clone();
             let reason = deliver(&settings, &mut journal, ended).await.unwrap().unwrap_err();

@@ -1,4 +1,5 @@
-//! One job of the channel, in a thread of its own: its image is fetched, then it waits until it may begin, then it runs.
+//! One job of the channel, in its own thread: fetches the image, waits for the permission to start, then runs the
+//! job.
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError},
@@ -16,10 +17,10 @@ use crate::{
     sandbox::Watch,
 };
 
-/// How often a job that must not begin yet looks whether it is stopped.
+/// Interval at which a waiting job checks whether it was stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits until the server has said that the benchmarks may begin; `false` if they may not.
+/// Waits until the server lets the benchmarks start. Returns `false` if the job was stopped instead.
 pub(super) fn wait(begins: &Receiver<()>, watch: &Watch) -> bool {
     while !watch.is_stopped() {
         match begins.recv_timeout(LOOK) {
@@ -31,7 +32,7 @@ pub(super) fn wait(begins: &Receiver<()>, watch: &Watch) -> bool {
     false
 }
 
-/// Does a job: fetches its image, waits until it may begin, and runs it.
+/// Runs a job: fetches its image, waits for the permission to start, and runs it.
 pub(super) fn run(
     settings: &Settings,
     host: &Host,

@@ -1,5 +1,5 @@
-//! What a sandbox really limits: a program inside tries to exceed each limit. Which sandbox is used is decided in
-//! `host.rs`, and what the program does is in `probe.rs`.
+//! Tests which limits a sandbox enforces: a program inside tries to exceed each limit. `host.rs` chooses the sandbox,
+//! and `probe.rs` is the program.
 
 use std::{
     fs,
@@ -16,23 +16,23 @@ use crate::{
     sandbox::{Command, Exit, Limits, Outcome, PROCESSES, Task, Watch},
 };
 
-/// How long a probe may take. It only stops one that hangs.
+/// Timeout of a probe. It only stops a probe that hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The memory of a probe that exceeds it.
+/// Memory limit of the probe that exceeds it, in bytes.
 const MEMORY: u64 = 64 << 20;
-/// The memory of a probe that exceeds something else.
+/// Memory limit of the probes that exceed another limit, in bytes.
 const ENOUGH_MEMORY: u64 = 512 << 20;
-/// What a probe may write.
+/// Disk limit of a probe, in bytes.
 const DISK: u64 = 16 << 20;
-/// How many times its limit a probe tries to take.
+/// Multiple of its limit that a probe tries to use.
 const TIMES: u64 = 2;
-/// The most bytes of a probe's output.
+/// Maximum number of bytes of a probe's output.
 const OUTPUT: u64 = 4096;
 
-/// The names of what is tested.
+/// Names of the tested limits.
 const TESTED: [&str; 6] = ["memory limit", "process limit", "disk", "system calls", "network", "cores"];
 
-/// What is said where no container can be run.
+/// Returns the capabilities for a host that cannot run containers.
 pub(super) fn untested() -> Vec<Ability> {
     TESTED
         .map(|name| missing(name, "not tested: no container can be run on this machine, see runtime"))
@@ -59,7 +59,7 @@ pub(super) fn test(host: &Host, program: &Path) -> Vec<Ability> {
     ]
 }
 
-/// A sandbox with the probe in it.
+/// A sandbox that contains the probe.
 struct Tests<'a> {
     host: &'a Host,
     root: PathBuf,
@@ -70,7 +70,7 @@ impl<'a> Tests<'a> {
     fn prepare(host: &'a Host, program: &Path) -> Result<Self> {
         let (root, binds) = Probe { folder: host.sandbox.folder.clone() }.root()?;
         let place = root.join(probe::NAME);
-        // A link takes no time; on another file system there is none.
+        // A hard link costs nothing, but does not work across file systems.
         let placed = fs::hard_link(program, &place).or_else(|_| fs::copy(program, &place).map(drop));
         placed.explain(|| "The program of the test cannot be put into the sandbox")?;
         Ok(Self { host, root, binds })
@@ -80,7 +80,7 @@ impl<'a> Tests<'a> {
         Limits { cores: self.host.cores.jobs.clone(), memory: ENOUGH_MEMORY, disk: DISK, network: false }
     }
 
-    /// Runs a probe, and answers what it printed.
+    /// Runs a probe and returns its output.
     fn run(&self, what: &str, number: u64, limits: &Limits) -> Result<(Outcome, String)> {
         let command = Command {
             words: vec![format!("/{}", probe::NAME), what.to_owned(), number.to_string()],
@@ -104,7 +104,7 @@ impl<'a> Tests<'a> {
         Ok((outcome, printed.trim().to_owned()))
     }
 
-    /// Runs a probe that must end by itself.
+    /// Runs a probe that must exit with status 0, and returns its output.
     fn answer(&self, what: &str, number: u64, limits: &Limits) -> Result<String> {
         let (outcome, printed) = self.run(what, number, limits)?;
         match outcome.exit {
@@ -113,7 +113,7 @@ impl<'a> Tests<'a> {
         }
     }
 
-    /// Runs a probe that must end by itself and prints a number.
+    /// Runs a probe that must exit with status 0 and print a number.
     fn count(&self, what: &str, number: u64, limits: &Limits) -> Result<u64> {
         let printed = self.answer(what, number, limits)?;
         printed.parse().map_err(|_| Error::new("The test printed no number."))

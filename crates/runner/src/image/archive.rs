@@ -1,5 +1,6 @@
-//! The tar archive of a layer, read entry by entry. Unlike a reader for trusted archives it never takes more memory than
-//! [`EXTENSION_MAX`] for an entry, and no more than so many bytes of the whole archive, compressed or not.
+//! Reader of the tar archive of a layer, entry by entry. Unlike a reader for trusted archives, it uses at most
+//! [`EXTENSION_MAX`] bytes of memory per entry, and the quota limits the bytes of the whole archive after
+//! decompression.
 
 use std::{
     io::{self, Read},
@@ -11,20 +12,20 @@ use tar::{EntryType, Header, PaxExtensions};
 use super::limit::{EXTENSION_MAX, Quota};
 use crate::error::{Error, Explain, Result};
 
-/// The size of a block of an archive.
+/// Size in bytes of a block of an archive.
 const BLOCK: usize = 512;
 
 /// An archive that is being read.
 pub(super) struct Archive<'a, R> {
     stream: R,
     quota: &'a mut Quota,
-    /// How many bytes of the data of the present entry are not read yet.
+    /// Unread bytes of the data of the current entry.
     data: u64,
-    /// How many bytes fill the last block of its data.
+    /// Bytes that fill the last block of the data.
     padding: u64,
 }
 
-/// What an archive says of a file, a folder or a link.
+/// A file, folder or link of an archive.
 pub(super) struct Entry {
     pub(super) kind: EntryType,
     pub(super) path: Vec<u8>,
@@ -34,7 +35,7 @@ pub(super) struct Entry {
     pub(super) time: u64,
 }
 
-/// What the entries before one say of it.
+/// Names, links and extended headers in the entries before an entry.
 #[derive(Default)]
 struct Extensions {
     name: Option<Vec<u8>>,
@@ -51,15 +52,15 @@ impl<'a, R: Read> Archive<'a, R> {
         Self { stream, quota, data: 0, padding: 0 }
     }
 
-    /// How many files and folders may still be made.
+    /// Returns the remaining quota.
     pub(super) fn quota(&mut self) -> &mut Quota {
         self.quota
     }
 
-    /// The next entry; nothing at the end.
+    /// Returns the next entry, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Entry>> {
         let mut extensions = Extensions::default();
-        // All extensions of an entry share one limit, so that many of them take no more than one.
+        // All extensions of an entry share one limit, so that many extensions use no more memory than one.
         let mut left = EXTENSION_MAX;
         loop {
             self.skip()?;
@@ -87,7 +88,7 @@ impl<'a, R: Read> Archive<'a, R> {
         }
     }
 
-    /// A header; nothing at the end.
+    /// Returns the next header, or `None` at the end.
     fn header(&mut self) -> Result<Option<Header>> {
         let mut header = Header::new_old();
         let mut read = 0;
@@ -102,7 +103,7 @@ impl<'a, R: Read> Archive<'a, R> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        // The sum counts its own field as spaces.
+        // The checksum counts its own field as spaces.
         let sum: u32 =
             bytes[..148].iter().chain(&[b' '; 8]).chain(&bytes[156..]).map(|byte| u32::from(*byte)).sum();
         if header.cksum().ok() != Some(sum) {
@@ -113,7 +114,7 @@ impl<'a, R: Read> Archive<'a, R> {
 
     fn entry(&mut self, header: &Header, extensions: Extensions) -> Result<Entry> {
         let Extensions { mut name, mut link, pax } = extensions;
-        // Some tools leave the owner out for root.
+        // Some tools omit the owner for root.
         let mut owner = (header.uid().unwrap_or(0), header.gid().unwrap_or(0));
         let mut size = None;
         for extension in PaxExtensions::new(&pax) {
@@ -158,7 +159,7 @@ impl<'a, R: Read> Archive<'a, R> {
         Ok(())
     }
 
-    /// Reads the rest of an entry, which is of no use.
+    /// Skips the rest of an entry.
     fn skip(&mut self) -> Result<()> {
         let what = || "A layer of the image cannot be read";
         io::copy(self, &mut io::sink()).explain(what)?;
@@ -167,7 +168,7 @@ impl<'a, R: Read> Archive<'a, R> {
         Ok(())
     }
 
-    /// Reads bytes of the stream, as far as the quota lasts.
+    /// Reads bytes of the stream and counts them against the quota.
     fn take(&mut self, into: &mut [u8]) -> Result<usize> {
         let read = self.stream.read(into).explain(|| "A layer of the image cannot be read")?;
         self.quota.bytes = self.quota.bytes.checked_sub(read as u64).ok_or_else(Quota::too_large)?;
@@ -175,7 +176,7 @@ impl<'a, R: Read> Archive<'a, R> {
     }
 }
 
-/// Reads the data of the present entry.
+/// Reads the data of the current entry.
 impl<R: Read> Read for Archive<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let most = into.len().min(usize::try_from(self.data).unwrap_or(usize::MAX));

@@ -1,5 +1,5 @@
-//! A layer of an image, unpacked over those below it. Nothing in it can reach out of the folder: the kernel resolves
-//! every path with the folder as its root, links included.
+//! Unpacks a layer of an image over the lower layers. No entry can leave the folder: the kernel resolves every path,
+//! including links, with the folder as its root.
 
 use std::{
     collections::{HashSet, hash_map::RandomState},
@@ -29,15 +29,14 @@ use crate::{
     remove::{self, children, remove},
 };
 
-/// What the name of a file begins with that takes one of a lower layer away.
+/// Prefix of a file that hides a file of a lower layer.
 const WHITEOUT: &[u8] = b".wh.";
-/// The name of a file that takes away all that lower layers have in its folder.
+/// Name of a file that hides everything that lower layers have in its folder.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// The bits of a mode that are kept. Programs that run as their owner have no such power in a sandbox, and must not have
-/// it outside.
+/// Mode bits that are kept. Setuid and setgid have no effect in a sandbox, and must not have an effect outside.
 const MODE: u32 = 0o1777;
 
-/// Unpacks a layer, compressed or not, into a folder. It writes nowhere else, and takes no more than the quota.
+/// Unpacks a layer, compressed or not, into a folder, within the quota. Writes nowhere else.
 pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<()> {
     let mut layer = BufReader::new(layer);
     let magic = layer.fill_buf().explain(|| "The layer of the image cannot be read")?;
@@ -67,9 +66,10 @@ pub fn unpack_layer(layer: impl Read, root: &Path, quota: &mut Quota) -> Result<
 /// A layer that is being unpacked.
 struct Layer<'a, R> {
     root: OwnedFd,
-    /// How deep the root is itself.
+    /// Depth of the root in the file system.
     depth: usize,
-    /// The hashes of the paths that it has itself, which its whiteouts do not mean. The paths would take much memory.
+    /// Hashes of the paths of this layer, which its own whiteouts do not hide. The paths themselves would use much
+    /// memory.
     own: HashSet<u64>,
     hasher: RandomState,
     archive: Archive<'a, R>,
@@ -77,7 +77,7 @@ struct Layer<'a, R> {
 
 /// Why an entry cannot be unpacked.
 enum Refusal {
-    /// The system refuses something.
+    /// A system call failed.
     System(io::Error),
     /// The image exceeds a limit.
     Limit(Error),
@@ -133,7 +133,7 @@ impl<R: Read> Layer<'_, R> {
         Ok(())
     }
 
-    /// Puts one file, folder or link in its place.
+    /// Creates one file, folder or link.
     fn put(&mut self, entry: &Entry, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
         let mode = Mode::from_raw_mode(entry.mode & MODE);
         match entry.kind {
@@ -157,7 +157,7 @@ impl<R: Read> Layer<'_, R> {
                 io::copy(&mut self.archive, &mut file)?;
                 own(parent, name, entry.owner)?;
                 fchmod(&file, mode)?;
-                // Some programs tell by it whether what they made of a file is still good.
+                // Some programs compare modification times to decide whether a derived file is up to date.
                 let time = Timespec { tv_sec: i64::try_from(entry.time).unwrap_or(0), tv_nsec: 0 };
                 futimens(&file, &Timestamps { last_access: time, last_modification: time })?;
             }
@@ -175,14 +175,14 @@ impl<R: Read> Layer<'_, R> {
                 remove(parent, name)?;
                 linkat(folder, target, parent, name, AtFlags::empty())?;
             }
-            // Devices and pipes are the sandbox's to make, and the rest says something about other entries.
+            // The sandbox creates devices and pipes itself, and the other types only describe other entries.
             _ => {}
         }
         Ok(())
     }
 
-    /// Makes a folder, if it is not nested too deep. Links in a path can lead deeper than the path is long, so that only
-    /// the place of the folder above counts.
+    /// Creates a folder, unless it exceeds the maximum depth. Checks the resolved parent folder, because a path
+    /// through links can be deeper than it is long.
     fn make_folder(&self, parent: &OwnedFd, name: &[u8]) -> Result<(), Refusal> {
         let depth = match depth(parent) {
             Err(Errno::NAMETOOLONG) => usize::MAX,
@@ -197,7 +197,7 @@ impl<R: Read> Layer<'_, R> {
         Ok(mkdirat(parent, name, Mode::from_raw_mode(0o755))?)
     }
 
-    /// Opens a folder of the image. Folders of the path that do not exist are made.
+    /// Opens a folder of the image, and creates missing folders of the path.
     fn folder(&mut self, path: &[u8]) -> Result<OwnedFd, Refusal> {
         let mut missing = Vec::new();
         let mut there = path;
@@ -225,7 +225,7 @@ impl<R: Read> Layer<'_, R> {
         openat2(&self.root, path, flags, Mode::empty(), resolve)
     }
 
-    /// Takes away what lower layers have in a folder.
+    /// Removes what lower layers have in a folder.
     fn clear(&self, folder: OwnedFd, path: &[u8]) -> rustix::io::Result<()> {
         let mut folders = vec![path.to_vec()];
         let mut first = Some(folder);
@@ -245,13 +245,13 @@ impl<R: Read> Layer<'_, R> {
     }
 }
 
-/// How deep a folder is in the tree of this system.
+/// Returns the depth of a folder in the file system.
 fn depth(folder: &OwnedFd) -> rustix::io::Result<usize> {
     let path = readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new())?;
     Ok(path.to_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()).count())
 }
 
-/// Gives a file to whom the image gives it. Without the power to do so, it stays ours.
+/// Sets the owner of a file to the owner in the image. Without the permission to do so, the runner stays the owner.
 fn own(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::Result<()> {
     let id = |id: u64| u32::try_from(id).ok().filter(|id| *id != u32::MAX);
     let (Some(user), Some(group)) = (id(user), id(group)) else { return Err(Errno::INVAL) };
@@ -262,7 +262,7 @@ fn own(parent: &OwnedFd, name: &[u8], (user, group): (u64, u64)) -> rustix::io::
     }
 }
 
-/// A path without what says nothing. One that goes up is refused: no tool writes such.
+/// Normalizes a path. Rejects a path with `..`: no tool writes one.
 fn tidy(path: &[u8]) -> Result<Vec<u8>> {
     check_length(path)?;
     let parts: Vec<&[u8]> =
@@ -273,7 +273,7 @@ fn tidy(path: &[u8]) -> Result<Vec<u8>> {
     Ok(parts.join(&b'/'))
 }
 
-/// Refuses a path or the target of a link that is too long.
+/// Rejects a path or the target of a link that is too long.
 fn check_length(path: &[u8]) -> Result<()> {
     if path.len() > PATH_MAX {
         let length = path.len();
@@ -284,7 +284,7 @@ fn check_length(path: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The folder and the name of a tidy path; nothing for the root.
+/// Splits a normalized path into folder and name; `None` for the root.
 fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     if path.is_empty() {
         return None;
@@ -304,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes entries as they are: a hostile archive does not tidy its paths.
+    /// Writes entries without normalizing their paths, as a hostile archive does.
     fn archive(entries: &[(EntryType, &str, &str)]) -> Vec<u8> {
         let mut builder = Builder::new(Vec::new());
         for (kind, path, content) in entries {
@@ -348,7 +348,7 @@ mod tests {
         unpack_bytes(&gzip.finish().unwrap(), root.path(), 100_000).unwrap();
         let upper = archive(&[
             (FILE, "usr/.wh.a", ""),
-            // It is through a link of the layer below, which stays.
+            // The path leads through a link of the layer below, which stays.
             (FILE, "bin/tool", "four"),
             (FILE, "etc/new", "five"),
             (FILE, "etc/.wh..wh..opq", ""),
@@ -381,7 +381,7 @@ mod tests {
             let root = tempfile::tempdir_in(outside.path()).unwrap();
             assert!(unpack_bytes(&archive(&entries), root.path(), 100_000).is_err(), "{entries:?}");
         }
-        // Links are followed, but with the folder as the root; a folder or file in the place of one takes it away.
+        // Links are followed with the folder as the root; a folder or file with the path of a link replaces it.
         let root = tempfile::tempdir().unwrap();
         let entries = [
             (EntryType::Symlink, "out", away),
@@ -392,7 +392,7 @@ mod tests {
             (FILE, "file", "mine"),
             (FILE, "/absolute", "inside"),
         ];
-        // The link points at what is not there, seen from inside.
+        // Inside the root, the target of the link does not exist.
         assert!(unpack_bytes(&archive(&entries[..2]), root.path(), 100_000).is_err());
         unpack_bytes(&archive(&entries[2..]), root.path(), 100_000).unwrap();
         assert_eq!(fs::read_to_string(root.path().join("top")).unwrap(), "inside");
@@ -403,13 +403,13 @@ mod tests {
         assert_eq!(fs::read_to_string(outside.path().join("precious")).unwrap(), "safe");
     }
 
-    /// The error of an archive that exceeds a limit.
+    /// Returns the error for an archive that exceeds a limit.
     fn refused(bytes: &[u8], limit: u64) -> String {
         let root = tempfile::tempdir().unwrap();
         unpack_bytes(bytes, root.path(), limit).unwrap_err().to_string()
     }
 
-    /// An archive that says of its only file what `kind` says, in so many bytes.
+    /// Returns an archive with one file and an extension entry of type `kind`.
     fn extended(kind: EntryType, extension: &[u8]) -> Vec<u8> {
         let mut builder = Builder::new(Vec::new());
         let mut header = Header::new_gnu();
@@ -429,7 +429,7 @@ mod tests {
         assert!(bytes.len() > 2048);
         let sentence = "The image is too large: its layers have more than 32 GiB, the limit of a runner.";
         assert!(refused(&bytes, 1500).contains(sentence), "{}", refused(&bytes, 1500));
-        // What is compressed counts with its real size, whether it becomes a file or not.
+        // The decompressed size counts, whether or not the entry becomes a file.
         let zeros = archive(&[(EntryType::Fifo, "a", &"0".repeat(100_000))]);
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&zeros).unwrap();
@@ -445,7 +445,7 @@ mod tests {
             refused(&archive(&many), 1_000_000),
             "The image has more than 1000000 files, folders and links, the limit of a runner."
         );
-        // Folders count that are only in the paths of others.
+        // Folders that occur only in the paths of other entries count.
         let deep = archive(&[(FILE, "a/b/c/d", "")]);
         let root = tempfile::tempdir().unwrap();
         let mut quota = Quota { bytes: 10_000, entries: 3 };

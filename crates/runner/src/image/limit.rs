@@ -1,8 +1,8 @@
-//! What an image may take of a runner. Each limit is an error of the job that names it.
+//! Limits of an image on a runner. A job whose image exceeds a limit fails with an error that states the limit.
 
 use crate::error::Error;
 
-/// Maximum size in bytes of an image: of its layers as they are fetched, and of all of them decompressed.
+/// Maximum size in bytes of an image: of its layers as fetched, and of all layers decompressed.
 pub const IMAGE_MAX: u64 = 32 << 30;
 /// Maximum number of files, folders and links of an image.
 pub const ENTRIES_MAX: u64 = 1_000_000;
@@ -10,12 +10,12 @@ pub const ENTRIES_MAX: u64 = 1_000_000;
 pub const LAYERS_MAX: usize = 512;
 /// Maximum depth of folders of an image.
 pub const DEPTH_MAX: usize = 128;
-/// Maximum length in bytes of a path of an image, and of what a link points at.
+/// Maximum length in bytes of a path of an image, and of the target of a link.
 pub const PATH_MAX: usize = 4096;
-/// Maximum size in bytes of what is said of one file beside its header: long names and links, extended headers.
+/// Maximum size in bytes of the extensions of one file: long names and links, extended headers.
 pub const EXTENSION_MAX: u64 = 1 << 20;
 
-/// What an image may still take.
+/// What an image may still use.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     /// Decompressed bytes.
@@ -31,7 +31,7 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// The error of an image that has too many bytes.
+    /// Returns the error for an image that has too many bytes.
     pub(super) fn too_large() -> Error {
         Error::new(format!(
             "The image is too large: its layers have more than {} GiB, the limit of a runner.",

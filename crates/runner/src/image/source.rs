@@ -1,4 +1,4 @@
-//! Where images come from: a registry, or a folder in the OCI image layout.
+//! Sources of images: a registry, or a folder in the OCI image layout.
 
 use std::{
     fs,
@@ -14,24 +14,24 @@ use ureq::Agent;
 use super::{DOCUMENT_MAX, Descriptor, Manifest, PATIENCE, is_hex};
 use crate::error::{Error, Explain, Result};
 
-/// What a registry may answer with when it is asked for a manifest.
+/// Media types that are accepted for a manifest.
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
      application/vnd.docker.distribution.manifest.v2+json, \
      application/vnd.docker.distribution.manifest.list.v2+json";
-/// How long it is waited before a registry is asked again that did not answer.
+/// Delays before the retries of a failed request to a registry.
 const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(9)];
-/// What names an image in an index.
+/// Annotation with the name of an image in an index.
 const NAME: &str = "org.opencontainers.image.ref.name";
 
-/// Where an image is.
+/// Source of an image.
 pub enum Source {
-    /// In a folder.
+    /// A folder in the OCI image layout.
     Layout(PathBuf),
-    /// In a registry.
+    /// A registry.
     Registry(Registry),
 }
 
-/// A repository of a registry, and what opens it.
+/// A repository of a registry, and its token.
 pub struct Registry {
     agent: Agent,
     base: String,
@@ -39,7 +39,7 @@ pub struct Registry {
 }
 
 impl Source {
-    /// A repository of the registry at an address such as `https://registry.example.org`.
+    /// Returns the source for a repository of the registry at an address, for example `https://registry.example.org`.
     pub fn registry(address: &str, repository: &str, token: Option<&str>) -> Self {
         let address = address.trim_end_matches('/');
         let base = format!("{address}/v2/{repository}");
@@ -50,7 +50,7 @@ impl Source {
         })
     }
 
-    /// The source that a person names, and which image there: a folder, a folder and a tag, or `host/name:tag`.
+    /// Parses a source and the reference of an image: a folder, a folder and a tag, or `host/name:tag`.
     pub fn parse(text: &str, token: Option<&str>) -> Result<(Self, String)> {
         let path = Path::new(text);
         if path.join("index.json").is_file() {
@@ -78,7 +78,7 @@ impl Source {
         Ok((Self::registry(&format!("{scheme}://{host}"), repository, token), reference.to_owned()))
     }
 
-    /// The bytes of a manifest, by digest or tag.
+    /// Returns the bytes of a manifest, by digest or tag.
     pub(super) fn manifest(&self, reference: &str) -> Result<Vec<u8>> {
         match self {
             Self::Layout(folder) if reference.contains(':') => {
@@ -105,7 +105,7 @@ impl Source {
         }
     }
 
-    /// Writes the bytes of a piece of an image to `target`.
+    /// Writes the bytes of a blob to `target`.
     pub(super) fn blob(&self, digest: &str, target: &mut impl Write) -> Result<()> {
         match self {
             Self::Layout(folder) => {
@@ -160,7 +160,7 @@ impl Registry {
     }
 }
 
-/// The image of a folder that has this name, or its only one.
+/// Returns the image of a folder with this name, or its only image.
 fn choose<'a>(manifests: &'a [Descriptor], name: &str) -> Result<&'a Descriptor> {
     match manifests {
         [only] if name.is_empty() => Ok(only),
@@ -175,7 +175,7 @@ fn choose<'a>(manifests: &'a [Descriptor], name: &str) -> Result<&'a Descriptor>
     }
 }
 
-/// The file of a piece. Only digests of the kind that is checked make a path.
+/// Returns the path of a blob. Only SHA-256 digests, which are verified, become paths.
 fn blob(folder: &Path, digest: &str) -> Result<PathBuf> {
     match digest.strip_prefix("sha256:") {
         Some(hex) if is_hex(hex) => Ok(folder.join("blobs/sha256").join(hex)),

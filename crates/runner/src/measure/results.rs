@@ -1,5 +1,5 @@
-//! The results of the runs of a job, in a file: JSON objects separated by commas. Outputs go from the file of a run to
-//! this file in small pieces, so that neither the size nor the number of runs decides how much memory a runner takes.
+//! The results of the runs of a job, in a file: JSON objects separated by commas. Outputs are copied from the file of
+//! a run to this file in small pieces, so that memory use depends neither on the size nor on the number of runs.
 
 use std::{
     fs::File,
@@ -15,46 +15,47 @@ use crate::{
     sandbox::Captured,
 };
 
-/// The part of [`OUTPUT_MAX`] that is left for what surrounds the results in an upload.
+/// Part of [`OUTPUT_MAX`] that is reserved for the rest of an upload.
 const SURROUNDINGS: u64 = 1 << 20;
-/// Maximum of all results of a job in bytes, as JSON.
+/// Maximum size in bytes of all results of a job, as JSON.
 pub const RESULTS_MAX: u64 = OUTPUT_MAX - SURROUNDINGS;
-/// How many bytes of an output are converted at a time.
+/// Number of bytes of an output that are converted at a time.
 const PIECE: usize = 64 << 10;
-/// What stands for bytes that are not UTF-8.
+/// Replaces bytes that are not UTF-8.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// The results of the runs of a job.
 #[derive(Debug)]
 pub struct RunResults {
     file: File,
-    /// How many bytes the file has.
+    /// Size of the file in bytes.
     size: u64,
-    /// What may be kept of a run, and of all of them.
+    /// Limits of each run and of all runs together.
     pub(super) bounds: Bounds,
 }
 
-/// A text of a result that is longer than the memory it may take.
+/// A text of a result, which may be larger than memory allows.
 pub(super) enum LongText {
-    /// It is in a file.
+    /// In a file.
     Kept(Captured),
-    /// It is short.
+    /// In memory.
     Short(String),
 }
 
 impl RunResults {
-    /// Makes an empty file.
+    /// Creates an empty file.
     pub fn create(path: &Path, bounds: Bounds) -> Result<Self> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
         Ok(Self { file: file.explain(|| "The file for the results cannot be made")?, size: 0, bounds })
     }
 
-    /// How many bytes of results still fit.
+    /// Returns how many bytes of results still fit.
     pub(super) fn left(&self) -> u64 {
         self.bounds.total.saturating_sub(self.size)
     }
 
-    /// Appends the result of a run, of which `run` has all but the long texts. A result that exceeds the limit is not appended at all.
+    /// Appends the result of a run; `run` has all fields except the long texts. Appends nothing if the result exceeds
+    /// the limit.
     pub(super) fn push(
         &mut self,
         run: &JobIteration,
@@ -72,7 +73,7 @@ impl RunResults {
         };
         let written = write();
         let Bounded { target, left } = bounded;
-        // What is still in its buffer is part of a result that is taken back.
+        // The buffer belongs to a result that is rolled back.
         drop(target.into_parts());
         match written {
             Ok(()) => {
@@ -110,7 +111,7 @@ pub(crate) fn parse(mut file: &File) -> Result<Vec<JobIteration>> {
     serde_json::from_str(&text).map_err(|_| Error::new("The results of the job cannot be read."))
 }
 
-/// Writes results that are in memory, as a file of results has them.
+/// Writes results from memory, in the format of the file.
 pub(crate) fn write_all(target: &mut impl Write, results: &[JobIteration]) -> io::Result<()> {
     for (index, result) in results.iter().enumerate() {
         if index > 0 {
@@ -121,7 +122,7 @@ pub(crate) fn write_all(target: &mut impl Write, results: &[JobIteration]) -> io
     target.flush()
 }
 
-/// A writer that takes no more than so many bytes.
+/// A writer that rejects more than a number of bytes.
 struct Bounded<W> {
     target: W,
     left: u64,
@@ -139,7 +140,7 @@ impl<W: Write> Write for Bounded<W> {
     }
 }
 
-/// Writes a result: its short members, which are those of `run`, then the long ones.
+/// Writes a result: the short fields, from `run`, then the long texts.
 fn write_run(
     target: &mut impl Write,
     run: &JobIteration,
@@ -167,7 +168,7 @@ fn write_run(
     target.write_all(if output.is_empty() { b"}" } else { b"}}" })
 }
 
-/// Writes what was captured as a JSON string, and a line about what is left out of it.
+/// Writes captured output as a JSON string, with a line that states how many bytes are left out.
 fn write_captured(target: &mut impl Write, captured: &Captured) -> io::Result<()> {
     target.write_all(b"\"")?;
     write_text(target, captured.reader()?)?;
@@ -177,10 +178,10 @@ fn write_captured(target: &mut impl Write, captured: &Captured) -> io::Result<()
     target.write_all(b"\"")
 }
 
-/// Writes bytes as the inside of a JSON string. What is not UTF-8 is replaced.
+/// Writes bytes as the content of a JSON string. Replaces bytes that are not UTF-8.
 fn write_text(target: &mut impl Write, mut source: impl Read) -> io::Result<()> {
     let mut buffer = vec![0; PIECE];
-    // How many bytes at the beginning of the buffer are those of a character that goes on in the next piece.
+    // Number of bytes at the start of the buffer that belong to a character that continues in the next piece.
     let mut begun = 0;
     loop {
         let read = source.read(&mut buffer[begun..])?;
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn results_are_read_as_they_were_written() {
         let (_folder, mut results) = results(1 << 20);
-        // Characters of several bytes lie across the ends of pieces, and some bytes are no character.
+        // Characters of several bytes cross the ends of pieces, and some bytes are not UTF-8.
         let long = format!("x{}", "€\n\"".repeat(PIECE / 2));
         let broken = [b"a\xff\xf0\x9f".as_slice(), b"b\0", b"\xe2\x82"].concat();
         let noise = Some(tidemark_api::JobNoise { before: 0.5, after: 1.5 });

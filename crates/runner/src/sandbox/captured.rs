@@ -1,4 +1,4 @@
-//! Bytes of a run, kept in a file that has no name and goes with its last user.
+//! Bytes of a run, in an unnamed file that is deleted with its last user.
 
 use std::{
     fs::File,
@@ -8,17 +8,17 @@ use std::{
 
 use crate::error::{Explain, Result};
 
-/// What a run wrote, as far as it is kept.
+/// Output of a run, up to the limit.
 #[derive(Debug)]
 pub struct Captured {
     file: File,
     size: u64,
-    /// How many bytes more there were.
+    /// Number of bytes beyond the limit.
     pub left_out: u64,
 }
 
 impl Captured {
-    /// Makes an empty one in a folder.
+    /// Creates an empty capture in a folder.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         let file = tempfile::tempfile_in(folder).explain(|| "The output of the job cannot be kept")?;
         Ok(Self { file, size: 0, left_out: 0 })
@@ -31,13 +31,13 @@ impl Captured {
         Ok(())
     }
 
-    /// Appends all that a reader has.
+    /// Appends everything that a reader returns.
     pub(crate) fn copy(&mut self, source: &mut impl Read) -> io::Result<()> {
         self.size += io::copy(source, &mut self.file)?;
         Ok(())
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of bytes kept.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -47,7 +47,7 @@ impl Captured {
         self.size == 0 && self.left_out == 0
     }
 
-    /// Reads the bytes from the beginning. One reader at a time.
+    /// Reads the bytes from the start. Only one reader at a time.
     pub fn reader(&self) -> io::Result<impl Read> {
         let mut file = &self.file;
         file.rewind()?;

@@ -1,36 +1,36 @@
-//! Control groups, of the first version and of the second: which there are, and what they have counted.
+//! Control groups, version 1 and version 2: detects the version, and reads their counters.
 
 use std::{fs, path::Path, time::Duration};
 
 use rustix::fs::{Access, access};
 
-/// Where control groups are.
+/// Mount point of control groups.
 const TREE: &str = "/sys/fs/cgroup";
-/// Where a hybrid host has those of the second version, beside the first.
+/// Mount point of version 2 on a hybrid host, in addition to version 1.
 pub(super) const UNIFIED: &str = "/sys/fs/cgroup/unified";
 
-/// A version of control groups.
+/// Version of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cgroups {
-    /// A tree for each resource.
+    /// One tree per resource.
     V1,
-    /// One tree for all.
+    /// One tree for all resources.
     V2,
 }
 
-/// What was counted of a run.
+/// Resource usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// The time that it took of all cores.
+    /// CPU time of all cores.
     pub cpu: Option<Duration>,
-    /// The most memory that it had at once, in bytes.
+    /// Peak memory, in bytes.
     pub memory: Option<u64>,
-    /// Whether something was killed as there was no memory left.
+    /// Whether the kernel killed a process because memory ran out.
     pub ran_out: bool,
 }
 
 impl Cgroups {
-    /// The version that this host limits things with.
+    /// Returns the version that this host uses for limits.
     pub fn find() -> Option<Self> {
         let tree = Path::new(TREE);
         if tree.join("cgroup.controllers").exists() {
@@ -42,7 +42,7 @@ impl Cgroups {
         }
     }
 
-    /// What was counted of the group of a run.
+    /// Returns the resource usage of the group of a run.
     pub(super) fn figures(self, id: &str) -> Figures {
         match self {
             Self::V1 => {
@@ -67,12 +67,12 @@ impl Cgroups {
     }
 }
 
-/// Whether both versions are there, of which one runtime says that it is not supported.
+/// Whether the host has both versions, which crun reports as unsupported.
 pub(super) fn is_hybrid() -> bool {
     Cgroups::find() == Some(Cgroups::V1) && Path::new(UNIFIED).join("cgroup.procs").exists()
 }
 
-/// Whether groups can be made here.
+/// Whether this process can create groups.
 pub(crate) fn is_writable() -> bool {
     let tree = match Cgroups::find() {
         Some(Cgroups::V1) => "/sys/fs/cgroup/memory",
@@ -85,7 +85,7 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(Path::new(TREE).join(path)).ok()
 }
 
-/// The number after a word at the beginning of a line.
+/// Returns the number after a name at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -1,4 +1,4 @@
-//! The `config.json` of a bundle: what an OCI runtime is told of a run.
+//! Writes the `config.json` of a bundle: the configuration of a run for an OCI runtime.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use super::{Sandbox, Task, user};
 use crate::error::{Error, Result};
 
-/// How many processes and threads a run may have at once.
+/// Maximum number of processes and threads of a run.
 pub const PROCESSES: u32 = 2048;
-/// How many files a process may have open.
+/// Maximum number of open files per process.
 const OPEN_FILES: u64 = 65_536;
-/// How much a run may keep in shared memory, in bytes.
+/// Maximum size in bytes of the shared memory of a run.
 const SHARED_MEMORY: u64 = 64 << 20;
-/// Where programs are looked for if nobody says.
+/// Default search path of programs.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What of the system is not to be seen.
+/// Paths of the system that are hidden.
 const MASKED: [&str; 9] = [
     "/proc/acpi",
     "/proc/asound",
@@ -29,11 +29,11 @@ const MASKED: [&str; 9] = [
     "/proc/scsi",
     "/sys/firmware",
 ];
-/// What of it is not to be changed.
+/// Paths of the system that are read-only.
 const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-/// System calls that a benchmark has no use for and that have opened doors before. The rest is left to namespaces and to
-/// the lack of capabilities, so that as many tools as possible work.
+/// System calls that benchmarks do not need and that were used to escape sandboxes before. Namespaces and missing
+/// capabilities cover the rest, so that as many tools as possible work.
 const REFUSED: &[&str] = &[
     "acct",
     "add_key",
@@ -74,23 +74,23 @@ const REFUSED: &[&str] = &[
     "unshare",
     "userfaultfd",
 ];
-/// The flag of `clone` that makes a user namespace.
+/// Flag of `clone` that creates a user namespace.
 const CLONE_NEWUSER: u64 = 0x1000_0000;
 
-/// What to run.
+/// Command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The program and its arguments.
+    /// Program and its arguments.
     pub words: Vec<String>,
-    /// The variables that it finds, as `NAME=VALUE`.
+    /// Environment variables, as `NAME=VALUE`.
     pub variables: Vec<String>,
-    /// The folder that it starts in.
+    /// Working directory.
     pub folder: String,
-    /// Whom it runs as: `user`, `user:group`, by name or number, or nothing for root.
+    /// User to run as: `user` or `user:group`, by name or number; empty for root.
     pub user: String,
 }
 
-/// The configuration of a run.
+/// Returns the configuration of a run.
 pub(super) fn write(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -> Result<Value> {
     let (uid, gid) = user::find(root, &task.command.user)?;
     if !sandbox.is_root && (uid, gid) != (0, 0) {
@@ -118,8 +118,8 @@ pub(super) fn write(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -
     let limit = |name: &str, most: u64| json!({ "type": name, "hard": most, "soft": most });
     let mut limits = vec![limit("RLIMIT_NOFILE", open_files), limit("RLIMIT_CORE", 0)];
     if sandbox.cgroups.is_none() {
-        // Not as good as a group: one counts all processes of the user, the other each process for itself. Addresses
-        // are not limited, as many programs reserve more of them than they use.
+        // Weaker than a control group: RLIMIT_NPROC counts all processes of the user, and RLIMIT_DATA applies per
+        // process. Address space is not limited, because many programs reserve more than they use.
         limits.push(limit("RLIMIT_NPROC", PROCESSES.into()));
         limits.push(limit("RLIMIT_DATA", task.limits.memory));
     }
@@ -136,7 +136,7 @@ pub(super) fn write(sandbox: &Sandbox, task: &Task<'_>, root: &Path, id: &str) -
             "capabilities": { "bounding": [], "effective": [], "inheritable": [], "permitted": [], "ambient": [] },
             "rlimits": limits,
             "noNewPrivileges": true,
-            // If memory runs out, the benchmark goes and not the runner.
+            // If memory runs out, the kernel kills the benchmark and not the runner.
             "oomScoreAdj": 500,
         },
         "mounts": mounts(sandbox, task),
@@ -160,7 +160,7 @@ fn resources(sandbox: &Sandbox, task: &Task<'_>) -> Value {
         "devices": [{ "allow": false, "access": "rwm" }],
     });
     if sandbox.limits_swap {
-        // Memory and swap together: no swap is left.
+        // Limit of memory plus swap: an equal value leaves no swap.
         resources["memory"]["swap"] = json!(memory);
     }
     if !task.limits.cores.is_empty() {
@@ -185,7 +185,7 @@ fn mounts(sandbox: &Sandbox, task: &Task<'_>) -> Vec<Value> {
         mount("tmpfs", "/dev/shm", &["nosuid", "noexec", "nodev", "mode=1777", &shared]),
         mount("mqueue", "/dev/mqueue", &["nosuid", "noexec", "nodev"]),
     ];
-    // The kernel shows devices only to whom the network belongs.
+    // The kernel allows mounting sysfs only to the owner of the network namespace.
     if sandbox.is_root || !task.limits.network {
         mounts.push(mount("sysfs", "/sys", &["nosuid", "noexec", "nodev", "ro"]));
     }
@@ -209,7 +209,7 @@ fn seccomp() -> Value {
         "architectures": architectures,
         "syscalls": [
             { "names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_PERMITTED },
-            // Its flags cannot be seen; libraries go back to `clone` when it is not there.
+            // The flags of `clone3` cannot be filtered; libraries fall back to `clone` if it does not exist.
             { "names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_THERE },
             { "names": ["clone"], "action": "SCMP_ACT_ERRNO", "errnoRet": NOT_PERMITTED, "args": [
                 { "index": 0, "value": CLONE_NEWUSER, "valueTwo": CLONE_NEWUSER, "op": "SCMP_CMP_MASKED_EQ" },

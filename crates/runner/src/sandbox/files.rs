@@ -1,4 +1,4 @@
-//! The files that a run left, read without following them out of its sandbox.
+//! Reads the files that a run left, without following links out of its sandbox.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -13,31 +13,31 @@ use crate::error::{Error, Explain, Result};
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its path, from the folder of the command if it is not absolute.
+    /// Path, relative to the working directory of the command unless absolute.
     pub path: String,
-    /// The most bytes that all files up to this one may have; without it, only its size is wanted.
+    /// Maximum number of bytes of all files up to this file; `None` to read only the size.
     pub limit: Option<u64>,
 }
 
-/// A file that was there.
+/// A file that exists.
 #[derive(Debug)]
 pub struct Found {
-    /// Its path as it was wanted.
+    /// Path as requested.
     pub path: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// The bytes, if they were wanted.
+    /// Content, if it was requested.
     pub content: Option<Captured>,
 }
 
-/// Copies the files that are there to files without names in `store`.
+/// Copies the requested files that exist to unnamed files in `store`.
 pub(super) fn read(root: &Path, folder: &str, wanted: &[Wanted], store: &Path) -> Result<Vec<Found>> {
     let root = open_root(root)?;
     let mut found = Vec::new();
     let mut total = 0;
     for one in wanted {
         let place = Path::new(folder).join(&one.path);
-        // A pipe must not hold us up, and a device must not be touched.
+        // Opening a pipe must not block, and a device must not become the controlling terminal.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let what = || format!("The file `{}` of the job cannot be read", one.path);

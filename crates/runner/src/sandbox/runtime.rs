@@ -1,4 +1,4 @@
-//! The OCI runtime: the program that makes containers, and its answers.
+//! The OCI runtime: the program that creates containers, and its errors.
 
 use std::{
     env, fs,
@@ -14,33 +14,33 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::{RUNTIME, cgroup, ends_within};
 use crate::error::{Error, Explain, Result};
 
-/// The runtimes that are tried, the leanest first.
+/// Supported runtimes, in the order in which they are tried; the smallest first.
 pub(crate) const NAMES: [&str; 2] = ["crun", "runc"];
-/// The most of what a runtime says that is passed on.
+/// Maximum number of characters of an error of the runtime.
 const REASON_MAX: usize = 400;
 
 /// An OCI runtime.
 #[derive(Clone, Debug)]
 pub struct Runtime {
-    /// What it is called.
+    /// Name of the program.
     pub name: String,
-    /// Where it is.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Which release it is.
+    /// Version.
     pub version: String,
-    /// Where it remembers its containers.
+    /// Folder in which it keeps the state of its containers.
     pub(crate) state: PathBuf,
-    /// Whether the second cgroup tree of a hybrid host has to be hidden from it.
+    /// Whether the version 2 tree of a hybrid host must be hidden from it.
     pub(crate) hides_unified: bool,
-    /// Whether it makes control groups.
+    /// Whether it creates control groups.
     pub(crate) makes_groups: bool,
 }
 
 impl Runtime {
-    /// The runtime of this name, if it is on the search path.
+    /// Returns the runtime with this name, if it is on the search path.
     pub(crate) fn find(name: &str, folder: &Path) -> Option<Self> {
         let paths = env::var_os("PATH").unwrap_or_default();
-        // It is often where only the search path of root looks.
+        // Runtimes are often in folders that are only on the search path of root.
         let folders = env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
         let is_program = |path: &PathBuf| {
             fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
@@ -59,7 +59,7 @@ impl Runtime {
         })
     }
 
-    /// A call of it that writes its complaints into a bundle.
+    /// Returns a call of the runtime that writes its log to the bundle.
     pub(super) fn command(&self, bundle: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--root").arg(&self.state).arg("--log").arg(bundle.join("log"));
@@ -69,7 +69,7 @@ impl Runtime {
         command
     }
 
-    /// Calls it and waits for its end.
+    /// Calls the runtime and waits until it exits.
     pub(super) fn call(&self, arguments: &[&str], bundle: &Path, patience: Duration) -> Result<()> {
         let mut command = self.command(bundle);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -77,7 +77,7 @@ impl Runtime {
         self.finish(child, bundle, patience)
     }
 
-    /// Waits for the end of a call.
+    /// Waits until a call exits.
     pub(super) fn finish(&self, mut child: Child, bundle: &Path, patience: Duration) -> Result<()> {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| Error::new("The runtime cannot be found among the processes."))?;
@@ -85,7 +85,7 @@ impl Runtime {
         let began = Instant::now();
         while !ends_within(&handle, patience.saturating_sub(began.elapsed()))? {
             if began.elapsed() >= patience {
-                // It is waited for next, and may have ended in this moment.
+                // It may have exited already; `wait` follows.
                 drop(child.kill());
                 drop(child.wait());
                 return Err(Error::new(format!("`{}` does not come to an end.", self.name)));
@@ -95,24 +95,24 @@ impl Runtime {
         if status.success() { Ok(()) } else { Err(self.complaint(bundle)) }
     }
 
-    /// Ends a container and all that it has, if it is there.
+    /// Deletes a container and its processes, if it exists.
     pub(super) fn delete(&self, id: &str) -> Result<()> {
         let folder = tempfile::tempdir().explain(|| "No temporary folder can be made")?;
         let deleted = self.call(&["delete", "--force", id], folder.path(), RUNTIME);
         if deleted.is_ok() || !self.state.join(id).exists() { Ok(()) } else { deleted }
     }
 
-    /// The containers that it remembers.
+    /// Returns the identifiers of the existing containers.
     pub(super) fn known(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.state).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    /// What it says is wrong, in its own words.
+    /// Returns an error with the last message in the log of the runtime.
     fn complaint(&self, bundle: &Path) -> Error {
         let mut log = String::new();
         if let Ok(file) = fs::File::open(bundle.join("log")) {
-            // What is not text is not shown.
+            // A log that is not text is ignored.
             drop(file.take(64 << 10).read_to_string(&mut log));
         }
         let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");

@@ -1,4 +1,4 @@
-//! The user of an image, by number or by a name that the image knows.
+//! Resolves the user of an image, by number or by a name that the image defines.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -7,10 +7,10 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use super::open_root;
 use crate::error::{Error, Result};
 
-/// The most bytes of a list of users.
+/// Maximum size in bytes of a list of users.
 const LIST_MAX: u64 = 1 << 20;
 
-/// The numbers of a user and of its group.
+/// Returns the numeric identifiers of a user and of its group.
 pub(super) fn find(root: &Path, user: &str) -> Result<(u32, u32)> {
     let (user, group) = user.split_once(':').map_or((user, None), |(user, group)| (user, Some(group)));
     if user.is_empty() && group.is_none() {
@@ -45,7 +45,7 @@ pub(super) fn find(root: &Path, user: &str) -> Result<(u32, u32)> {
     Ok((uid, gid))
 }
 
-/// A list of the image; nothing if it has none.
+/// Reads a list of the image; empty if the image has none.
 fn read(root: &Path, path: &str) -> String {
     let open = || {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -54,7 +54,7 @@ fn read(root: &Path, path: &str) -> String {
     };
     let mut bytes = Vec::new();
     if let Some(file) = open() {
-        // What is a folder or a pipe holds no names.
+        // A folder or a pipe contains no names.
         drop(File::from(file).take(LIST_MAX).read_to_end(&mut bytes));
     }
     String::from_utf8_lossy(&bytes).into_owned()

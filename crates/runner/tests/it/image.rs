@@ -1,4 +1,4 @@
-//! Images that are not what they seem.
+//! Tests of invalid images.
 
 use std::fs;
 
@@ -22,14 +22,14 @@ fn an_image_is_unpacked_once_and_checked() {
     assert_eq!(image.config.user.as_deref(), Some("ben"));
     assert!(image.root.join("bin/busybox").is_file());
 
-    // A source that answers with something else is found out.
+    // Content that does not match its digest is rejected.
     let blobs = layout_folder.join("blobs/sha256");
     fs::write(blobs.join(digest.trim_start_matches("sha256:")), "{}").unwrap();
     let others = Images::open(work.path().join("others")).unwrap();
     let error = others.get(&source, &digest).unwrap_err().to_string();
     assert!(error.contains("another image than was asked for"), "{error}");
 
-    // By its digest it is found again, even though it is nowhere else.
+    // The unpacked image is found by its digest, although the source is gone.
     fs::remove_dir_all(&layout_folder).unwrap();
     assert_eq!(images.get(&source, &digest).unwrap().root, image.root);
 }
@@ -68,7 +68,7 @@ fn an_image_for_another_machine_is_refused() {
     assert!(error.contains("not SHA-256"), "{error}");
 }
 
-/// A layer with one file of so many bytes.
+/// Returns a layer with one file of `size` bytes.
 fn layer(name: &str, size: usize) -> Vec<u8> {
     let mut layer = Builder::new(Vec::new());
     let mut header = Header::new_gnu();
@@ -78,7 +78,8 @@ fn layer(name: &str, size: usize) -> Vec<u8> {
     layer.into_inner().unwrap()
 }
 
-/// Why an image of layers is refused; nothing if it is kept. What is refused leaves nothing behind.
+/// Returns the error for an image with these layers, or `None` if it is accepted. A rejected image must leave no
+/// files.
 fn refusal(layers: &[Vec<u8>], quota: Quota) -> Option<String> {
     let work = tempfile::tempdir().unwrap();
     let layout_folder = work.path().join("layout");

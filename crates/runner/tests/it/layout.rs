@@ -1,4 +1,4 @@
-//! Images made by hand, in the OCI image layout.
+//! Creates images in the OCI image layout.
 
 use std::{fs, path::Path};
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-/// What the programs of the image are called; each is the same one.
+/// Names of the programs of the image; all are links to busybox.
 const PROGRAMS: [&str; 12] =
     ["sh", "cat", "dd", "head", "id", "ls", "ln", "sleep", "true", "wget", "yes", "ps"];
 
-/// Makes an image of one static program that is many, and answers its digest.
+/// Creates an image with busybox, and returns its digest.
 pub(crate) fn busybox(folder: &Path, config: &Value) -> String {
     let program = fs::read("/bin/busybox");
     let program = program.expect("busybox-static is installed; `cargo xtask test` installs it");
@@ -36,7 +36,7 @@ pub(crate) fn busybox(folder: &Path, config: &Value) -> String {
     write(folder, config, &[layer.into_inner().unwrap()])
 }
 
-/// Makes an image of layers.
+/// Creates an image from layers, and returns its digest.
 pub(crate) fn write(folder: &Path, config: &Value, layers: &[Vec<u8>]) -> String {
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
     let blob = |bytes: &[u8]| {

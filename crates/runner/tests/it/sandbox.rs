@@ -1,4 +1,4 @@
-//! What a run can do, and what it cannot.
+//! What a run can do, and what the sandbox prevents.
 
 use std::{
     env, fs,
@@ -18,11 +18,11 @@ use tidemark_runner::{
 
 use crate::layout;
 
-/// The time limit of jobs that end by themselves. It stops a job that hangs; no test may pass or fail by how fast the
-/// machine is.
+/// Timeout of jobs that end by themselves. It only stops a job that hangs; no test depends on the speed of the
+/// machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A host, and an image to run on it.
+/// A host and an image to run on it.
 struct Lab {
     host: Host,
     image: Image,
@@ -30,7 +30,7 @@ struct Lab {
     folder: TempDir,
 }
 
-/// What came of a job.
+/// Results and end of a job.
 #[derive(Debug)]
 struct Measured {
     results: Vec<JobIteration>,
@@ -38,7 +38,7 @@ struct Measured {
 }
 
 impl Lab {
-    /// Nothing if no runtime works here, which is said.
+    /// Prints a message and returns `None` if no runtime works on this machine.
     fn open(config: &Value) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let host = match Host::prepare(&folder.path().join("runner")) {
@@ -70,21 +70,21 @@ impl Lab {
         Measured { results: results.read().unwrap(), end }
     }
 
-    /// Runs a script once, and answers what came of it.
+    /// Runs a script once, and returns its result and the end of the job.
     fn script(&self, script: &str) -> (JobIteration, End) {
         let mut measured = self.measure(&shell(script));
         assert_eq!(measured.results.len(), 1, "{measured:?}");
         (measured.results.remove(0), measured.end)
     }
 
-    /// What a script prints that ends well.
+    /// Returns the output of a script that succeeds.
     fn output(&self, script: &str) -> String {
         let (result, end) = self.script(script);
         assert_eq!(end, End::Completed, "{result:?}");
         result.stdout.unwrap_or_default()
     }
 
-    /// Whether control groups limit things here; otherwise says which test goes without.
+    /// Whether control groups enforce limits on this machine; otherwise skips the test.
     fn has_groups(&self, what: &str) -> bool {
         let has = self.host.sandbox.cgroups.is_some();
         if !has {
@@ -94,7 +94,8 @@ impl Lab {
     }
 }
 
-/// Says what a test goes without on this machine. `cargo xtask test` has installed the runtime, and lets it fail.
+/// Skips a part of a test that this machine cannot run. With `cargo xtask test`, which installs the runtime, it fails
+/// instead.
 fn skip(reason: &str) {
     assert!(
         env::var_os("TIDEMARK_TEST_CONTAINERS").is_none(),
@@ -136,7 +137,7 @@ fn codes_outputs_and_files_come_back() {
     assert_eq!(result.stderr.as_deref(), Some("err\n"));
     assert_eq!(json!(result.output), json!({ "tmp/result.json": "{}\n" }));
 
-    // What one run writes the next does not see, and the image stays as it is.
+    // A run does not see what an earlier run wrote, and the image stays unchanged.
     let again = Work { iterations: 2, allow_failure: true, ..shell("ls /mark; echo x > /mark") };
     let measured = lab.measure(&again);
     assert_eq!((&measured.end, measured.results.len()), (&End::Completed, 2));
@@ -153,7 +154,7 @@ fn codes_outputs_and_files_come_back() {
     let output = lab.measure(&timed).results.remove(0).output.unwrap();
     let found: Value = serde_json::from_str(output.values().next().unwrap()).unwrap();
     let seconds = found["sh -c sleep 0.3"]["build-time"]["value"].as_f64().unwrap();
-    // In seconds: no more than the whole job took.
+    // In seconds: at most the duration of the whole job.
     assert!((0.3..began.elapsed().as_secs_f64()).contains(&seconds), "{found}");
 
     let missing = Work { entrypoint: Some(vec!["/no/such/program".into()]), ..shell("") };
@@ -171,7 +172,7 @@ fn a_job_sees_nothing_of_the_host() {
     let (result, _) = lab.script(&format!("cat {path} /proc/1/root{path} /../../..{path}"));
     assert!(result.exit_code != 0 && result.stdout.is_none(), "{result:?}");
 
-    // A link that leads out is followed inside, where there is nothing.
+    // A link to a path of the host is resolved inside the sandbox, where the path does not exist.
     let work = Work { files: vec!["/leak".into()], ..shell(&format!("ln -s {path} /leak")) };
     let measured = lab.measure(&work);
     assert_eq!((&measured.end, &measured.results[0].output), (&End::Completed, &None), "{measured:?}");
@@ -184,7 +185,7 @@ fn a_job_sees_nothing_of_the_host() {
     assert!(listener.accept().is_err(), "the host was reached");
     assert_eq!(lab.output("ls /sys/class/net"), "lo\n");
 
-    // Only its own processes, no power, and nothing of the system to change.
+    // The job sees only its own processes, has no capabilities, and cannot change the system.
     let first = lab.output("cat /proc/1/cmdline");
     assert!(first.contains("/proc/1/cmdline"), "{first:?}");
     let status = lab.output("cat /proc/self/status");
@@ -210,7 +211,7 @@ fn an_endless_loop_is_ended_with_all_that_it_started() {
         };
         let measured = lab.measure(&work);
         assert_eq!(measured.end, End::Failed(format!("The job took longer than its {seconds} s.")));
-        // All of it together has the time, not each of the hundred.
+        // The timeout applies to all hundred runs together, not to each.
         assert_eq!(measured.results.len(), 1, "{measured:?}");
         measured.results[0].stdout.clone()
     };
@@ -292,7 +293,7 @@ fn memory_ends_where_its_limit_is() {
 #[test]
 fn the_outputs_of_many_runs_take_no_memory_and_are_limited_together() {
     let Some(lab) = Lab::open(&json!({})) else { return };
-    // Each run has 12 MiB as JSON, so that the 22nd exceeds the limit of 255 MiB.
+    // Each run has 12 MiB as JSON, so the 22nd exceeds the limit of 255 MiB.
     let work = Work { iterations: 60, ..shell("yes | head -c 8388608") };
     let path = lab.folder.path().join("results");
     let mut results = RunResults::create(&path, Bounds::default()).unwrap();
