@@ -1,5 +1,5 @@
-//! `cargo xtask agents`: the clients that agents are made of use every tool of a live server. What they do stands in
-//! `xtask/agents/`; both are installed into folders of their own.
+//! `cargo xtask agents`: MCP clients call every tool of a live server. The scripts are in `xtask/agents/`; both
+//! clients are installed into their own folders.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,9 +11,9 @@ use crate::{
     tools::{self, say},
 };
 
-/// The official Python SDK.
+/// Version of the official Python SDK.
 const SDK: &str = "2.3.0";
-/// The MCP inspector, and a Node.js that is new enough for it.
+/// Version of the MCP inspector, and of a Node.js that it supports.
 const INSPECTOR: &str = "2.12.0";
 const NODE: &str = "22.23.3";
 
@@ -23,7 +23,7 @@ pub(crate) fn install() -> Result {
     inspector().map(drop)
 }
 
-/// Lets every client use every tool.
+/// Calls every tool with every client.
 pub(crate) fn check() -> Result {
     let python = sdk()?;
     let programs = inspector()?;
@@ -47,12 +47,12 @@ pub(crate) fn check() -> Result {
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
 }
 
-/// Installs the Python SDK and returns where its programs are.
+/// Installs the Python SDK and returns the folder of its programs.
 fn sdk() -> Result<PathBuf> {
     tools::python(&format!("mcp-sdk-{SDK}"), &[format!("mcp=={SDK}")], "import mcp")
 }
 
-/// Installs the inspector and returns where it and its Node.js are.
+/// Installs the inspector and returns the folder of its programs and of Node.js.
 fn inspector() -> Result<PathBuf> {
     let folder = tools::target()?.join(format!("mcp-inspector-{INSPECTOR}"));
     let programs = folder.join("node_modules/.bin");

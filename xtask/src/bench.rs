@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the measurements behind what the project claims about its speed.
+//! `cargo xtask bench`: measures the performance that the documentation states.
 
 use std::env;
 
@@ -31,7 +31,7 @@ pub(crate) enum Part {
     Registry,
 }
 
-/// Build the optimized server and measure it, or a part of it, on both engines.
+/// Builds the optimized server and measures it, or one part of it, on both engines.
 pub(crate) fn run(part: Option<Part>) -> Result {
     say("Building the optimized server; the first time takes a few minutes.");
     tools::run(&mut tools::cargo(&["build", "--release", "--package", "tidemark", "--package", "benches"])?)?;

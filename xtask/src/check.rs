@@ -44,8 +44,8 @@ fn run(timing: &mut Timing, since: Option<&str>) -> Result {
     })
 }
 
-/// The files that differ from a commit, new ones included. Without a commit: from the upstream branch if there is one,
-/// or else from the last commit.
+/// Returns the files that differ from a commit, including new files. Without a commit, compares with the upstream
+/// branch if it exists, or else with the last commit.
 fn changed_files(since: Option<&str>) -> Result<Vec<String>> {
     let since = match since {
         Some(commit) => commit.to_owned(),
@@ -57,7 +57,7 @@ fn changed_files(since: Option<&str>) -> Result<Vec<String>> {
     Ok(tracked.lines().chain(untracked.lines()).map(str::to_owned).collect())
 }
 
-/// The packages of the workspace that contain one of the files.
+/// Returns the packages of the workspace that contain one of the files.
 fn changed_crates(files: &[String]) -> Result<BTreeSet<String>> {
     let root = tools::root()?;
     let folders: BTreeSet<_> = files.iter().filter_map(|file| package_folder(file)).collect();
@@ -74,7 +74,7 @@ fn changed_crates(files: &[String]) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The folder of the package that a file belongs to.
+/// Returns the folder of the package that a file belongs to.
 fn package_folder(file: &str) -> Option<&str> {
     let (first, rest) = file.split_once('/')?;
     match first {

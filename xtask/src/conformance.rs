@@ -1,5 +1,5 @@
-//! `cargo xtask conformance`: schemathesis sends a live server whatever its own API description allows and forbids, and
-//! checks every answer against that description. Its settings stand in `xtask/conformance/`.
+//! `cargo xtask conformance`: schemathesis sends a live server requests that its API description allows and forbids,
+//! and checks every response against the description. Its settings are in `xtask/conformance/`.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -8,13 +8,13 @@ use crate::{
     tools::{self, say},
 };
 
-/// The version that the settings were written for.
+/// Version of schemathesis that the settings were written for.
 const SCHEMATHESIS: &str = "4.32.5";
 
-/// The version of its generator: another one would send other requests, and our hooks reach into it.
+/// Version of the request generator: another version would send other requests, and our hooks use its internals.
 const HYPOTHESIS: &str = "6.170.15";
 
-/// Run schemathesis against a fresh server, as its administrator.
+/// Runs schemathesis against a fresh server, as its administrator.
 pub(crate) fn check() -> Result {
     let python = schemathesis()?;
     tools::build()?;
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result {
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
 }
 
-/// Copy the settings to where the run may leave files beside them.
+/// Copies the settings to a folder in which the run may create files.
 fn settings() -> Result<PathBuf> {
     let source = tools::root()?.join("xtask/conformance");
     let work = tools::target()?.join("conformance");
@@ -60,7 +60,7 @@ pub(crate) fn install() -> Result {
     schemathesis().map(drop)
 }
 
-/// Installs schemathesis and returns where its programs are.
+/// Installs schemathesis and returns the folder of its programs.
 fn schemathesis() -> Result<PathBuf> {
     tools::python(
         &format!("schemathesis-{SCHEMATHESIS}-{HYPOTHESIS}"),

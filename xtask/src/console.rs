@@ -1,4 +1,4 @@
-//! `cargo xtask console`: building it for the binary, and everything that is done with it in a browser.
+//! `cargo xtask console`: builds the console for the binary, and runs its tests in a browser.
 
 use std::{
     fs,
@@ -13,16 +13,16 @@ use crate::{
     tools::{self, say},
 };
 
-/// The oldest Node.js that its tools run on.
+/// Oldest supported Node.js version.
 const NODE: u32 = 20;
 
-/// Chromium without the parts that only a window needs: it takes two thirds of the processor time.
+/// Chromium without the parts that only a window needs: it needs two thirds of the CPU time.
 const HEADLESS: &str = "chromium-headless-shell";
 
-/// Names the browser to use instead.
+/// Environment variable that names the browser to use.
 const CHROMIUM: &str = "TIDEMARK_TEST_CHROMIUM";
 
-/// Where the browser tests write their JUnit report, if anywhere.
+/// Environment variable with the path of the JUnit report of the browser tests, if they write one.
 pub(crate) const JUNIT: &str = "PLAYWRIGHT_JUNIT_OUTPUT_FILE";
 
 /// What can be done with the console.
@@ -40,7 +40,7 @@ pub(crate) enum Part {
     Smooth,
 }
 
-/// Do one of them.
+/// Runs one of the commands.
 pub(crate) fn run(part: Part) -> Result {
     match part {
         Part::Build => build(),
@@ -53,21 +53,21 @@ pub(crate) fn run(part: Part) -> Result {
     }
 }
 
-/// Build `console/dist`, from where it goes into the binary.
+/// Builds `console/dist`, which the binary embeds.
 pub(crate) fn build() -> Result {
     install()?;
     say("Building the console.");
     scripts(&["types", "build"])
 }
 
-/// Build it, and check its types and what can be tested without a browser.
+/// Builds the console, checks its types and runs the tests that need no browser.
 pub(crate) fn check() -> Result {
     build()?;
     say("Checking the console.");
     scripts(&["check", "unit"])
 }
 
-/// Checks its types against the API, without building it.
+/// Checks the console's types against the API, without building it.
 pub(crate) fn check_types() -> Result {
     install()?;
     scripts(&["types", "check"])
@@ -77,12 +77,12 @@ fn scripts(names: &[&str]) -> Result {
     names.iter().try_for_each(|name| tools::run(&mut npm(&["run", "--silent", name])?))
 }
 
-/// Walk the pages of a fresh server with the demo project in a browser.
+/// Runs the browser tests on a fresh server with the demo project.
 fn browse() -> Result {
     on_demo("Walking the pages of the console in Chromium.", "browser")
 }
 
-/// Run a script of the console with a browser, on a fresh server with the demo project.
+/// Runs a script of the console with a browser, on a fresh server with the demo project.
 fn on_demo(what: &str, script: &str) -> Result {
     let chromium = chromium()?;
     tools::build()?;
@@ -105,7 +105,7 @@ fn on_demo(what: &str, script: &str) -> Result {
     .map_err(|reason| format!("{reason}; the server's log is {}", log.display()))
 }
 
-/// Install what it is made with, when that has changed since.
+/// Installs the npm packages if the lock file changed since the last installation.
 fn install() -> Result {
     if tools::find("npm").is_none() {
         tools::install(&["nodejs", "npm"])?;
@@ -131,7 +131,7 @@ fn install() -> Result {
         .map_err(|error| format!("{} could not be written: {error}", installed.display()))
 }
 
-/// The browser, installed if need be.
+/// Returns the browser, and installs it if it is missing.
 pub(crate) fn chromium() -> Result<PathBuf> {
     if let Some(chosen) = std::env::var_os(CHROMIUM) {
         return Ok(chosen.into());
@@ -147,7 +147,7 @@ pub(crate) fn chromium() -> Result<PathBuf> {
     }
 }
 
-/// An npm command in the console's folder.
+/// Returns an npm command in the console's folder.
 fn npm(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new("npm");
     command.args(arguments).current_dir(folder()?).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");

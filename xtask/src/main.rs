@@ -1,6 +1,6 @@
-//! The chores of this repository, started as `cargo xtask <command>`.
+//! The development tasks of this repository, started as `cargo xtask <command>`.
 //!
-//! It needs Rust, a C compiler and a Unix; whatever else a command wants, the command installs or names.
+//! Requires Rust, a C compiler and a Unix; each command installs or names anything else that it requires.
 //! Nothing here is part of the product.
 
 mod agents;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// What a chore returns: nothing, or one sentence on what went wrong and what to do about it.
+/// Result of a task; the error is one sentence: what went wrong and what to do.
 type Result<T = ()> = std::result::Result<T, String>;
 
 #[derive(Parser)]

@@ -1,4 +1,4 @@
-//! `cargo xtask openapi`: the API's description, kept in the repository for readers and for the console's types.
+//! `cargo xtask openapi`: the API description in the repository, for readers and for the console's types.
 
 use std::{fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use crate::{
     tools::{self, say},
 };
 
-/// Write `openapi.json`.
+/// Writes `openapi.json`.
 pub(crate) fn write() -> Result {
     let (file, document) = (file()?, document()?);
     fs::write(&file, document)
@@ -16,7 +16,7 @@ pub(crate) fn write() -> Result {
     Ok(())
 }
 
-/// Fail when `openapi.json` is not what the server says today.
+/// Fails if `openapi.json` differs from the description that the server generates.
 pub(crate) fn check() -> Result {
     if fs::read_to_string(file()?).ok() == Some(document()?) {
         say("openapi.json is up to date.");
@@ -30,7 +30,7 @@ fn file() -> Result<PathBuf> {
     Ok(tools::root()?.join("openapi.json"))
 }
 
-/// The document as the server makes it.
+/// Returns the description that the server generates.
 fn document() -> Result<String> {
     tools::read(&mut tools::cargo(&["run", "--quiet", "--package", "tidemark", "--", "openapi"])?)
 }

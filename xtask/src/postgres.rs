@@ -1,4 +1,4 @@
-//! A private PostgreSQL server for one test run: on the loopback address, forgotten afterwards.
+//! A private PostgreSQL server for one test run: on the loopback address, deleted afterwards.
 
 use std::{
     fs::{self, File},
@@ -12,14 +12,14 @@ use crate::{
     tools,
 };
 
-/// Where Debian keeps its PostgreSQL versions, outside the search path.
+/// Folder in which Debian installs its PostgreSQL versions, outside the search path.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// Fast because nothing of it has to survive a crash; many connections because every test has its own pool.
+/// No durability, because no data must survive a crash; many connections, because every test has its own pool.
 const SETTINGS: [&str; 11] = [
-    // It would visit hundreds of databases that each live for a second.
+    // Autovacuum would visit hundreds of databases that exist for one second each.
     "autovacuum=off",
-    // Without statistics the planner overrates queries, and compiles what runs once.
+    // Without statistics, the planner overestimates costs and compiles queries that run once.
     "jit=off",
     "wal_level=minimal",
     "max_wal_size=256MB",
@@ -32,19 +32,19 @@ const SETTINGS: [&str; 11] = [
     "unix_socket_directories=",
 ];
 
-/// A running PostgreSQL server; it stops and its data goes when this is dropped.
+/// A running PostgreSQL server. Dropping it stops the server and deletes its data.
 pub(crate) struct Postgres {
-    /// The folder of its programs, `pg_dump` among them.
+    /// Folder of its programs, including `pg_dump`.
     pub(crate) programs: PathBuf,
-    /// How a test connects to it, as a superuser.
+    /// URL with which tests connect as a superuser.
     pub(crate) url: String,
     _service: Service,
 }
 
-/// Number of ports that a server tries: another process may take one between our choice and its start.
+/// Number of ports that a server tries: another process may take a port between our choice and the start.
 const PORTS: usize = 5;
 
-/// Installs PostgreSQL unless it is there, and returns the folder of its programs.
+/// Installs PostgreSQL if it is missing, and returns the folder of its programs.
 pub(crate) fn install() -> Result<PathBuf> {
     if let Some(programs) = programs() {
         return Ok(programs);
@@ -55,7 +55,7 @@ pub(crate) fn install() -> Result<PathBuf> {
     })
 }
 
-/// Starts a new, empty PostgreSQL server, installing PostgreSQL if need be.
+/// Starts a new, empty PostgreSQL server. Installs PostgreSQL if it is missing.
 pub(crate) fn start() -> Result<Postgres> {
     let programs = install()?;
     let mut outcome = listen(&programs);
@@ -80,7 +80,7 @@ fn listen(programs: &Path) -> Result<Postgres> {
     if as_root {
         tools::run(Command::new("chown").arg("postgres").arg(&folder))?;
     }
-    // PostgreSQL refuses to run as root; its package brings a user for it.
+    // PostgreSQL refuses to run as root; its package creates a user for it.
     let command = |program: &str| {
         let program = programs.join(program);
         if as_root {
@@ -91,7 +91,7 @@ fn listen(programs: &Path) -> Result<Postgres> {
             Command::new(program)
         }
     };
-    // Neither may start in a folder that its user cannot read.
+    // Both programs must start in a folder that their user can read.
     tools::run(
         command("initdb")
             .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
@@ -124,7 +124,7 @@ fn listen(programs: &Path) -> Result<Postgres> {
     })
 }
 
-/// The folder with the newest PostgreSQL server of this machine.
+/// Returns the folder of the newest PostgreSQL server on this machine.
 fn programs() -> Option<PathBuf> {
     let version = |folder: &Path| folder.file_name()?.to_str()?.parse::<u32>().ok();
     fs::read_dir(DEBIAN)
@@ -138,7 +138,7 @@ fn programs() -> Option<PathBuf> {
         .or_else(|| tools::find("postgres"))
 }
 
-/// The last thing a server wrote into its log.
+/// Returns the last line of a server's log.
 fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     text.lines().last().unwrap_or("It wrote nothing into its log.").to_owned()

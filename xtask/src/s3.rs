@@ -1,4 +1,4 @@
-//! A private server that speaks S3, for the tests of the registry: moto, installed into a folder of its own.
+//! A private S3 server for the tests of the registry: moto, installed into its own folder.
 
 use std::{
     fs::{self, File},
@@ -12,13 +12,13 @@ use crate::{
     tools,
 };
 
-/// The version that the tests were written with.
+/// Version that the tests were written with.
 const MOTO: &str = "5.2.5";
 
 /// A running server.
 pub(crate) struct S3 {
     _service: Service,
-    /// Where it listens.
+    /// URL of the server.
     pub(crate) url: String,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn install() -> Result<PathBuf> {
     tools::python(&format!("moto-{MOTO}"), &[format!("moto[server]=={MOTO}")], "import moto.server")
 }
 
-/// Starts a server on a port of its choice of the loopback address.
+/// Starts a server on a port of the loopback address that the server chooses.
 pub(crate) fn start() -> Result<S3> {
     let programs = install()?;
     let folder = service::folder("s3")?;
@@ -42,7 +42,7 @@ pub(crate) fn start() -> Result<S3> {
             .stderr(output),
         folder,
     )?;
-    // The first line that it writes once it listens: ` * Running on http://127.0.0.1:41931`.
+    // The first line that the server prints once it listens: ` * Running on http://127.0.0.1:41931`.
     let mut url = None;
     service
         .wait(|| {

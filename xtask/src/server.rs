@@ -1,4 +1,4 @@
-//! A Tidemark server for the tests that speak to it from outside, as it was just built.
+//! A Tidemark server from the current build, for tests that connect from outside.
 
 use std::{
     fs::{self, File},
@@ -13,7 +13,7 @@ use crate::{Result, service::Service, tools};
 
 /// A running server.
 pub(crate) struct Server {
-    /// The address of its socket.
+    /// Address of its socket.
     pub(crate) address: String,
     _service: Service,
 }
@@ -43,13 +43,13 @@ pub(crate) fn start(config: &Path, data: &Path, log: &Path) -> Result<Server> {
     Ok(Server { address: address.unwrap_or_default(), _service: service })
 }
 
-/// The address in the log line of a server that listens.
+/// Returns the address in the log line of a listening server.
 fn listening(log: &str) -> Option<String> {
     let line = log.lines().find(|line| line.contains("\"message\":\"listening\""))?;
     Some(line.split_once("\"address\":\"")?.1.split_once('"')?.0.to_owned())
 }
 
-/// Whether the server says that it can do its work.
+/// Whether the server reports that it is ready.
 fn is_ready(address: &str) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;

@@ -1,4 +1,4 @@
-//! A process that the tests need, and its folder: both are gone once the chore ends, however it ends.
+//! A process that the tests need, and its folder: both are removed when the task ends, even if it is killed.
 
 use std::{
     env, fs,
@@ -11,14 +11,14 @@ use std::{
 
 use crate::{Result, tools};
 
-/// Stops waiting for a service that hangs.
+/// Timeout of the start of a service; it only stops a service that hangs.
 const START: Duration = Duration::from_secs(600);
 
 /// Free memory in KiB that the data of services needs.
 const MEMORY_KIB: u64 = 2 << 20;
 
-/// Waits for the end of its standard input, which only this process holds open: it ends with us, even when we are
-/// killed. Then stops process `$1`, by force after ten seconds, and removes folder `$2`.
+/// Waits for the end of its standard input, which only this process holds open, and which therefore closes even if
+/// this process is killed. Then stops process `$1`, with SIGKILL after ten seconds, and removes folder `$2`.
 const WATCHDOG: &str = "
     read -r _
     kill -INT \"$1\" 2>/dev/null
@@ -31,15 +31,15 @@ const WATCHDOG: &str = "
     rm -rf -- \"$2\"
 ";
 
-/// A running process with a folder of its own.
+/// A running process with its own folder.
 pub(crate) struct Service {
     process: Child,
     watchdog: Child,
-    /// Closing it tells the watchdog to act.
+    /// Closing this pipe triggers the watchdog.
     leash: Option<ChildStdin>,
 }
 
-/// Makes a new empty folder for a service, which only the current user can read.
+/// Creates an empty folder for a service that only the current user can read.
 pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     let folder = parent().join(format!("tidemark-{name}-{}", process::id()));
     fs::DirBuilder::new()
@@ -49,8 +49,8 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The folder for the data of services: in memory if there is room. A disk that stalls for seconds must not fail a test, and
-/// file systems on disks are slow at creating and deleting hundreds of databases.
+/// Returns the parent folder for the data of services: in memory if there is enough. A disk that stalls for seconds
+/// must not fail a test, and file systems on disks are slow at creating and deleting hundreds of databases.
 fn parent() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let free = tools::read_quietly(Command::new("df").arg("-Pk").arg(memory));
@@ -60,9 +60,9 @@ fn parent() -> PathBuf {
 }
 
 impl Service {
-    /// Start a process, which must end on SIGINT; its folder is removed when the service is dropped.
+    /// Starts a process, which must exit on SIGINT. Dropping the service removes the folder.
     pub(crate) fn start(command: &mut Command, folder: PathBuf) -> Result<Self> {
-        // Each in its own process group: Ctrl-C is for the tests, the watchdog does the rest.
+        // Each process has its own process group: Ctrl-C reaches only the tests, and the watchdog stops the rest.
         let process = command.stdin(Stdio::null()).process_group(0).spawn().map_err(|error| {
             format!("{} could not be started: {error}", command.get_program().to_string_lossy())
         })?;
@@ -77,7 +77,7 @@ impl Service {
         Ok(Self { process, watchdog, leash })
     }
 
-    /// Wait until the service answers, as `ready` tells.
+    /// Waits until `ready` returns true.
     pub(crate) fn wait(&mut self, mut ready: impl FnMut() -> bool) -> Result {
         let start = Instant::now();
         while !ready() {
@@ -96,7 +96,7 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         drop(self.leash.take());
-        // The process first: the watchdog sees it alive until its end has been collected here.
+        // Wait for the process first: the watchdog sees it as alive until it is reaped here.
         let _ = self.process.wait();
         let _ = self.watchdog.wait();
     }
@@ -110,7 +110,7 @@ mod tests {
     fn nothing_is_left_of_a_dropped_service() {
         let folder = folder("test").unwrap();
         fs::write(folder.join("file"), "content").unwrap();
-        // Dropping it waits for the process, which would outlive the test run.
+        // Dropping the service waits for the process, which would outlive the test run.
         let service = Service::start(Command::new("sleep").arg("86400"), folder.clone()).unwrap();
         drop(service);
         assert!(!folder.exists());

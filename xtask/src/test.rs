@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test of the repository, with the servers it needs.
+//! `cargo xtask test`: runs all tests of the repository, with the servers that they need.
 
 use std::{
     env,
@@ -18,30 +18,32 @@ use crate::{
     tools::{self, say},
 };
 
-/// Where the Rust tests look for a PostgreSQL server; set beforehand, it is used instead of a private one.
+/// Environment variable with the URL of the PostgreSQL server for the Rust tests. If it is set beforehand, no private
+/// server is started.
 pub(crate) const POSTGRES: &str = "TIDEMARK_TEST_POSTGRES";
 
-/// The same for a server that speaks S3.
+/// Environment variable with the URL of the S3 server; works the same.
 const S3: &str = "TIDEMARK_TEST_S3";
-/// Names a Python that has a payment provider for tests.
+/// Environment variable that names a Python with a payment provider for tests.
 pub(crate) const LOCALSTRIPE: &str = "TIDEMARK_TEST_LOCALSTRIPE";
-/// The payment provider that the tests were written with.
+/// Version of the payment provider that the tests were written with.
 const LOCALSTRIPE_VERSION: &str = "1.15.10";
 
-/// Set on machines where no file system may be mounted, to go without the tests of a full disk.
+/// Environment variable that skips the full-disk tests, for machines that cannot mount file systems.
 const SKIP_FULL_DISK: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
-/// Lets the tests fail that run a container where none can be run; without it, they are skipped.
+/// Environment variable that makes container tests fail if the machine cannot run containers; without it, they are
+/// skipped.
 const CONTAINERS: &str = "TIDEMARK_TEST_CONTAINERS";
-/// Set on machines where no container can be run, to go without the tests that run one.
+/// Environment variable that skips container tests, for machines that cannot run containers.
 const SKIP_CONTAINERS: &str = "TIDEMARK_TEST_SKIP_CONTAINERS";
 
-/// The programs that the Rust tests call, and their Debian packages: a mail server for tests is written in Python,
-/// skopeo is a client of the registry, crun runs jobs and busybox is in their images.
+/// Programs that the Rust tests call, and their Debian packages: Python runs the mail server for tests, skopeo is a
+/// client of the registry, crun runs jobs, and busybox is in their images.
 const PROGRAMS: [(&str, &str); 4] =
     [("python3", "python3"), ("skopeo", "skopeo"), ("crun", "crun"), ("busybox", "busybox-static")];
 
-/// The checks of a live server, with the arguments of `cargo xtask` that run each.
+/// Checks of a live server, with the arguments of `cargo xtask` that run each.
 const LIVE: [(&str, &[&str]); 3] =
     [("conformance", &["conformance"]), ("agents", &["agents"]), ("browser", &["console", "browse"])];
 
@@ -63,14 +65,14 @@ fn selected(timing: &mut Timing, filters: &[String]) -> Result {
 
 fn everything(timing: &mut Timing) -> Result {
     thread::scope(|scope| {
-        // Installing waits for the network and the disk; the compiler does not.
+        // The installation waits for the network and the disk; the compiler does not.
         let install = scope.spawn(|| {
             install_for_rust()?;
             console::chromium()?;
             conformance::install()?;
             agents::install()
         });
-        // Before the build: the server embeds the console.
+        // Before the build, because the server embeds the console.
         timing.phase("console", console::check)?;
         timing.phase("build", tools::build)?;
         timing.phase("rest of installation", || {
@@ -81,7 +83,7 @@ fn everything(timing: &mut Timing) -> Result {
     live(timing)
 }
 
-/// Installs what the Rust tests need.
+/// Installs the programs that the Rust tests need.
 fn install_for_rust() -> Result {
     let missing: Vec<_> = PROGRAMS
         .iter()
@@ -104,7 +106,7 @@ fn install_for_rust() -> Result {
 fn rust(timing: &mut Timing, filters: &[String]) -> Result {
     let with_nextest = tools::succeeds(&mut tools::cargo(&["nextest", "--version"])?);
     let mut tests = if with_nextest {
-        // A third of the time of a test is waiting: for PostgreSQL, for a process, for a file.
+        // A third of the duration of a test is waiting: for PostgreSQL, a process or a file.
         let threads = 2 * thread::available_parallelism().map_or(1, NonZero::get);
         tools::cargo(&["nextest", "run", "--workspace", "--test-threads", &threads.to_string()])?
     } else {
@@ -152,7 +154,7 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
         }
     };
     let junit = tools::target()?.join("nextest/default/junit.xml");
-    // Of an earlier run.
+    // From an earlier run.
     let _ = fs::remove_file(&junit);
     say("Running the Rust tests.");
     let outcome = timing.phase("Rust tests", || tools::run(&mut tests));
@@ -160,11 +162,11 @@ fn rust(timing: &mut Timing, filters: &[String]) -> Result {
     outcome
 }
 
-/// Runs the checks of a live server beside each other. Each has a server of its own and waits much for its client.
+/// Runs the checks of a live server in parallel. Each has its own server and mostly waits for its client.
 fn live(timing: &mut Timing) -> Result {
     let folder = tools::target()?;
     let junit = folder.join("browser-junit.xml");
-    // Of an earlier run.
+    // From an earlier run.
     let _ = fs::remove_file(&junit);
     say(&format!(
         "Running {}; the output of each follows when it ends.",
@@ -191,7 +193,7 @@ fn live(timing: &mut Timing) -> Result {
 fn check(folder: &Path, name: &str, arguments: &[&str], junit: &Path) -> (Duration, Result) {
     let start = Instant::now();
     let log = folder.join(format!("{name}.log"));
-    // Not this process' own file: the build has replaced it.
+    // Not the file of this process: the build has replaced it.
     let program = folder.join("debug/xtask");
     let run = || -> io::Result<(bool, String)> {
         let mut output = File::options().create(true).truncate(true).read(true).write(true).open(&log)?;
@@ -216,7 +218,7 @@ fn check(folder: &Path, name: &str, arguments: &[&str], junit: &Path) -> (Durati
     (start.elapsed(), outcome)
 }
 
-/// A Python that has a payment provider: the one that is named, or one of our own.
+/// Returns a Python with a payment provider: the one in the environment variable, or our own.
 pub(crate) fn localstripe() -> Result<OsString> {
     if let Some(python) = env::var_os(LOCALSTRIPE) {
         return Ok(python);
@@ -226,7 +228,7 @@ pub(crate) fn localstripe() -> Result<OsString> {
     Ok(tools::python(&name, &[package], "import localstripe.server")?.join("python").into())
 }
 
-/// The search path with the private server's programs first, so that `pg_dump` is of its version.
+/// Returns the search path with the private server's programs first, so that `pg_dump` has the server's version.
 fn search_path(postgres: &postgres::Postgres) -> Result<OsString> {
     let rest = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> =

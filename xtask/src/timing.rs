@@ -1,5 +1,5 @@
-//! The report at the end of `cargo xtask test`: the messages of failed tests, the seconds of each phase, and the slowest
-//! tests.
+//! The report at the end of `cargo xtask test`: the messages of failed tests, the duration of each phase, and the
+//! slowest tests.
 
 use std::{
     fmt::Write,
@@ -47,7 +47,7 @@ impl Timing {
         outcome
     }
 
-    /// Records a phase that ran beside others.
+    /// Records a phase that ran in parallel to others.
     pub(crate) fn add_phase(&mut self, name: &'static str, duration: Duration) {
         self.phases.push((name, duration));
     }
@@ -99,7 +99,7 @@ impl TestCase {
 /// Reads the `testcase` elements of a JUnit report.
 fn read_junit(text: &str) -> impl Iterator<Item = TestCase> {
     text.split("<testcase ").skip(1).filter_map(|rest| {
-        // Unescaped, `>` cannot occur in an attribute: both programs escape it.
+        // Both programs escape `>` in attributes, so it cannot occur there.
         let (attributes, content) = rest.split_once('>')?;
         let attributes = format!(" {attributes}");
         let attribute = |name: &str| {
@@ -112,7 +112,7 @@ fn read_junit(text: &str) -> impl Iterator<Item = TestCase> {
     })
 }
 
-/// The text of the `failure` element of a test: escaped from nextest, CDATA from Playwright.
+/// Returns the text of the `failure` element of a test: escaped in nextest's reports, CDATA in Playwright's.
 fn read_failure(content: &str) -> Option<String> {
     let (_, rest) = content.split_once("<failure")?;
     let (text, _) = rest.split_once('>')?.1.split_once("</failure>")?;
@@ -123,7 +123,7 @@ fn read_failure(content: &str) -> Option<String> {
     })
 }
 
-/// Replaces the entities of XML.
+/// Replaces XML entities.
 fn unescape(text: &str) -> String {
     let pairs =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];

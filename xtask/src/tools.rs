@@ -1,4 +1,4 @@
-//! Finding programs, installing the ones that are missing, and running them.
+//! Finds programs, installs missing programs, and runs them.
 
 use std::{
     env,
@@ -12,12 +12,13 @@ use std::{
 
 use crate::Result;
 
-/// Stops a command that hangs. Nothing that makes progress takes this long, however busy the machine is.
+/// Timeout of a command; it only stops a command that hangs. No command that makes progress takes this long, however
+/// busy the machine is.
 pub(crate) const HANG: Duration = Duration::from_secs(60 * 60);
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub(crate) fn root() -> Result<PathBuf> {
-    // Read when running: two checkouts may share one target folder, and so one `xtask` binary.
+    // Read at run time: two checkouts may share one target folder, and so one `xtask` binary.
     let manifest = env::var_os("CARGO_MANIFEST_DIR").ok_or("start this program as `cargo xtask`")?;
     Path::new(&manifest)
         .parent()
@@ -25,7 +26,7 @@ pub(crate) fn root() -> Result<PathBuf> {
         .ok_or_else(|| "the xtask package has no parent folder".to_owned())
 }
 
-/// The folder cargo builds into, whichever way it was chosen.
+/// Returns the folder that cargo builds into.
 pub(crate) fn target() -> Result<PathBuf> {
     let program = env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
     program
@@ -35,39 +36,39 @@ pub(crate) fn target() -> Result<PathBuf> {
         .ok_or_else(|| "start this program as `cargo xtask`".to_owned())
 }
 
-/// A cargo command at the root of the checkout.
+/// Returns a cargo command at the root of the checkout.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root()?);
     Ok(command)
 }
 
-/// A git command at the root of the checkout.
+/// Returns a git command at the root of the checkout.
 pub(crate) fn git(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(root()?);
     Ok(command)
 }
 
-/// Builds every binary and every test, as all test phases use them. One build for all: the server alone would have its
-/// dependencies compiled again, with fewer features.
+/// Builds all binaries and tests, for all test phases. One build for all: a separate build of the server would
+/// compile its dependencies again, with fewer features.
 pub(crate) fn build() -> Result {
     say("Building the binary and the tests.");
     run(&mut cargo(&["build", "--workspace", "--all-targets"])?)
 }
 
-/// The binary that [`build`] makes.
+/// Returns the path of the binary that [`build`] creates.
 pub(crate) fn binary() -> Result<PathBuf> {
     Ok(target()?.join("debug/tidemark"))
 }
 
-/// Say in one sentence what happens next.
+/// Prints the next step in one sentence.
 pub(crate) fn say(sentence: &str) {
     eprintln!("xtask: {sentence}");
 }
 
-/// Install Python packages, such as `moto[server]==5.2.5`, into a folder of their own and return where their programs are;
-/// `proof` is a Python statement that works once they are there.
+/// Installs Python packages, for example `moto[server]==5.2.5`, into their own folder, and returns the folder of
+/// their programs. `proof` is a Python statement that succeeds once they are installed.
 pub(crate) fn python(name: &str, packages: &[String], proof: &str) -> Result<PathBuf> {
     let folder = target()?.join(name);
     let programs = folder.join("bin");
@@ -85,14 +86,14 @@ pub(crate) fn python(name: &str, packages: &[String], proof: &str) -> Result<Pat
     Ok(programs)
 }
 
-/// Run a command with its output shown, and fail when it fails.
+/// Runs a command with its output shown; fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result {
     let name = describe(command);
     let status = command.status().map_err(|error| format!("`{name}` could not be started: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`{name}` failed ({status})")) }
 }
 
-/// Run a command with its output shown, and fail when it fails or hangs.
+/// Runs a command with its output shown; fails if the command fails or hangs.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result {
     let name = describe(command);
     let lost = |error| format!("`{name}` could not be run: {error}");
@@ -111,12 +112,12 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result {
     }
 }
 
-/// Run a command and return what it prints; its errors stay on the terminal.
+/// Runs a command and returns its output; standard error goes to the terminal.
 pub(crate) fn read(command: &mut Command) -> Result<String> {
     read_quietly(command.stderr(Stdio::inherit()))
 }
 
-/// Run a command and return what it prints; its errors are dropped unless the caller has redirected them.
+/// Runs a command and returns its output; discards standard error unless the caller has redirected it.
 pub(crate) fn read_quietly(command: &mut Command) -> Result<String> {
     let name = describe(command);
     let output = command.output().map_err(|error| format!("`{name}` could not be started: {error}"))?;
@@ -126,7 +127,7 @@ pub(crate) fn read_quietly(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("`{name}` printed something that is not text"))
 }
 
-/// Whether a command can be started and succeeds, without showing what it prints.
+/// Whether a command can be started and succeeds. Discards its output.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -136,7 +137,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The folder on the search path that holds a program.
+/// Returns the folder on the search path that contains a program.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).find(|folder| folder.join(program).is_file())
 }
@@ -146,7 +147,7 @@ pub(crate) fn is_root() -> bool {
     read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// Install system packages; the error names them when that is not possible here.
+/// Installs system packages. The error names them if the installation is not possible.
 pub(crate) fn install(packages: &[&str]) -> Result {
     let wanted = packages.join(" ");
     if find("apt-get").is_none() {
@@ -173,7 +174,7 @@ pub(crate) fn install(packages: &[&str]) -> Result {
     apt(&arguments)
 }
 
-/// A TCP port of the loopback address that was free a moment ago, for programs that cannot choose one themselves.
+/// Returns a TCP port of the loopback address that was free a moment ago, for programs that cannot choose a port.
 pub(crate) fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -181,7 +182,7 @@ pub(crate) fn free_port() -> Result<u16> {
         .map_err(|error| format!("no free port on 127.0.0.1: {error}"))
 }
 
-/// A command as a person would type it.
+/// Returns a command as a user would type it.
 fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let words: Vec<_> = [program.file_name().unwrap_or(program.as_os_str())]
