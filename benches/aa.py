@@ -35,7 +35,7 @@ BENCHMARKS = {
     "while": "count = 0\nwhile count < 2500:\n    count += 1",
 }
 
-# How often a benchmark is repeated, and how often its code runs in each repeat.
+# Number of repeats of a benchmark, and of executions of its code per repeat.
 REPEATS, LOOPS = 10, 16
 
 
@@ -48,7 +48,8 @@ def measure():
     for name, source in BENCHMARKS.items():
         code = compile(source, name, "exec")
         times = []
-        # A repeat takes milliseconds: of a shorter one, the scheduler alone would make many times as much.
+        # A repeat takes milliseconds. In a shorter repeat, an interruption by the scheduler would multiply the
+        # duration.
         for _ in range(REPEATS):
             started = time.perf_counter_ns()
             for _ in range(LOOPS):

@@ -1,4 +1,4 @@
-//! What it costs to find changes: in a whole series, with each value that comes in, and in all series of a database.
+//! The cost of change detection: in a whole series, per new value, and in all series of a database.
 
 use std::{
     fmt::Write,
@@ -19,20 +19,20 @@ use crate::{
     server::Server,
 };
 
-/// How long a series is.
+/// Number of values per series.
 const VALUES: u32 = 2_000;
-/// How many different series there are.
+/// Number of different series.
 const SERIES: u32 = 20;
-/// How often each is looked at.
+/// Number of times each measurement is repeated.
 const ROUNDS: usize = 10;
 
-/// How many benchmarks the large project has, and how many reports.
+/// Number of benchmarks and of reports of the large project.
 const BENCHMARKS: usize = 6_000;
 const REPORTS: usize = 2_000;
-/// How long a whole history may take.
+/// Timeout of the analysis of a whole history.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Looks at series and prints what it took.
+/// Analyzes series and prints the duration.
 pub(crate) fn measure(program: &Path) -> Result {
     let series: Vec<Vec<f64>> = (0..SERIES).map(series).collect();
     let settings = Settings::default();
@@ -55,7 +55,7 @@ pub(crate) fn measure(program: &Path) -> Result {
     large(program)
 }
 
-/// Looks at all series of a large project in a database, and prints how long it took.
+/// Analyzes all series of a large project in a database, and prints the duration.
 fn large(program: &Path) -> Result {
     let (server, _) = Server::start(program, tempfile::tempdir()?, None)?;
     let token = server.sign_up()?;
@@ -72,7 +72,7 @@ fn large(program: &Path) -> Result {
         }
         Ok(serde_json::from_str(&answer)?)
     };
-    // All of a branch and testbed are written at once.
+    // The server writes all changes of a branch and testbed at once.
     while ask("GET", "changes?per_page=1", "")?[0].is_null() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -97,13 +97,14 @@ fn large(program: &Path) -> Result {
     server.stop().map(drop)
 }
 
-/// A report of the large project.
+/// Returns a report of the large project.
 fn submission(number: usize) -> Result<Submission> {
     let body = report(number, BENCHMARKS)?;
     Ok(Submission::read(serde_json::from_value(body)?, None, false).map_err(|error| format!("{error:?}"))?)
 }
 
-/// A report of so many series; one an hour. A series in a hundred changes every 500 reports.
+/// Returns a report with this number of series; one report per hour. One series in a hundred changes every 500
+/// reports.
 pub(crate) fn report(number: usize, benchmarks: usize) -> Result<Value> {
     let mut output = String::from("{");
     for benchmark in 0..benchmarks {
@@ -125,7 +126,7 @@ pub(crate) fn report(number: usize, benchmarks: usize) -> Result<Value> {
     }))
 }
 
-/// The least time that something takes, in seconds: when nobody else wants the machine.
+/// Returns the minimum duration in seconds: the duration on an otherwise idle machine.
 fn least(act: impl Fn()) -> f64 {
     let times = (0..ROUNDS).map(|_| {
         let begun = cpu();
@@ -135,7 +136,7 @@ fn least(act: impl Fn()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// Noise of a few percent around a level that moves now and then; the same each time.
+/// Returns noise of a few percent around a level that changes occasionally; deterministic.
 fn series(number: u32) -> Vec<f64> {
     let noise = |index: u32| f64::from((index + number * VALUES).wrapping_mul(2_654_435_761) >> 22) / 1_024.0;
     (0..VALUES).map(|index| 1_000.0 + 60.0 * f64::from(index / 270 % 3) + 50.0 * noise(index)).collect()

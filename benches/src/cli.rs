@@ -1,4 +1,4 @@
-//! What the command line costs by itself: its start, and a run whose benchmarks cost nothing.
+//! The cost of the command line itself: its start, and a run whose benchmarks cost nothing.
 
 use std::{
     fmt::Write as _,
@@ -14,12 +14,12 @@ use crate::{
     server::{Engine, Server},
 };
 
-/// How many benchmarks a run has.
+/// Number of benchmarks per run.
 const BENCHMARKS: usize = 1_000;
-/// How often each thing is done.
+/// Number of repetitions of each measurement.
 const ROUNDS: u32 = 50;
 
-/// Measures and prints everything about the command line.
+/// Measures the command line and prints the results.
 pub(crate) fn measure(program: &Path) -> Result {
     eprintln!("benches: measuring the command line");
     let mut starts = Vec::new();
@@ -49,7 +49,7 @@ fn quietly(command: &mut Command) -> Result {
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
 }
 
-/// How many instructions a start takes, by valgrind: the same on every machine.
+/// Counts the instructions of a start with valgrind, which are the same on every machine.
 fn instructions(program: &Path) -> Result<Option<f64>> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).arg("--version");
@@ -60,7 +60,7 @@ fn instructions(program: &Path) -> Result<Option<f64>> {
     Ok(Some(count.trim().parse()?))
 }
 
-/// The CPU time of one run against a server, with results that are there already.
+/// Returns the CPU time of one run against a server, with results from a file.
 fn run(program: &Path) -> Result<Duration> {
     let (server, _) = Server::start(program, tempfile::tempdir()?, Engine::Sqlite.fresh_database()?)?;
     let token = server.sign_up()?;
@@ -73,7 +73,7 @@ fn run(program: &Path) -> Result<Duration> {
             writeln!(text, "test suite::bench_{benchmark:04} ... bench:       1,234.50 ns/iter (+/- 12.25)");
     }
     std::fs::write(&file, text)?;
-    // The shell tells how much time its children took.
+    // The shell prints the CPU time of its children.
     let script = "for round in $(seq \"$1\"); do \"$2\" run --quiet --host \"$3\" --key \"$4\" --project lab \
         --branch main --testbed ci --file \"$5\" > /dev/null || exit 1; done; times";
     let host = format!("http://{}", server.address);
@@ -92,7 +92,7 @@ fn run(program: &Path) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds) / ROUNDS)
 }
 
-/// A time such as `0m1.250s`.
+/// Parses a duration like `0m1.250s`.
 fn seconds(text: &str) -> Option<f64> {
     let (minutes, seconds) = text.strip_suffix('s')?.split_once('m')?;
     Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)

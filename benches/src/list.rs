@@ -1,4 +1,4 @@
-//! What a list costs when it is long: a page of benchmarks, and a search in them.
+//! The cost of long lists: a page of benchmarks, and a search in them.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -11,9 +11,9 @@ use crate::{
     server::{Counter, Engine, Server, location},
 };
 
-/// How many benchmarks the project has, one after the other.
+/// Numbers of benchmarks that the project has, one after the other.
 const ROWS: [u32; 2] = [1_000, 100_000];
-/// What is asked for: a page; what one has in its name; what all have, of which the total counts every one.
+/// Queries: a page; a search with one match; a search that matches all, whose total counts every benchmark.
 const QUERIES: [(&str, &str); 3] = [
     ("a page of 8", ""),
     ("a search with one hit", "?search=000777"),
@@ -57,7 +57,7 @@ fn medians(program: &Path, engine: &Engine) -> Result<[[Duration; QUERIES.len()]
     Ok(medians)
 }
 
-/// Gives the project so many benchmarks, in the way a report makes them.
+/// Adds benchmarks to the project, with the function that reports use.
 fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
     let location = location(data, database);
     let name = |number| format!("bench {number:06}");
@@ -71,7 +71,7 @@ fn fill(data: &Path, database: Option<&str>, rows: u32) -> Result {
             let project = tx.value("select id from project where slug = 'lab'", &[])?;
             let wanted: Vec<_> = wanted.iter().map(|name| (None, name)).collect();
             benchmark::ensure(tx, &fresh, project, &wanted)?;
-            // What PostgreSQL does by itself within a minute of so many new rows.
+            // PostgreSQL does this itself within a minute after this many new rows.
             if shared {
                 tx.execute("analyze", &[])?;
             }

@@ -1,5 +1,6 @@
-//! Asks for one path on many connections that stay open. Each is a thread that waits for its answer before it asks
-//! again and does as little else as it can: on a small machine it takes its time from the server.
+//! Sends requests for one path on many persistent connections. Each connection has a thread that waits for the
+//! response before it sends the next request, and does as little else as possible: on a small machine, it takes CPU
+//! time from the server.
 
 use std::{
     io::{Read, Write},
@@ -10,7 +11,7 @@ use std::{
 
 use crate::Result;
 
-/// How long every answer took, the shortest first, and how long they took together.
+/// Durations of all requests, sorted, and the total duration.
 pub(crate) struct Load {
     times: Vec<Duration>,
     elapsed: Duration,
@@ -21,14 +22,14 @@ impl Load {
         self.times.len() as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// The time within which this part of all requests was answered.
+    /// Returns the time within which this share of all requests was answered.
     pub(crate) fn quantile(&self, part: f64) -> Duration {
         let index = (self.times.len() as f64 * part) as usize;
         self.times.get(index.min(self.times.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 }
 
-/// Asks for a path until the time is over; every answer must be a 200.
+/// Requests a path until the time is over; every response must have status 200.
 pub(crate) fn run(
     address: SocketAddr,
     path: &str,
@@ -83,7 +84,7 @@ fn ask(address: SocketAddr, request: &[u8], begin: Instant, end: Instant) -> Res
     }
 }
 
-/// Whether an answer has arrived whole; an error if it is not a 200 of known length.
+/// Whether a response is complete. Returns an error if it is not a 200 with a known length.
 fn is_whole(answer: &[u8]) -> Result<bool> {
     let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
     let head = std::str::from_utf8(&answer[..end])?;

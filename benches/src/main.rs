@@ -1,5 +1,5 @@
-//! What the project claims about its speed, measured on the real binary over loopback. `cargo xtask bench` builds
-//! both and starts this; docs/performance.md tells what the numbers mean.
+//! Measures the performance that the documentation states, on the real binary over loopback. `cargo xtask bench`
+//! builds and starts this program; docs/performance.md explains the numbers.
 
 mod change;
 mod cli;
@@ -20,12 +20,12 @@ use crate::{
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How many connections ask at once.
+/// Number of concurrent connections.
 const CONNECTIONS: usize = 32;
-/// How long each route is asked before it is measured, and then measured.
+/// Duration of the warm-up of each route, and of its measurement.
 const WARM_UP: Duration = Duration::from_secs(1);
 const MEASURED: Duration = Duration::from_secs(5);
-/// How often the server is started to find out how long that takes.
+/// Number of server starts to measure the start time.
 const STARTS: usize = 9;
 
 fn main() -> ExitCode {
@@ -120,7 +120,7 @@ impl Figures {
             (server, elapsed) = Server::start(program, server.stop()?, database.clone())?;
             starts.push(elapsed);
         }
-        // A server that nobody has asked anything since it was ready.
+        // The server has received no requests since it became ready.
         let idle_kib = server.memory_kib()?;
         let token = server.sign_up()?;
         let root = load::run(server.address, "/", "", CONNECTIONS, WARM_UP, MEASURED)?;
@@ -172,7 +172,7 @@ fn print(sqlite: &Figures, postgres: &Figures) {
     row("memory after the load", "MiB", &|figures| mebibytes(figures.busy_kib));
 }
 
-/// Three figures are enough.
+/// Formats a value with three significant digits.
 fn round(value: f64) -> String {
     let digits = if value >= 100.0 {
         0

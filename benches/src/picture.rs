@@ -1,4 +1,4 @@
-//! What a picture costs.
+//! The cost of a picture.
 
 use tidemark_api::{MeasureUuid, Timestamp, XAxis, YAxis};
 use tidemark_server::domain::plot::{self, Line, Picture, Point, Theme};
@@ -9,7 +9,7 @@ const LINES: usize = 8;
 const POINTS: u32 = 1_000;
 const ROUNDS: usize = 25;
 
-/// Draws a picture and prints what it took.
+/// Draws a picture and prints the duration.
 pub(crate) fn measure() -> Result {
     let (plain, full) = (picture(false)?, picture(true)?);
     println!("| a picture of {LINES} series × {POINTS} points, CPU | values | with limits | unit |");
@@ -25,7 +25,7 @@ pub(crate) fn measure() -> Result {
     Ok(())
 }
 
-/// The least time that a picture takes: when nobody else wants the machine.
+/// Returns the minimum duration of drawing a picture: the duration on an otherwise idle machine.
 fn least(picture: &Picture, draw: fn(&Picture) -> Result<usize>) -> Result<f64> {
     let mut least = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -45,7 +45,7 @@ fn picture(limits: bool) -> Result<Picture> {
         units: "nanoseconds (ns)".into(),
         points: (0..POINTS)
             .map(|number| {
-                // A walk that looks like noise, and is the same each time.
+                // Pseudo-random noise; deterministic.
                 let noise = f64::from(number.wrapping_mul(2_654_435_761) >> 22) / 100.0;
                 let value = 1_000.0 + 200.0 * line as f64 + noise;
                 Point {

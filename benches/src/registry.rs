@@ -1,5 +1,4 @@
-//! A large blob through the registry, in and out: how fast against the least that a server could do, and with how
-//! much memory.
+//! Pushes and pulls a large blob through the registry: the speed compared with a minimal server, and the memory use.
 
 use std::{
     fs,
@@ -24,14 +23,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{Result, round, server::Server};
 
-/// How large the blob is, unless `TIDEMARK_BENCH_BLOB` says otherwise, in MiB.
+/// Size of the blob in MiB, unless `TIDEMARK_BENCH_BLOB` sets it.
 const SIZE: u64 = 2048;
-/// How much is sent at once.
+/// Number of bytes that are sent at once.
 const PIECE: usize = 1024 * 1024;
-/// The argument that makes this program the server to compare with.
+/// Argument that makes this program the server to compare with.
 pub(crate) const PLAIN: &str = "plain-stream";
 
-/// Measures and prints a table.
+/// Measures the registry and prints a table.
 pub(crate) fn measure(program: &Path) -> Result {
     let mebibytes = match std::env::var("TIDEMARK_BENCH_BLOB") {
         Ok(size) => size.parse()?,
@@ -77,7 +76,7 @@ pub(crate) fn measure(program: &Path) -> Result {
     Ok(())
 }
 
-/// Bytes that are made while they are sent: each piece differs from the others.
+/// Bytes that are generated while they are sent: each piece differs from the others.
 struct Blob {
     pieces: u64,
     pattern: Vec<u8>,
@@ -107,7 +106,7 @@ impl Blob {
         &self.pattern
     }
 
-    /// How long it takes until a server has acknowledged the blob.
+    /// Pushes the blob and returns the duration until the server has acknowledged it.
     fn push(&mut self, address: SocketAddr, path: &str, token: &str) -> Result<Duration> {
         let begun = Instant::now();
         let mut stream = TcpStream::connect(address)?;
@@ -128,7 +127,7 @@ impl Blob {
         Ok(begun.elapsed())
     }
 
-    /// How long it takes to get the blob.
+    /// Pulls the blob and returns the duration.
     fn pull(&self, address: SocketAddr, path: &str, token: &str) -> Result<Duration> {
         let begun = Instant::now();
         let mut stream = TcpStream::connect(address)?;
@@ -155,7 +154,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The server to compare with, in a process of its own, too.
+/// The server to compare with, in its own process.
 struct Plain {
     process: Child,
     address: SocketAddr,
@@ -190,7 +189,7 @@ impl Drop for Plain {
     }
 }
 
-/// The least that a server could do: a stream into a file, with its SHA-256 digest, and out again.
+/// Runs a minimal server: it streams the body into a file, computes its SHA-256 digest, and streams it out again.
 pub(crate) fn serve_plain() -> Result {
     let mut arguments = std::env::args().skip(2);
     let (Some(address), Some(file)) = (arguments.next(), arguments.next()) else {
@@ -214,7 +213,7 @@ async fn take(State(path): State<PathBuf>, request: Request) -> std::result::Res
             hasher.update(&piece);
             file.write_all(&piece).await?;
         }
-        // What is acknowledged is on disk, there as here.
+        // The file is on disk before the response, as in the registry.
         file.sync_all().await?;
         Ok::<_, std::io::Error>(hexadecimal(&hasher.finalize()))
     };

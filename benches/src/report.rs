@@ -1,5 +1,5 @@
-//! What a report costs, and what it costs to read many of them: against bare statements of SQLite on the same machine
-//! in the same run.
+//! The cost of recording a report, and of reading many reports, compared with bare SQLite statements on the same
+//! machine in the same run.
 
 use std::{
     fmt::Write as _,
@@ -25,36 +25,36 @@ use crate::{
     server::{Counter, Engine, Server, location},
 };
 
-/// A report: so many benchmarks with two measures each, under t-test thresholds that look at 64 values.
+/// Number of benchmarks per report, each with two measures, under t-test thresholds with a sample of 64 values.
 const BENCHMARKS: usize = 1_000;
 const METRICS: usize = BENCHMARKS * 2;
 const SAMPLE: u32 = 64;
-/// How many metrics a project has when a report is measured.
+/// Numbers of stored metrics at which a report is measured.
 const STORED: [usize; 2] = [10_000, 1_000_000];
-/// How often each thing is measured.
+/// Number of repetitions of each measurement.
 const ROUNDS: usize = 25;
-/// How many series and points are queried.
+/// Number of queried series, and of points per series.
 const SERIES: usize = 200;
 const POINTS: usize = 500;
-/// How many clients report at once, and how many reports each sends.
+/// Number of concurrent clients, and of reports that each sends.
 const CLIENTS: usize = 8;
 const EACH: usize = 8;
-/// How long a list is asked for.
+/// Duration of the warm-up of a list, and of its measurement.
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_secs(2);
 
-/// The CPU time of this thread so far.
+/// Returns the CPU time of this thread.
 pub(crate) fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// The least time of something, in milliseconds: what it takes when nobody else wants the machine.
+/// Returns the minimum of the durations in milliseconds: the duration on an otherwise idle machine.
 fn least(times: &[Duration]) -> f64 {
     times.iter().min().map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0)
 }
 
-/// Measures everything about reports and prints it.
+/// Measures reports and prints the results.
 pub(crate) fn measure(program: &Path, engines: &[Engine]) -> Result {
     let bare = bare_insert()?;
     let bare_read = bare_read()?;
@@ -112,7 +112,8 @@ struct Figures {
     first: f64,
     second: f64,
     perf: f64,
-    /// How many more reports a second eight clients get through than one: all in one project, and each in its own.
+    /// Ratio of reports per second with eight clients to one client: all clients in one project, and each in its own
+    /// project.
     gain: f64,
     gain_apart: f64,
 }
@@ -174,8 +175,8 @@ pub(crate) fn make_project(server: &Server, name: &str, token: &str) -> Result {
     }
 }
 
-/// The output of a tool: the numbers wander a little from report to report, and eight of them are far off each time, so
-/// that there are alerts.
+/// Returns the output of a tool: the values vary a little from report to report, and eight values per report are
+/// outliers, so that alerts occur.
 fn output(number: usize) -> String {
     let mut text = String::from("{");
     for benchmark in 0..BENCHMARKS {
@@ -196,7 +197,7 @@ fn output(number: usize) -> String {
     text
 }
 
-/// A report as it is sent; one a minute.
+/// Returns the body of a report; one report per minute.
 fn body(number: usize) -> serde_json::Value {
     let time = Timestamp::from_micros(1_760_000_000_000_000 + number as i64 * 60_000_000).to_string();
     let model = json!({ "test": "t_test", "max_sample_size": SAMPLE, "upper_boundary": 0.999, "lower_boundary": 0.999 });
@@ -206,7 +207,7 @@ fn body(number: usize) -> serde_json::Value {
     })
 }
 
-/// Sends a report over HTTP and answers how long that took.
+/// Sends a report over HTTP and returns the duration.
 fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Result<Duration> {
     *number += 1;
     let body = body(*number).to_string();
@@ -219,7 +220,7 @@ fn report(server: &Server, project: &str, token: &str, number: &mut usize) -> Re
     Ok(elapsed)
 }
 
-/// Records reports without HTTP, and answers the least CPU time of the last ones.
+/// Records reports without HTTP, and returns the minimum CPU time of the last reports.
 pub(crate) fn fill(
     data: &Path,
     database: Option<&str>,
@@ -261,7 +262,7 @@ pub(crate) fn fill(
             .await
             .map_err(|error| format!("{error:?}"))?;
         }
-        // What PostgreSQL does by itself within a minute of so many new rows.
+        // PostgreSQL does this itself within a minute after this many new rows.
         if database.is_some() {
             db.write(|tx: &mut Tx<'_>| tx.execute("analyze", &[])).await?;
         }
@@ -277,7 +278,7 @@ fn submission(number: usize) -> Result<Submission> {
         .map_err(|error| format!("{error:?}"))?)
 }
 
-/// How long a query of many series takes.
+/// Returns the duration of a query of many series.
 fn perf(server: &Server, token: &str) -> Result<f64> {
     let uuids = |path: &str| -> Result<Vec<String>> {
         let (_, body) = server.call("GET", &format!("/v0/projects/lab/{path}"), token, "")?;
@@ -287,7 +288,7 @@ fn perf(server: &Server, token: &str) -> Result<f64> {
     let benchmarks = uuids(&format!("benchmarks?per_page={SERIES}"))?.join(",");
     let (branches, testbeds) = (uuids("branches")?.join(","), uuids("testbeds")?.join(","));
     let measures = uuids("measures")?;
-    // The reports of the fill: one a minute.
+    // The reports that `fill` recorded, one per minute.
     let path = format!(
         "/v0/projects/lab/perf?branches={branches}&testbeds={testbeds}&benchmarks={benchmarks}&measures={}",
         measures[0]
@@ -305,12 +306,13 @@ fn perf(server: &Server, token: &str) -> Result<f64> {
     Ok(least(&times))
 }
 
-/// The name of a project with few reports.
+/// Returns the name of a project with few reports.
 fn new(place: usize) -> String {
     format!("new-{place}")
 }
 
-/// How many more reports a second eight clients get through than one, each into the project of its place.
+/// Returns the ratio of reports per second with eight clients to one client; `project` names the project of each
+/// client.
 fn gain(server: &Server, token: &str, number: &mut usize, project: fn(usize) -> String) -> Result<f64> {
     let mut send = |clients: usize| -> Result<f64> {
         let begun = Instant::now();
@@ -337,7 +339,7 @@ fn gain(server: &Server, token: &str, number: &mut usize, project: fn(usize) -> 
     Ok(together / alone)
 }
 
-/// The CPU time of so many rows through a prepared statement in one transaction, on disk.
+/// Returns the CPU time of inserting the metrics of a report with a prepared statement in one transaction, on disk.
 fn bare_insert() -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let mut connection = rusqlite::Connection::open(folder.path().join("bare.db"))?;
@@ -364,7 +366,7 @@ fn bare_insert() -> Result<f64> {
     Ok(least(&times))
 }
 
-/// The CPU time of reading as many points as a query does from a clustered table and writing them as JSON.
+/// Returns the CPU time of reading the points of a query from a clustered table and writing them as JSON.
 fn bare_read() -> Result<f64> {
     #[derive(Serialize)]
     struct Row {

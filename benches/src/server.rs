@@ -1,4 +1,4 @@
-//! The server under test: a process of its own, with its data in a folder that goes away.
+//! The server under test: a separate process, with its data in a temporary folder.
 
 use std::{
     env, fmt, fs,
@@ -18,18 +18,18 @@ use tokio_postgres::NoTls;
 
 use crate::Result;
 
-/// How long the server may take for anything.
+/// Timeout of the server's start and of each request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where a server keeps its data.
+/// Database engine of a server.
 pub(crate) enum Engine {
     Sqlite,
-    /// On the PostgreSQL server of this address.
+    /// The PostgreSQL server at this URL.
     Postgres(String),
 }
 
 impl Engine {
-    /// A new database; `None` where the server makes it itself.
+    /// Creates a database; returns `None` if the server creates it itself.
     pub(crate) fn fresh_database(&self) -> Result<Option<String>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let Self::Postgres(url) = self else { return Ok(None) };
@@ -54,7 +54,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// The database of a server that is not running, to be filled without it.
+/// Returns the location of the database of a stopped server, to fill it directly.
 pub(crate) fn location(data: &Path, database: Option<&str>) -> Location {
     match database {
         Some(url) => Location::Postgres { url: url.to_owned(), connections: 2 },
@@ -66,7 +66,7 @@ pub(crate) fn location(data: &Path, database: Option<&str>) -> Location {
     }
 }
 
-/// Not random at all, but never the same twice.
+/// A deterministic source of bytes that never repeats.
 pub(crate) struct Counter;
 
 impl Entropy for Counter {
@@ -79,7 +79,7 @@ impl Entropy for Counter {
     }
 }
 
-/// How many ticks of CPU time Linux tells programs of in a second.
+/// Ticks of CPU time per second on Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// A running server.
@@ -90,12 +90,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server, and tells how long it took until it was ready.
+    /// Starts a server, and returns it with the duration until it was ready.
     pub(crate) fn start(program: &Path, data: TempDir, database: Option<String>) -> Result<(Self, Duration)> {
         Self::start_with(program, data, database, &[])
     }
 
-    /// The same with settings, as variables of the environment.
+    /// Starts a server with settings as environment variables.
     pub(crate) fn start_with(
         program: &Path,
         data: TempDir,
@@ -112,7 +112,7 @@ impl Server {
         if let Some(database) = database {
             command.args(["--database", &database]);
         }
-        // Its log costs what it costs to write, but nobody reads it.
+        // The server writes its log, which has a cost, but the benchmark discards it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let begun = Instant::now();
         let process = command
@@ -131,7 +131,7 @@ impl Server {
         Ok((server, begun.elapsed()))
     }
 
-    /// Stops the server and hands its data back.
+    /// Stops the server and returns its data folder.
     pub(crate) fn stop(mut self) -> Result<TempDir> {
         let id = self.process.id().to_string();
         Command::new("kill").args(["-s", "TERM", &id]).status()?;
@@ -139,11 +139,11 @@ impl Server {
         self.data.take().ok_or_else(|| "the data is gone".into())
     }
 
-    /// The CPU time that the server has taken so far.
+    /// Returns the CPU time of the server.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))
             .map_err(|_| "the CPU time of a server can be measured on Linux only")?;
-        // The name of the program is in brackets; of what follows, the 12th and 13th are ticks of user and system.
+        // The program name is in parentheses; the 12th and 13th field after it are the ticks of user and system time.
         let rest = stat.rsplit_once(')').ok_or("no program in the status")?.1;
         let mut ticks = 0;
         for field in rest.split_whitespace().skip(11).take(2) {
@@ -152,12 +152,12 @@ impl Server {
         Ok(Duration::from_millis(ticks * (1_000 / TICKS_PER_SECOND)))
     }
 
-    /// How much of the machine's memory the server holds.
+    /// Returns the resident memory of the server.
     pub(crate) fn memory_kib(&self) -> Result<u64> {
         self.status("VmRSS:")
     }
 
-    /// The most that it ever held.
+    /// Returns the peak resident memory of the server.
     pub(crate) fn peak_memory_kib(&self) -> Result<u64> {
         self.status("VmHWM:")
     }
@@ -169,7 +169,7 @@ impl Server {
         Ok(line.ok_or_else(|| format!("no {name} in the status"))?.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// Signs Ada up and in, and answers a key of hers: a session ends where the server's own address changes.
+    /// Signs up a user and returns a key. A session would end because the server's address changes with each start.
     pub(crate) fn sign_up(&self) -> Result<String> {
         let signup = json!({ "name": "Ada", "email": "ada@example.org", "i_agree": true });
         self.call("POST", "/v0/auth/signup", "", &signup.to_string())?;
@@ -195,12 +195,12 @@ impl Server {
         Ok(key["key"].as_str().ok_or("there is no key in the answer")?.to_owned())
     }
 
-    /// One call on a connection of its own.
+    /// Sends one request on its own connection.
     pub(crate) fn call(&self, method: &str, path: &str, token: &str, body: &str) -> Result<(u16, String)> {
         self.call_for(PATIENCE, method, path, token, body)
     }
 
-    /// The same for what takes longer.
+    /// Sends one request with a longer timeout.
     pub(crate) fn call_for(
         &self,
         patience: Duration,
@@ -232,10 +232,11 @@ impl Drop for Server {
     }
 }
 
-/// The token of the link in a mail.
+/// Returns the token of the link in a mail.
 fn token(mail: &str) -> Option<String> {
     let mail = mail.replace("=\r\n", "").replace("=3D", "=");
-    // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+    // The boundary between the parts of the mail is random and may look like the start of a token; the token of a
+    // link follows `=`.
     let token = &mail[mail.find("=eyJ")? + 1..];
     let end =
         token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character))?;

@@ -1,4 +1,4 @@
-//! What a report costs in all: until the server is idle again, with histories of different lengths.
+//! The total cost of a report, until the server is idle again, with histories of different lengths.
 
 use std::{
     path::Path,
@@ -15,18 +15,18 @@ use crate::{
     server::{Engine, Server},
 };
 
-/// How many series a report has.
+/// Number of series per report.
 const SERIES: usize = 1_000;
-/// How many reports there are before those that are measured.
+/// Numbers of reports before the measured reports.
 const HISTORIES: [usize; 3] = [64, 640, 2_000];
-/// How many reports are measured: as many as it takes until each series was begun anew.
+/// Number of measured reports: enough for the monitor of each series to restart once.
 const MEASURED: usize = 128;
-/// The server is idle when it has done nothing for so long.
+/// Time without CPU use after which the server counts as idle.
 const QUIET: Duration = Duration::from_millis(150);
-/// How long that may take.
+/// Maximum time until the server is idle.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Sends reports to a server that watches them, and prints what they took.
+/// Sends reports to a server that analyzes them, and prints their cost.
 pub(crate) fn measure(program: &Path, engines: &[Engine]) -> Result {
     let names: String = engines.iter().map(|engine| format!(" {engine} |")).collect();
     println!("| a report of {SERIES} series in all, CPU of the server |{names} unit |");
@@ -46,7 +46,7 @@ pub(crate) fn measure(program: &Path, engines: &[Engine]) -> Result {
     Ok(())
 }
 
-/// The CPU time of the server for a metric, and its memory after that.
+/// Returns the CPU time of the server per metric, and its memory afterwards.
 fn watched(program: &Path, engine: &Engine, history: usize) -> Result<(f64, u64)> {
     let database = engine.fresh_database()?;
     let (server, _) = Server::start(program, tempfile::tempdir()?, database.clone())?;
@@ -56,7 +56,7 @@ fn watched(program: &Path, engine: &Engine, history: usize) -> Result<(f64, u64)
     let mut number = 0;
     fill(data.path(), database.as_deref(), history, &mut number, submission)?;
     let (server, _) = Server::start(program, data, database)?;
-    // The first report has the monitors begin.
+    // The first report creates the monitors.
     send(&server, &token, history + 1)?;
     let begun = idle(&server)?;
     for number in 0..MEASURED {
@@ -78,7 +78,7 @@ fn send(server: &Server, token: &str, number: usize) -> Result {
     Ok(())
 }
 
-/// Waits until the server does nothing any more, and answers the CPU time that it has taken so far.
+/// Waits until the server is idle, and returns its total CPU time.
 fn idle(server: &Server) -> Result<Duration> {
     let begun = Instant::now();
     let (mut seen, mut since) = (server.cpu()?, Instant::now());
