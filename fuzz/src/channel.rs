@@ -3,8 +3,8 @@
 use serde::{Serialize, de::DeserializeOwned};
 use tidemark_api::channel::{Envelope, FromRunner, ToRunner};
 
-/// Reads a text as a message of either side. A message that is read is written and read again as the same: whatever a
-/// runner puts into its journal, it finds there.
+/// Parses a text as a message of either side. A parsed message must survive serializing and parsing again unchanged,
+/// as in the journal of a runner.
 pub fn read(text: &str) {
     round_trip::<FromRunner>(text);
     round_trip::<ToRunner>(text);

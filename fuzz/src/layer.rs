@@ -1,4 +1,4 @@
-//! Layers of images. Each is unpacked into a folder in memory, beside a file that must stay as it is.
+//! Layers of images. Each layer is unpacked into a folder in memory, next to a file that must stay unchanged.
 
 use std::{
     fs,
@@ -13,14 +13,14 @@ use tidemark_runner::image::{
     unpack_layer,
 };
 
-/// The size of a block of an archive.
+/// Size in bytes of a block of an archive.
 const BLOCK: usize = 512;
-/// What a layer may take: little, so that the limits are met often.
+/// Quota of a layer: small, so that many layers reach the limits.
 const QUOTA: Quota = Quota { bytes: 64 << 10, entries: 64 };
-/// What is in the file that must stay as it is.
+/// Name and content of the file that must stay unchanged.
 const PRECIOUS: &str = "precious";
 
-/// The folder of this process, in memory where there is such a file system.
+/// Folder of this process, in memory if the machine has a file system in memory.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -31,8 +31,8 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// Unpacks a layer. Nothing outside its folder changes, and it stays within the limits. The first byte decides whether
-/// the checksums of the headers are made right before, without which few layers would come far.
+/// Unpacks a layer, and checks that nothing outside its folder changes and that it stays within the limits. The first
+/// byte decides whether the checksums of the headers are corrected first; without this, most layers would fail early.
 pub fn unpack(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let repaired;
@@ -45,13 +45,13 @@ pub fn unpack(bytes: &[u8]) {
     let root = FOLDER.path().join("root");
     fs::create_dir(&root).expect("an empty folder");
     let mut quota = QUOTA;
-    // An error is as good as a layer that is unpacked.
+    // An error is a valid outcome.
     let _ = unpack_layer(bytes, &root, &mut quota).map_err(|error| error.to_string());
     check(&root);
     fs::remove_dir_all(&root).expect("the folder can be removed");
 }
 
-/// Sets the checksum of each header, and walks on by its size.
+/// Sets the checksum of each header, and skips its data.
 fn repair(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(header) = bytes.get_mut(at..at + BLOCK) {
@@ -65,7 +65,7 @@ fn repair(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Nothing beside the folder has changed, and what is in it is within the limits.
+/// Checks that nothing outside the folder has changed, and that its content is within the limits.
 fn check(root: &Path) {
     let outside = FOLDER.path();
     let mut names: Vec<_> =

@@ -1,5 +1,5 @@
-//! What the targets do. The families of adapters are here: a target each, so that a fuzzer learns what the outputs of
-//! related tools look like instead of spending its time on all of them.
+//! The functions of the fuzz targets. The families of adapters are here: each has its own target, so that a fuzzer
+//! learns the output format of related tools instead of spending its time on all of them.
 
 pub mod channel;
 #[cfg(target_os = "linux")]
@@ -9,11 +9,11 @@ pub mod signature;
 
 use tidemark_adapters::{ADAPTERS, parse};
 
-/// The families that have a name; the word of an adapter begins with it.
+/// Families with a name; the name of an adapter starts with it.
 const FAMILIES: [&str; 5] = ["cpp", "js", "load", "python", "rust"];
 
-/// Reads a text with every adapter of a family: none may panic or hang, whatever the text is. `rest` is all that belong
-/// to no other.
+/// Parses a text with every adapter of a family: no adapter may panic or hang, whatever the text is. The family
+/// `rest` contains the adapters of no other family.
 pub fn read(family: &str, text: &str) {
     for tool in ADAPTERS {
         let word = tool.adapter.to_string();

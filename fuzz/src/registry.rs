@@ -1,4 +1,4 @@
-//! The parsers of the registry: paths, names, digests, references and ranges. The files are compiled here alone, since a
+//! The parsers of the registry: paths, names, digests, references and ranges. Compiles only these files, because a
 //! target that needs the whole server builds for minutes.
 
 #[path = "../../crates/server/src/transport/oci/digest.rs"]
@@ -8,11 +8,11 @@ mod range;
 #[path = "../../crates/server/src/transport/oci/route.rs"]
 mod route;
 
-/// The failures of the parsers, without what the server makes of them.
+/// Errors of the parsers, without their conversion to responses of the server.
 mod error {
     pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
 
-    /// Why a text is refused.
+    /// Why a text is rejected.
     #[derive(Debug)]
     pub(super) enum Error {
         NoRoute,
@@ -22,7 +22,7 @@ mod error {
     }
 
     impl Error {
-        /// The sentence for the client, if the parser writes one.
+        /// Returns the message for the client, if the parser writes one.
         pub(super) fn message(&self) -> &str {
             match self {
                 Self::NoRoute | Self::TagInvalid => "",
@@ -36,7 +36,8 @@ use digest::{Algorithm, Digest};
 use range::{parse_content_range, parse_range};
 use route::{Name, Reference, Target};
 
-/// Reads a path and two headers, one per line. No text may cause a panic, and what is accepted must be consistent.
+/// Parses a path and two headers, one per line. No text may cause a panic, and every accepted value must be
+/// consistent.
 pub fn read(text: &str) {
     let mut lines = text.splitn(3, '\n');
     let (path, header, size) = (lines.next(), lines.next(), lines.next());
@@ -76,7 +77,7 @@ fn check(target: &Target) {
     }
 }
 
-/// A name reads back as itself, and cannot leave its folder.
+/// Checks that a name survives parsing again, and cannot leave its folder.
 fn check_name(name: &Name) {
     assert_eq!(name.as_str().parse::<Name>().ok().as_ref(), Some(name));
     assert!(name.as_str().len() <= 255 && !name.as_str().contains(".."));

@@ -1,4 +1,4 @@
-//! The signature of webhooks from the payment provider. The file is compiled here alone, as those of the registry.
+//! The signature of webhooks from the payment provider. Compiles only this file, like the files of the registry.
 
 #[path = "../../crates/server/src/domain/billing/signature.rs"]
 mod signature;
@@ -9,15 +9,15 @@ use signature::is_genuine;
 use tidemark_api::Timestamp;
 
 const SECRET: &str = "whsec_fuzz";
-/// The time of the server, in seconds.
+/// Time of the server, in seconds.
 const NOW: i64 = 1_700_000_000;
 
-/// Reads a header and a body, separated by a line break. Only a header with the right signature may pass.
+/// Parses a header and a body, separated by a line break. Only a header with the right signature may pass.
 pub fn read(text: &str) {
     let (header, body) = text.split_once('\n').unwrap_or((text, ""));
     let now = Timestamp::from_micros(NOW * 1_000_000);
     assert!(!is_genuine(SECRET, header, body.as_bytes(), now), "{header:?} passes without the secret");
-    // The signature of this body passes beside anything, unless another time comes first.
+    // The signature of this body passes next to any other content, unless another time comes first.
     let signed = format!("t={NOW},v1={}", sign(body));
     assert!(is_genuine(SECRET, &format!("{signed},{header}"), body.as_bytes(), now));
     assert!(!is_genuine(SECRET, &signed, format!("{body} ").as_bytes(), now));
