@@ -1,5 +1,5 @@
-//! Prints how many false changes people are notified of in the first month of synthetic projects, and how late the true ones
-//! come: the tables of `docs/statistics.md`.
+//! Prints the number of false notifications in the first month of synthetic projects, and the delay of the true ones: the
+//! tables of `docs/statistics.md`.
 //!
 //! ```sh
 //! cargo run --release -p tidemark-stats --example budget
@@ -7,11 +7,11 @@
 
 use tidemark_stats::synthetic::{MIXED, Noise, events, notified, project};
 
-/// How many projects of a kind are tried.
+/// Number of projects simulated per kind.
 const SEEDS: u64 = 32;
-/// A commit makes these series of normal noise slower, by these shares.
+/// Series with normal noise that a commit makes slower, each with the relative increase.
 const STEPS: [(usize, f64); 6] = [(3, 0.03), (7, 0.05), (11, 0.08), (15, 0.12), (19, 0.25), (23, 0.5)];
-/// The run of the commit.
+/// Run of the commit.
 const COMMITS: [usize; 3] = [60, 120, 200];
 
 fn main() {
@@ -40,7 +40,7 @@ fn print(name: &str, kinds: &[Noise]) {
     println!("| {name} | {mean:.2} | {} |", counts.iter().max().unwrap_or(&0));
 }
 
-/// With which run after the commit each step is notified of, for each project.
+/// Returns, for each step and project, the run after the commit that notifies about the step.
 fn delays(commit: usize) -> Vec<Vec<Option<usize>>> {
     let mut delays = vec![Vec::new(); STEPS.len()];
     for seed in 1..=SEEDS {

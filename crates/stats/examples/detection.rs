@@ -1,5 +1,5 @@
-//! Measures the change detector: false alarms on synthetic noise, steps found, and, given a file of annotated series,
-//! its score on them, whole and cross-validated.
+//! Measures the change detector: false alarms on synthetic noise, detected steps and, given a file of annotated series, F1,
+//! precision and recall on all of them and cross-validated.
 //!
 //! ```sh
 //! cargo run --release -p tidemark-stats --example detection [-- [--series COUNT] [TRAIN.tsv]]
@@ -12,14 +12,14 @@ use tidemark_stats::{
     synthetic::{Noise, normal},
 };
 
-/// How many values a synthetic series has.
+/// Number of values per synthetic series.
 const LENGTH: usize = 1_000;
-/// How far a change may be from an annotation.
+/// Maximum distance between a change and an annotation that it matches.
 const MARGIN: usize = 5;
-/// How many folds the series are cut into, and how often.
+/// Number of cross-validation folds, and of repetitions.
 const FOLDS: usize = 5;
 const ROUNDS: u64 = 20;
-/// The sensitivities to choose from.
+/// Number of sensitivities to choose from.
 const SENSITIVITIES: usize = 17;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The changes of a series whose hosts are known, and its alarms, each with the place of the value that raised it.
+/// Returns the changes of a series with known hosts, and its alarms, each with the index of the value that raised it.
 fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usize)>) {
     let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
     let values = hosts.iter().zip(values).enumerate();
@@ -63,14 +63,14 @@ fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usiz
     (monitor.changes(&mut scratch), alarms)
 }
 
-/// The alarms, each with the place of the value that raised it.
+/// Returns the alarms, each with the index of the value that raised it.
 fn alarms(values: &[f64], settings: Settings) -> Vec<(usize, usize)> {
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let alarms = values.iter().enumerate();
     alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
 }
 
-/// Adds up what each number below `count` gives, on all processors.
+/// Sums the results of `each` for all numbers below `count`, on all processors.
 fn sum<const N: usize>(count: u64, each: impl Fn(u64) -> [usize; N] + Sync) -> [usize; N] {
     let workers = thread::available_parallelism().map_or(1, |workers| workers.get() as u64);
     let each = &each;
@@ -110,7 +110,7 @@ fn false_alarms(count: u64) {
     }
 }
 
-/// Values of which some have their hosts, from a seed.
+/// Generates hosts and values from a seed.
 type Made = fn(u64) -> (Vec<usize>, Vec<f64>);
 
 fn steps(count: u64) {
@@ -163,8 +163,8 @@ fn read(text: &str) -> Result<Vec<Series>, Box<dyn Error>> {
     text.lines().filter(|line| !line.is_empty()).map(line).collect()
 }
 
-/// F1, precision and recall of a series, as the Turing change point benchmark has them: the first value counts as a
-/// change for all, precision is against the union of the annotators, recall their mean.
+/// Computes F1, precision and recall of a series as the Turing change point benchmark defines them: the first value counts as
+/// a change for everyone, precision is relative to the union of the annotations, and recall is the mean over the annotators.
 fn score(series: &Series, found: &[usize]) -> [f64; 3] {
     let with_start = |places: &[usize]| {
         let mut places: Vec<usize> = places.iter().copied().chain([0]).collect();
@@ -203,7 +203,7 @@ fn mean<'a>(scores: impl Iterator<Item = &'a [f64; 3]>) -> [f64; 3] {
     total.map(|total| total / count)
 }
 
-/// The score of all changes, and of alarms with more and fewer later values.
+/// Prints the score of all changes, and of alarms with more and fewer later values.
 fn by_later_values(series: &[Series]) {
     println!("\nAnnotated series, by later values\n\n| later values | F1 | P | R |\n|---:|---:|---:|---:|");
     let row = |name: &str, find: &dyn Fn(&Series) -> Vec<usize>| {
@@ -222,8 +222,8 @@ fn by_later_values(series: &[Series]) {
     }
 }
 
-/// The score at each sensitivity, and with the sensitivity chosen on other series than those it is scored on: the one
-/// with the most F1 of those with at least this precision.
+/// Prints the score at each sensitivity, and the cross-validated score: on the training folds, it selects the sensitivity
+/// with the highest F1 among the sensitivities with at least this precision, and scores it on the held-out fold.
 fn annotated(
     series: &[Series],
     name: &str,

@@ -1,4 +1,5 @@
-//! Measures the verdicts on runs: how many runs without a change are called regressed, and how many runs of a step are.
+//! Measures the verdicts on runs: the number of false positives without a change, and the share of regressed runs after a
+//! step.
 //!
 //! ```sh
 //! cargo run --release -p tidemark-stats --example verdicts [-- REPEATS]
@@ -8,7 +9,7 @@ use std::{env, error::Error};
 
 use tidemark_stats::synthetic::{Noise, normal, regressed_runs};
 
-/// How many runs there are without a change, and of how many benchmarks.
+/// Number of runs without a change, and number of benchmarks.
 const RUNS: usize = 220;
 const BENCHMARKS: usize = 12;
 
@@ -46,9 +47,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Which runs without a change are regressed. The noise is 10 %.
+/// Returns which runs without a change are regressed. The standard deviation of the noise is 10 %.
 fn aa(noise: Noise, seed: u64) -> Vec<bool> {
-    // Hosts are those of the machine, the same for all benchmarks.
+    // All benchmarks run on the same host.
     let (hosts, _) = noise.hosts_and_series(seed, RUNS);
     let series: Vec<Vec<f64>> = (0..BENCHMARKS as u64)
         .map(|benchmark| {
@@ -64,7 +65,7 @@ fn aa(noise: Noise, seed: u64) -> Vec<bool> {
     regressed_runs(&series)
 }
 
-/// Which runs of a step of 20 % are regressed, in the first of some benchmarks.
+/// Returns which runs after a step of 20 % in the first benchmark are regressed.
 fn step(before: usize, benchmarks: usize, seed: u64) -> Vec<bool> {
     let count = before + 32;
     let series: Vec<Vec<f64>> = (0..benchmarks as u64)

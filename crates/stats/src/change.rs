@@ -1,13 +1,13 @@
-//! Where the level of a series changed: by how much, between which places it began, and how sure that is. What a change
-//! means, and whom to tell, is decided elsewhere.
+//! Change point detection: where the level of a series changed, by how much, the interval of its start, and the confidence.
+//! The caller decides what a change means and whom to notify.
 //!
-//! A change is a step from one level to another that lasts. Spikes, drifts and values that jump between two places are
-//! none. Several detectors work together, each in its file: [`partition`] proposes changes, [`judge`] believes or drops
-//! them, [`calm`] adds slight ones where nothing else happens, [`extent`] says between which places a change began, and
-//! [`watch`] raises the alarm while there are only a few values to go by. [`dependence`] estimates how much values depend
-//! on those before them, so that autocorrelated noise is not taken for a change, and [`hosts`] how much faster or slower
-//! each host is. [`batches`] says how likely noise alone is to move a level as far, and [`budget`] which changes are worth
-//! a false alarm. `docs/statistics.md` explains them in prose, and says how well they do.
+//! A change is a lasting step from one level to another. Spikes, drifts and values that alternate between two levels are not
+//! changes. Several detectors work together, each in its own file: [`partition`] proposes changes, [`judge`] accepts or
+//! rejects them, [`calm`] adds slight changes in series without other changes, [`extent`] computes the interval in which a
+//! change began, and [`watch`] raises an alarm while only a few values of the new level exist. [`dependence`] estimates the
+//! autocorrelation of the values, so that autocorrelated noise does not look like a change, and [`hosts`] estimates the speed
+//! of each host. [`batches`] computes the p-value of a change, and [`budget`] selects the changes to notify about within the
+//! false-alarm budget. `docs/statistics.md` describes the methods and their accuracy.
 
 mod batches;
 mod budget;
@@ -30,45 +30,45 @@ pub use budget::Budget;
 pub use host_speeds::HostSpeeds;
 pub use monitor::{Monitor, Scratch};
 
-/// The logarithm of the odds that a change is one that is just believed.
+/// Log-odds that a change with a margin of zero is one that engineers annotate.
 const ODDS: f64 = 0.75;
-/// By how much it grows with what speaks for the change.
+/// Increase of the log-odds per unit of margin.
 const PER_MARGIN: f64 = 1.2;
 
-/// A step of a series from one level to another.
+/// A lasting step of a series from one level to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The place of the first value of the new level.
+    /// Index of the first value of the new level.
     pub at: usize,
-    /// The first place at which the new level may have begun.
+    /// First index at which the new level may have begun.
     pub earliest: usize,
-    /// The last such place.
+    /// Last index at which the new level may have begun.
     pub latest: usize,
-    /// The level before: the median of the values next to the change.
+    /// Old level: the median of the values next to the change.
     pub before: f64,
-    /// The level after.
+    /// New level.
     pub after: f64,
-    /// By which share of the old level the new one differs; none if the old one is zero.
+    /// Relative difference between the new and the old level; `None` if the old level is zero.
     pub effect: Option<f64>,
-    /// How far apart the levels are, in standard deviations of the values around them.
+    /// Difference between the levels, in standard deviations of the values around them.
     pub sigma: f64,
-    /// How likely it is that an engineer would call it a change, from 0 to 1.
+    /// Probability that an engineer would annotate it as a change, from 0 to 1.
     pub confidence: f64,
-    /// How much more speaks for it than must: the logarithm of how many times rarer than usual a false alarm is for which as
-    /// much does.
+    /// Score above the threshold, as the logarithm of how many times rarer than usual false alarms with this score are.
     pub margin: f64,
 }
 
 impl Change {
-    /// How many values a change may move without becoming another one.
+    /// Maximum number of values by which a change may move and remain the same change.
     pub const TOLERANCE: usize = 5;
 
-    /// Whether it is as close to a place as if it were there.
+    /// Whether an index is within the tolerance of this change.
     pub fn is_close(&self, place: usize) -> bool {
         self.at.abs_diff(place) <= Self::TOLERANCE
     }
 
-    /// Whether another one, found with fewer or more values, is the same: it goes the same way, and begins where this one may.
+    /// Whether a change that was detected with fewer or more values is the same: it has the same direction, and either change
+    /// begins within the tolerance or the interval of the other.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.after > self.before) == (other.after > other.before)
             && (self.is_close(other.at)
@@ -77,12 +77,12 @@ impl Change {
     }
 }
 
-/// How changes are looked for.
+/// Settings of change detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How readily.
+    /// Sensitivity of the detectors.
     pub sensitivity: Sensitivity,
-    /// How many further values an alarm waits for after the first one of a new level.
+    /// Number of values that an alarm waits for after the first value of a new level.
     pub later: usize,
 }
 
@@ -92,12 +92,12 @@ impl Default for Settings {
     }
 }
 
-/// How readily changes are found: roughly, how many times more false alarms than usual are fine.
+/// Sensitivity of detection: roughly, the factor by which false alarms may exceed the default rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sensitivity(f64);
 
 impl Sensitivity {
-    /// The factor as a sensitivity, if it is from a thousandth to a thousand.
+    /// Creates a sensitivity from a factor; `None` if the factor is outside 0.001 to 1,000.
     pub fn new(factor: f64) -> Option<Self> {
         (1e-3..=1e3).contains(&factor).then_some(Self(factor))
     }
@@ -113,9 +113,9 @@ impl Default for Sensitivity {
     }
 }
 
-/// Where the level of a whole series changed, in ascending order.
+/// Returns the changes of a whole series, in ascending order.
 ///
-/// It is what a [`Monitor`] says that was given the values one by one.
+/// The result equals that of a [`Monitor`] that received the values one by one.
 pub fn changes(values: &[f64], settings: &Settings) -> Vec<Change> {
     let (mut monitor, mut scratch) = (Monitor::new(*settings), Scratch::default());
     for value in values {
@@ -124,8 +124,8 @@ pub fn changes(values: &[f64], settings: &Settings) -> Vec<Change> {
     monitor.changes(&mut scratch)
 }
 
-/// How likely a change is one for an engineer, by how much more speaks for it than must: a logistic curve through the
-/// shares that were annotated.
+/// Computes the probability that an engineer would annotate a change with this margin: a logistic curve fitted to the shares
+/// of annotated changes.
 fn confidence(margin: f64) -> f64 {
     1.0 / (1.0 + (-(ODDS + PER_MARGIN * margin)).exp())
 }

@@ -1,29 +1,29 @@
-//! What the benchmarks of a run have in common. When a machine is slow, all of them are; a change of the code rarely
-//! touches most of them at once. Where the steps come from is decided elsewhere.
+//! Common factor of the benchmarks of a run. A slow machine slows down all benchmarks; a change of the code rarely affects
+//! most of them at once. The caller computes the steps.
 
 use crate::level::median;
 
-/// The fewest benchmarks that can have something in common.
+/// Minimum number of benchmarks for a common factor.
 const LEAST: usize = 5;
-/// How many times the usual noise a benchmark must move to have moved.
+/// Minimum step of a benchmark that counts as moved, in units of its noise.
 const MOVED: f64 = 2.0;
 
-/// By how much all benchmarks of a run moved.
+/// Common factor of the benchmarks of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Common {
-    /// The logarithm of the factor: the median of all.
+    /// Logarithm of the factor: the median of all steps.
     pub step: f64,
-    /// The ends of its confidence interval of 95 %, by the sign test.
+    /// 95 % confidence interval of the median step, by the sign test.
     pub interval: (f64, f64),
-    /// How many benchmarks it is of.
+    /// Number of benchmarks.
     pub count: usize,
-    /// The share of benchmarks that moved, and the same way.
+    /// Share of benchmarks that moved in the direction of the median.
     pub together: f64,
 }
 
 impl Common {
-    /// What benchmarks have in common that moved by these steps, each with how much it varies anyway; none if there are
-    /// too few.
+    /// Computes the common factor from the steps of the benchmarks, each with its noise; `None` if there are too few
+    /// benchmarks.
     pub fn of(steps: &[(f64, f64)]) -> Option<Self> {
         if steps.len() < LEAST {
             return None;
@@ -36,14 +36,14 @@ impl Common {
             .filter(|(own, noise)| own * step > 0.0 && own.abs() > MOVED * noise)
             .filter(|(own, _)| own.abs() >= step.abs() / 2.0);
         let together = moved.count() as f64 / steps.len() as f64;
-        // So many on both sides lie beyond the interval, by the normal approximation of the binomial distribution.
+        // Number of values beyond each end of the interval, by the normal approximation of the binomial distribution.
         let count = steps.len() as f64;
         let beyond = ((count - 1.959_964 * count.sqrt()) / 2.0 - 0.5).floor().max(0.0) as usize;
         let interval = (sorted[beyond], sorted[sorted.len() - 1 - beyond]);
         Some(Self { step, interval, count: steps.len(), together })
     }
 
-    /// Whether most benchmarks moved together, so that the machine is to blame rather than the code.
+    /// Whether most benchmarks moved together, so that the machine rather than the code is the cause.
     pub fn is_of_machine(&self) -> bool {
         self.together > 0.5 && self.interval.0 * self.interval.1 > 0.0
     }

@@ -1,5 +1,5 @@
-//! Two sides of one benchmark: how far apart they are, how sure that is, and what it amounts to. Each value is one run
-//! of the benchmark, as values from within a run say nothing about the next one.
+//! Compares two sides of one benchmark: effect size, confidence interval, p-value and verdict. Each value is one run of the
+//! benchmark, because values within a run are not independent.
 
 mod baseline;
 mod peers;
@@ -19,80 +19,79 @@ use crate::{
     wilcoxon::{rank_sum, signed_rank, smallest_rank_sum, smallest_signed_rank},
 };
 
-/// The most values of both sides for which ranks are looked at; with more, means are close enough to normal.
+/// Maximum number of values of both sides for the rank test; with more values, means are close enough to normal.
 const RANKED: usize = 40;
-/// The closest that runs are taken to follow each other.
+/// Maximum autocorrelation of successive runs.
 const CLOSEST: f64 = 0.9;
-/// A change that is only rounding.
+/// Differences up to this size are rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// What was measured on both sides, in the order of the runs.
+/// Values of both sides, in the order of the runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
-    /// Base and new side measured in turn: the values of a pair share what the machine did at the time.
+    /// Interleaved runs of base and new side: the values of a pair share the state of the machine.
     Pairs(&'a [(f64, f64)]),
-    /// Base and new side measured each for itself.
+    /// Independent runs of base and new side.
     Apart(&'a [f64], &'a [f64]),
 }
 
-/// What it takes to call something a change.
+/// Criteria for a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Criteria {
-    /// The smallest share that counts as a change.
+    /// Minimum relative change that counts.
     pub smallest_change: f64,
-    /// How close to each other two sides must be known to be to call them the same, as a share.
+    /// Maximum relative difference, at either end of the confidence interval, of two sides that count as the same.
     pub same_within: f64,
 }
 
-/// How two sides compare.
+/// Comparison of two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// The center of the base: the geometric mean, or the mean if a value is not above zero.
+    /// Center of the base: the geometric mean, or the arithmetic mean if any value is zero or negative.
     pub base: f64,
-    /// The center of the new side.
+    /// Center of the new side.
     pub new: f64,
-    /// By which share of the base the new side differs; none if the base is zero and the new side is not.
+    /// Relative change from base to new side; `None` if the base is zero and the new side is not.
     pub change: Option<f64>,
-    /// The ends of the confidence interval of the change, where there are values enough for one.
+    /// Confidence interval of the change, if there are enough values.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference like this is when nothing has changed, by Student's t distribution.
+    /// P-value of the difference, by Student's t distribution.
     pub p: Option<f64>,
-    /// The same by ranks.
+    /// P-value of the difference, by a rank test.
     ranks: Option<f64>,
-    /// The least that ranks can come to with so many values.
+    /// Minimum p-value that the rank test can reach with this number of values.
     smallest: f64,
-    /// Whether a difference far beyond all values is judged, though there are too few of them for ranks.
+    /// Whether an extreme difference is judged although there are too few values for the rank test.
     has_tail: bool,
-    /// How often ranks may be wrong, and how often all comparisons that are made together may raise any false alarm.
+    /// Significance level of the rank test, and family-wise significance level of all comparisons that are made together.
     rank_chance: f64,
     chance: f64,
-    /// The smallest change that would have been seen, as a share; none where no change can be.
+    /// Smallest detectable change, as a share; `None` if no change is detectable.
     pub detectable: Option<f64>,
 }
 
-/// What a comparison amounts to, the worst first.
+/// Verdict of a comparison, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The new side is worse.
     Regression,
-    /// The sides differ, and nobody has said which direction is worse.
+    /// The sides differ, and the worse direction is unknown.
     Difference,
     /// The new side is better.
     Improvement,
-    /// There are too few values, or they vary too much, to tell.
+    /// There are too few values, or they vary too much.
     Unclear,
-    /// The sides are the same, as far as it matters.
+    /// The sides are equal within [`Criteria::same_within`].
     Same,
 }
 
-/// Compares two sides. `confidence` is how sure to be: 1 minus the share of comparisons that may raise an alarm though
-/// nothing has changed.
+/// Compares two sides. `confidence` is 1 minus the accepted share of false positives.
 ///
-/// Where all values are above zero it is their logarithms that are compared, so that a change is a factor and the long
-/// tail of timings loses its weight. The interval is that of Student's t distribution. For sides that were measured
-/// apart it has the variances of both and the degrees of freedom of the smaller one, because Welch's own number is too
-/// great when that is very small. The variance of the mean is widened by (1 + r) / (1 - r), where r is how closely a run
-/// follows the one before it, as runs on one machine do; see `docs/statistics.md`.
+/// If all values are positive, the function compares their logarithms, so that a change is a factor and the long tail of
+/// timings has less weight. The interval uses Student's t distribution. For sides that were measured separately it uses the
+/// variances of both and the degrees of freedom of the smaller side, because Welch's degrees of freedom are too many when
+/// that side is very small. The variance of the mean is multiplied by (1 + r) / (1 - r), where r is the autocorrelation of
+/// successive runs on one machine; see `docs/statistics.md`.
 pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     let (base, new): (Vec<f64>, Vec<f64>) = match samples {
         Samples::Pairs(pairs) => pairs.iter().copied().unzip(),
@@ -105,7 +104,7 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     };
     let (base, new) = (scale(&base), scale(&new));
     let (base_mean, new_mean) = (mean(&base), mean(&new));
-    // From a distance on the scale to a share of the base.
+    // Converts a difference on the scale to a share of the base.
     let share = |step: f64| {
         if is_positive {
             Some(step.exp_m1())
@@ -127,7 +126,7 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
         interval = share(step - reach).zip(share(step + reach));
         p = Some(if step == 0.0 { 1.0 } else { student::two_sided(step / error, freedom) });
     }
-    // Ranks matter only where the other test has found something.
+    // The rank test matters only if the t test is significant.
     let is_ranked = base.len() + new.len() <= RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
     let (ranks, smallest) = match samples {
         Samples::Pairs(_) => {
@@ -154,12 +153,12 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     }
 }
 
-/// Judges comparisons that are made together, and gives each its probability corrected for their number.
+/// Returns the verdicts on comparisons that are made together, each with its p-value corrected for their number.
 ///
-/// A change must pass two tests: Student's, corrected by Holm's method so that the whole lot raises a false alarm at
-/// most as often as was agreed; and, for itself, a rank test that holds for any distribution.
+/// A change must pass two tests: Student's, corrected by Holm's method to control the family-wise error rate; and,
+/// separately, a rank test that is valid for any distribution.
 pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec<(Verdict, Option<f64>)> {
-    // Whether there is enough to judge by depends on the number of values only, so that the choice is blind.
+    // Whether a comparison is judged depends only on the number of values, so that the selection does not bias the tests.
     let enough =
         |comparison: &Comparison| comparison.p.filter(|_| comparison.is_ranked() || comparison.has_tail);
     let judged: Vec<f64> = comparisons.iter().filter_map(|(comparison, _)| enough(comparison)).collect();
@@ -185,12 +184,13 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
 }
 
 impl Comparison {
-    /// Whether there are values enough for ranks to show a change.
+    /// Whether there are enough values for the rank test to be significant.
     fn is_ranked(&self) -> bool {
         self.smallest <= self.rank_chance
     }
 
-    /// The verdict if no change was found: the interval says whether one would have been.
+    /// Returns the verdict if the test is not significant: the sides are the same if the confidence interval is narrow
+    /// enough.
     fn unless_it_changed(&self, same_within: f64) -> Verdict {
         match self.interval {
             Some((lower, upper)) if self.is_ranked() && lower >= -same_within && upper <= same_within => {
@@ -201,7 +201,7 @@ impl Comparison {
     }
 }
 
-/// The mean, or the geometric one. Values that are all alike are their own center, without rounding.
+/// Returns the geometric or arithmetic mean. The center of equal values is exactly that value, without rounding.
 fn center(values: &[f64], is_positive: bool) -> f64 {
     match values {
         [first, rest @ ..] if rest.iter().all(|value| value == first) => *first,
@@ -210,11 +210,11 @@ fn center(values: &[f64], is_positive: bool) -> f64 {
     }
 }
 
-/// How much an estimate varies.
+/// Precision of an estimate.
 struct Spread {
-    /// Its standard error.
+    /// Standard error.
     error: f64,
-    /// The degrees of freedom that it is known with.
+    /// Degrees of freedom.
     freedom: f64,
 }
 
@@ -245,7 +245,7 @@ fn of_sides(base: &[f64], new: &[f64]) -> Option<Spread> {
     Some(Spread { error, freedom: fewest - 1.0 })
 }
 
-/// The sum of the products of neighbors, in standard deviations from their center.
+/// Returns the sum of the products of successive values, in standard deviations from their center.
 fn following(values: &[f64], center: f64, deviation: f64) -> f64 {
     if deviation == 0.0 {
         return 0.0;
@@ -254,7 +254,7 @@ fn following(values: &[f64], center: f64, deviation: f64) -> f64 {
     products.sum::<f64>() / (deviation * deviation)
 }
 
-/// By how much runs that follow each other widen a standard error. Runs that avoid each other are left alone.
+/// Returns the factor by which autocorrelation increases a standard error. Negative autocorrelation is ignored.
 fn widening(following: f64) -> f64 {
     let r = following.clamp(0.0, CLOSEST);
     ((1.0 + r) / (1.0 - r)).sqrt()

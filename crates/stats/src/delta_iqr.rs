@@ -1,4 +1,4 @@
-//! Multiples of the interquartile range of relative changes, as a share of the median.
+//! Model `delta_iqr`: multiples of the interquartile range of relative changes, as a share of the median.
 
 use crate::limits::{Bounds, Limits};
 use crate::quartile::Quartiles;
@@ -11,8 +11,8 @@ pub(crate) fn limits(boundaries: Bounds, sample: &[f64], scratch: &mut Vec<f64>)
     scratch.extend_from_slice(sample);
     let median = Quartiles::of(scratch).median;
     scratch.clear();
-    // Each change is relative to the newer of the two values. The outer absolute value also clears the sign of
-    // a NaN, which keeps it at the end of the order.
+    // Each change is relative to the newer of the two values. The outer absolute value also clears the sign of a NaN, which
+    // keeps it at the end of the sort order.
     scratch.extend(sample.windows(2).map(|pair| ((pair[1] - pair[0]) / pair[0]).abs()));
     let changes = Quartiles::of(scratch);
     Limits::around(median, boundaries.map(|factor| median.abs() * changes.range() * factor))

@@ -1,10 +1,10 @@
-//! Holm's correction: what a probability is worth when it is one of many.
+//! Holm's correction for multiple tests.
 
-/// The probabilities corrected for their number, each in its place.
+/// Returns the corrected p-values, in the order of the input.
 ///
-/// S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
-/// Whoever takes those at most α for real finds something where there is nothing in at most a share α of all cases,
-/// however the tests depend on each other.
+/// S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979). Rejecting
+/// all hypotheses with a corrected p-value of at most α controls the family-wise error rate at α, for any dependence between
+/// the tests.
 pub(crate) fn adjusted(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|left, right| probabilities[*left].total_cmp(&probabilities[*right]));
@@ -22,7 +22,7 @@ pub(crate) fn adjusted(probabilities: &[f64]) -> Vec<f64> {
 mod tests {
     use super::adjusted;
 
-    /// As `p.adjust(p, "holm")` of R has it.
+    /// Agrees with `p.adjust(p, "holm")` of R.
     #[test]
     fn the_smallest_counts_for_all_the_largest_for_itself() {
         assert_eq!(adjusted(&[0.25, 0.0625, 0.5, 0.03125]), [0.5, 0.1875, 0.5, 0.125]);

@@ -1,4 +1,4 @@
-//! Multiples of the interquartile range around the median.
+//! Model `iqr`: multiples of the interquartile range around the median.
 
 use crate::limits::{Bounds, Limits};
 use crate::quartile::Quartiles;

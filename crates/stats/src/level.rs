@@ -1,32 +1,31 @@
-//! A history of values, looked back upon: how much it varies from run to run, and where its level has changed. Nothing is
-//! judged here; limits for new values are the business of the models.
+//! Descriptive statistics of a history: its noise from run to run, and its levels. The models compute limits for new values.
 
-/// The standard deviation of normal values in terms of the median of their distances from the center.
+/// Standard deviation of normal values divided by their median absolute deviation.
 pub(crate) const NORMAL: f64 = 1.482_602_218_505_602;
-/// The same in terms of the mean of those distances.
+/// Standard deviation of normal values divided by their mean absolute deviation.
 pub(crate) const NORMAL_MEAN: f64 = 1.253_314_137_315_500_3;
-/// By how much the median of normal values varies more than their mean, as a variance.
+/// Variance of the median of normal values, relative to that of their mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
-/// A level is at least so many values long, so that the median of the shortest ignores one that is off.
+/// Minimum length of a level, so that the median of the shortest level ignores one outlier.
 const SHORTEST: usize = 3;
 
-/// Values that follow each other and vary around one number.
+/// Successive values that vary around one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// The place of the first of them.
+    /// Index of the first value.
     pub start: usize,
-    /// The place after the last.
+    /// Index after the last value.
     pub end: usize,
-    /// The number.
+    /// Median of the values.
     pub median: f64,
 }
 
-/// The median of some values; none if there are none.
+/// Returns the median; `None` if there are no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     median_in_place(&mut values.to_vec())
 }
 
-/// The median of values, which it reorders; none without values.
+/// Returns the median and reorders the values; `None` if there are no values.
 pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);
@@ -35,42 +34,42 @@ pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
     Some(next.map_or(*below, |next| *below + (next - *below) / 2.0))
 }
 
-/// Whether values are counted rather than timed, so that no machine moves them: most equal the one before.
+/// Whether values are counts rather than timings, which the machine does not affect: most equal their predecessor.
 pub fn is_exact(values: &[f64]) -> bool {
     alike(values) * 2 >= values.len()
 }
 
-/// How many values equal the one before.
+/// Returns the number of values that equal their predecessor.
 pub(crate) fn alike(values: &[f64]) -> usize {
     values.windows(2).filter(|pair| pair[0] == pair[1]).count()
 }
 
-/// The median of the distances from the median.
+/// Returns the median absolute deviation.
 pub fn median_deviation(values: &[f64]) -> Option<f64> {
     let center = median(values)?;
     median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>())
 }
 
-/// How much values vary from one to the next, as a standard deviation; none with fewer than three.
+/// Returns the noise from run to run as a standard deviation; `None` with fewer than three values.
 ///
-/// It comes from the differences of neighbors, of which a change of level spoils one and a drift none.
+/// It is estimated from the differences of successive values, of which a change of level affects one and a drift none.
 pub fn noise(values: &[f64]) -> Option<f64> {
     if values.len() < 3 {
         return None;
     }
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let usual = median(&steps)? * NORMAL;
-    // Where most values equal their neighbors, the others still tell something.
+    // If most differences are zero, the median is zero and the mean is used instead.
     let deviation =
         if usual > 0.0 { usual } else { steps.iter().sum::<f64>() / steps.len() as f64 * NORMAL_MEAN };
     Some(deviation / std::f64::consts::SQRT_2)
 }
 
-/// Cuts a history into levels.
+/// Divides a history into levels.
 ///
-/// The cut after which the values are closest to the medians of both sides is made if those are too far apart for the
-/// noise of so many values, and both sides are cut in turn (binary segmentation; A. J. Scott and M. Knott, 1974). The
-/// penalty grows with the logarithm of the length, as there are so many places to try.
+/// Finds the cut with the smallest sum of distances from the medians of both sides, accepts it if the medians differ
+/// significantly given the noise, and divides both sides recursively (binary segmentation; A. J. Scott and M. Knott, 1974).
+/// The penalty grows with the logarithm of the length, which is the number of candidate cuts.
 pub fn levels(values: &[f64]) -> Vec<Level> {
     let mut found = Vec::new();
     let noise = noise(values).filter(|noise| noise.is_finite()).unwrap_or(0.0);
@@ -89,7 +88,7 @@ fn cut(values: &[f64], offset: usize, noise: f64, found: &mut Vec<Level>) {
     }
 }
 
-/// The place of the best cut, if it is good enough.
+/// Returns the index of the best cut, if it is significant.
 fn best_cut(values: &[f64], noise: f64) -> Option<usize> {
     let count = values.len();
     if count < 2 * SHORTEST || noise <= 0.0 {
@@ -110,14 +109,14 @@ fn best_cut(values: &[f64], noise: f64) -> Option<usize> {
     (best > penalty).then_some(place)
 }
 
-/// The first few values: their median, and how far they are from it in all.
+/// A prefix of the values: its median, and the sum of the distances from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Beginning {
     median: f64,
     distance: f64,
 }
 
-/// The first value, the first two, and so on.
+/// Returns the statistics of all prefixes, starting with the first value.
 fn beginnings(values: impl Iterator<Item = f64>) -> Vec<Beginning> {
     let mut sorted: Vec<f64> = Vec::new();
     values
@@ -138,7 +137,7 @@ fn beginnings(values: impl Iterator<Item = f64>) -> Vec<Beginning> {
 mod tests {
     use super::*;
 
-    /// Numbers that look normal, with a standard deviation of one: sums of twelve that are evenly distributed.
+    /// Generates approximately normal numbers with a standard deviation of one: sums of twelve uniform numbers.
     fn noisy(seed: u64, count: usize) -> Vec<f64> {
         let mut state = seed;
         let mut even = || {

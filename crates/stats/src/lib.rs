@@ -1,9 +1,8 @@
-//! The mathematics of thresholds, comparisons and changes: earlier values in, limits for the next value out; the values of
-//! two sides in, what is to be made of their difference out; a whole series in, where its level changed out.
+//! The statistics of thresholds, comparisons and changes: limits for the next value from the earlier values, verdicts on the
+//! difference between two sides, and change points of a whole series.
 //!
-//! Which values make up a sample, and what happens when a value crosses a limit, is decided elsewhere. There
-//! is no I/O, no clock and no wire format here, and there are no dependencies, so that every number can be
-//! checked by hand. `docs/statistics.md` explains the models in prose.
+//! The caller selects the values of a sample and acts on a value outside the limits. The crate has no I/O, no clock, no wire
+//! format and no dependencies, so that every number can be checked by hand. `docs/statistics.md` describes the models.
 
 mod change;
 mod common;
@@ -42,19 +41,19 @@ pub use level::{Level, is_exact, levels, median, median_deviation, median_in_pla
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};
 pub use model::{Invalid, Model, Worse};
 
-/// The boundary of a statistical model that was given none.
+/// Default boundary of a statistical model.
 pub const DEFAULT_BOUNDARY: f64 = 0.95;
 
-/// How the limits for a new value follow from the values before it.
+/// Statistical method that computes the limits for a new value from the earlier values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// Fixed limits, whatever came before.
+    /// Fixed limits, independent of earlier values.
     Static,
     /// A share of the mean.
     Percentage,
     /// A quantile of the normal distribution with the sample's mean and standard deviation.
     ZScore,
-    /// A prediction limit for one more normal value, by Student's t distribution.
+    /// A prediction limit for one further normal value, by Student's t distribution.
     TTest,
     /// A quantile of the log-normal distribution fitted to the sample.
     LogNormal,
@@ -64,30 +63,29 @@ pub enum Test {
     DeltaIqr,
 }
 
-/// What is fixed about a test.
+/// Fixed properties of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
-    /// The word for the test in requests, answers and storage.
+    /// Name of the test in requests, responses and storage.
     pub name: &'static str,
-    /// A second word that is understood, but never written.
+    /// Second name that is accepted, but never written.
     pub alias: Option<&'static str>,
-    /// The least that a sample size may be set to; none when the test looks at no sample, so that neither
-    /// sample sizes nor a window may be set.
+    /// Minimum of the sample sizes; `None` if the test uses no sample, so that neither sample sizes nor a window may be set.
     pub smallest_sample: Option<u32>,
-    /// The numbers that make sense as a boundary.
+    /// Valid range of a boundary.
     pub boundary: Range,
-    /// The boundary taken when none is given; none when one must be given.
+    /// Default boundary; `None` if a boundary is required.
     pub default_boundary: Option<f64>,
 }
 
-/// A set of numbers that a boundary may come from.
+/// Valid range of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// Every finite number: the boundary is the limit itself.
     Finite,
-    /// Zero and everything finite above it: the boundary is a factor.
+    /// Every finite number of at least zero: the boundary is a factor.
     Factor,
-    /// From one half to just below one: the boundary is a one-sided probability.
+    /// At least one half and less than one: the boundary is a one-sided probability.
     Probability,
 }
 
@@ -114,7 +112,7 @@ const fn facts(
 }
 
 impl Test {
-    /// Every test, from the simplest to the most demanding.
+    /// All tests, from the simplest to the most complex.
     pub const ALL: [Self; 7] = [
         Self::Static,
         Self::Percentage,
@@ -125,12 +123,12 @@ impl Test {
         Self::DeltaIqr,
     ];
 
-    /// The row of this test in the table of facts.
+    /// Returns the properties of this test.
     pub const fn facts(self) -> &'static Facts {
         &FACTS[self as usize]
     }
 
-    /// The word for the test in requests, answers and storage.
+    /// Returns the name of the test in requests, responses and storage.
     pub const fn as_str(self) -> &'static str {
         self.facts().name
     }

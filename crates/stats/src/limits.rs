@@ -1,30 +1,30 @@
-//! From a model and a sample to limits, and from limits to a verdict. Each model's own arithmetic has its file.
+//! Computes limits from a model and a sample, and checks values against limits. Each model has its own file.
 
 use crate::t_test::Quantiles;
 use crate::{Model, Test, delta_iqr, iqr, log_normal, percentage, r#static, t_test, z_score};
 
-/// What a new value is held against.
+/// Limits for a new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The value to expect; none for fixed limits, which expect nothing.
+    /// Expected value; `None` for fixed limits.
     pub baseline: Option<f64>,
-    /// The smallest value that is fine; none when the model has no lower boundary.
+    /// Smallest value within the limits; `None` if the model has no lower boundary.
     pub lower: Option<f64>,
-    /// The greatest value that is fine; none when the model has no upper boundary.
+    /// Greatest value within the limits; `None` if the model has no upper boundary.
     pub upper: Option<f64>,
 }
 
 /// The limit that a value has crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The value is too small.
+    /// The value is below the lower limit.
     Lower,
-    /// The value is too great.
+    /// The value is above the upper limit.
     Upper,
 }
 
 impl Side {
-    /// The word for the side in requests, answers and storage.
+    /// Returns the name of the side in requests, responses and storage.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Lower => "lower",
@@ -33,7 +33,7 @@ impl Side {
     }
 }
 
-/// Tells which limit the value crosses, if any. A value on a limit is fine.
+/// Returns the limit that the value crosses, if any. A value equal to a limit does not cross it.
 pub fn judge(value: f64, limits: &Limits) -> Option<Side> {
     if limits.lower.is_some_and(|lower| value < lower) {
         Some(Side::Lower)
@@ -44,11 +44,11 @@ pub fn judge(value: f64, limits: &Limits) -> Option<Side> {
     }
 }
 
-/// The most values that are ever looked at. A model that asks for more, or for all, gets the newest of them: what came
-/// before has no say in what is normal today, and one report must not take forever.
+/// Maximum number of values in a sample. A model without a maximum, or with a greater one, gets the newest values: older
+/// values do not describe the current behavior, and the time per report must be bounded.
 pub const MAX_SAMPLE: usize = 4096;
 
-/// A model made ready for many samples: costly quantiles and the room for sorting are kept between them.
+/// A model prepared for many samples: it caches costly quantiles and the buffer for sorting.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     test: Test,
@@ -60,7 +60,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes a model ready. A boundary outside the range of its test is treated as absent.
+    /// Prepares a model. A boundary outside the range of its test is ignored.
     pub fn new(model: &Model) -> Self {
         let valid = |boundary: &f64| model.test.facts().boundary.contains(*boundary);
         Self {
@@ -76,15 +76,15 @@ impl Prepared {
         }
     }
 
-    /// How many values of a sample count at the most.
+    /// Returns the maximum number of values in a sample.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// The limits for the value that follows the sample, which is in order from the newest value to the oldest.
+    /// Computes the limits for the value that follows the sample, which is sorted from the newest value to the oldest.
     ///
-    /// None when the sample is too small for the model or cannot be described by it, when the model has no valid
-    /// boundary, and when a number leaves the range of finite ones.
+    /// Returns `None` if the sample is too small or unsuitable for the model, if the model has no valid boundary, or if a
+    /// result is not finite.
     pub fn limits(&mut self, sample: &[f64]) -> Option<Limits> {
         let boundaries = self.boundaries;
         if boundaries.lower.is_none() && boundaries.upper.is_none() {
@@ -111,7 +111,7 @@ pub(crate) fn saturate(size: u32) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// A number for each side that has one: boundaries, quantiles or distances.
+/// An optional number for each side: boundaries, quantiles or distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) lower: Option<f64>,
@@ -125,7 +125,7 @@ impl Bounds {
 }
 
 impl Limits {
-    /// Limits at the given distances from the baseline.
+    /// Returns the limits at the given distances from the baseline.
     pub(crate) fn around(baseline: f64, distance: Bounds) -> Option<Self> {
         Self {
             baseline: Some(baseline),
@@ -135,7 +135,7 @@ impl Limits {
         .if_finite()
     }
 
-    /// Withholds limits that contain an overflow or an undefined number: they would judge nothing.
+    /// Returns `None` if any limit is infinite or NaN: it could not be checked.
     pub(crate) fn if_finite(self) -> Option<Self> {
         let finite = |number: Option<f64>| number.is_none_or(f64::is_finite);
         (finite(self.baseline) && finite(self.lower) && finite(self.upper)).then_some(self)

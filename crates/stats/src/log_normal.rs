@@ -1,4 +1,4 @@
-//! Quantiles of the log-normal distribution fitted to the sample: limits are factors, not distances.
+//! Model `log_normal`: quantiles of the log-normal distribution fitted to the sample. Limits are factors, not distances.
 
 use crate::limits::{Bounds, Limits};
 use crate::{moments, normal};
@@ -7,8 +7,8 @@ pub(crate) fn limits(boundaries: Bounds, sample: &[f64], scratch: &mut Vec<f64>)
     if sample.len() < 2 || sample.iter().any(|&value| value <= 0.0) {
         return None;
     }
-    // Logarithms relative to one value of the sample lose nothing to its magnitude, and a constant history
-    // comes out as exactly that constant.
+    // Logarithms relative to one value of the sample lose no precision to its magnitude, and the result for a constant
+    // history is exactly that constant.
     let unit = sample[0];
     scratch.clear();
     scratch.extend(sample.iter().map(|value| (value / unit).ln()));

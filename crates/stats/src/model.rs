@@ -1,4 +1,4 @@
-//! What a threshold asks for, and whether that makes sense. The arithmetic is not here.
+//! Models of thresholds and their validation. Other modules compute the limits.
 
 use std::fmt;
 
@@ -6,36 +6,36 @@ use crate::Test;
 
 /// A test and its settings.
 ///
-/// A setting that is absent sets no limit. Nothing is checked on construction: a model can be read from
-/// storage as it is, and [`Model::check`] says whether it may get there.
+/// An absent setting imposes no restriction. Construction does not validate, so that a stored model can be read unchanged;
+/// [`Model::check`] validates a model before it is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// How limits are computed.
+    /// Test that computes the limits.
     pub test: Test,
-    /// With fewer values than this there are no limits.
+    /// Minimum number of values; with fewer there are no limits.
     pub min_sample_size: Option<u32>,
-    /// Values older than the newest this many, or than the newest [`MAX_SAMPLE`], are left out.
+    /// Maximum number of values, at most [`MAX_SAMPLE`](crate::MAX_SAMPLE); older values are ignored.
     pub max_sample_size: Option<u32>,
-    /// Values older than this many seconds are left out.
+    /// Maximum age of a value in seconds; older values are ignored.
     pub window: Option<u32>,
-    /// How far down a value may go, in the terms of the test.
+    /// Lower boundary; its meaning depends on the test.
     pub lower_boundary: Option<f64>,
-    /// How far up a value may go, in the terms of the test.
+    /// Upper boundary; its meaning depends on the test.
     pub upper_boundary: Option<f64>,
 }
 
 /// The direction in which a measure gets worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Worse {
-    /// More is worse, as with latency.
+    /// Greater values are worse, for example of latency.
     Up,
-    /// Less is worse, as with throughput.
+    /// Smaller values are worse, for example of throughput.
     Down,
-    /// Nobody has said.
+    /// The direction is not defined.
     Unknown,
 }
 
-/// Why a model or the name of a test was refused: one sentence for whoever sent it.
+/// Error of an invalid model or an unknown test: one sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(String);
 
@@ -54,7 +54,7 @@ impl fmt::Display for Invalid {
 impl std::error::Error for Invalid {}
 
 impl Model {
-    /// A model with neither boundaries nor sampling settings.
+    /// Creates a model without boundaries and sample settings.
     pub const fn new(test: Test) -> Self {
         Self {
             test,
@@ -66,9 +66,9 @@ impl Model {
         }
     }
 
-    /// Gives a statistical model without boundaries the default one, where the measure gets worse.
+    /// Returns the model with the default boundary on the side where the measure gets worse.
     ///
-    /// A model that has a boundary, or whose test has no default, stays as it is.
+    /// A model that has a boundary, or whose test has no default, is returned unchanged.
     #[must_use]
     pub fn with_default_boundary(self, worse: Worse) -> Self {
         if self.lower_boundary.is_some() || self.upper_boundary.is_some() {
@@ -82,9 +82,9 @@ impl Model {
         }
     }
 
-    /// Finds the first setting that does not fit the test.
+    /// Validates the settings and returns the first error.
     ///
-    /// At least one boundary has to be there, so [`Model::with_default_boundary`] comes first.
+    /// At least one boundary is required, so call [`Model::with_default_boundary`] first.
     pub fn check(&self) -> Result<(), Invalid> {
         self.check_sample()?;
         self.check_boundaries()
@@ -161,7 +161,7 @@ mod tests {
         model.check().unwrap_err().to_string()
     }
 
-    /// A boundary that every test accepts.
+    /// A boundary that is valid for every test.
     const FITS_ALL: Option<f64> = Some(0.5);
 
     #[test]

@@ -1,9 +1,9 @@
-//! Mean and standard deviation without avoidable rounding. Nothing here knows about limits.
+//! Mean and standard deviation with compensated summation.
 
-/// The arithmetic mean, or a number that is not finite when the sum is not.
+/// Returns the arithmetic mean; it is not finite if the sum is not.
 ///
-/// The rounded mean is corrected by what the exact sum leaves over it. That makes the mean of equal values
-/// exactly that value, so that a constant history has no spread at all.
+/// The rounded mean is corrected by the remainder of the exact sum. The mean of equal values is therefore exactly that value,
+/// so that a constant history has a standard deviation of zero.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let (total, error) = sum(values, |value| value);
@@ -13,21 +13,20 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     rounded + ((total - product) + (error - product_error)) / count
 }
 
-/// The sample standard deviation around the mean, with n − 1 in the denominator, in two passes: the squares are
-/// taken of differences and never subtracted from each other.
+/// Returns the sample standard deviation around the mean, with n − 1 in the denominator, in two passes: it sums squared
+/// differences and never subtracts squares from each other.
 pub(crate) fn deviation(values: &[f64], mean: f64) -> f64 {
     let (total, error) = sum(values, |value| (value - mean) * (value - mean));
     ((total + error) / (values.len() as f64 - 1.0)).sqrt()
 }
 
-/// How many sums are made side by side: each addition waits for the one before it, but not for its neighbors.
+/// Number of parallel sums: an addition depends on the previous one of the same sum, but not on the other sums.
 const LANES: usize = 4;
 
-/// Adds up what `each` makes of the values, and gives the sum together with the rounding errors that were made on the
-/// way.
+/// Sums `each` over the values, and returns the sum and the accumulated rounding error.
 ///
-/// D. E. Knuth's TwoSum for each addition; T. Ogita, S. M. Rump and S. Oishi, "Accurate Sum and Dot Product"
-/// (2005), algorithm Sum2. The two parts added are as good as a sum in twice the working precision, in any order.
+/// D. E. Knuth's TwoSum for each addition; T. Ogita, S. M. Rump and S. Oishi, "Accurate Sum and Dot Product" (2005),
+/// algorithm Sum2. The total of both parts is as accurate as a sum in twice the working precision, in any order.
 fn sum(values: &[f64], each: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut totals, mut errors) = ([0.0; LANES], [0.0; LANES]);
     let (rows, rest) = values.as_chunks::<LANES>();

@@ -1,10 +1,9 @@
-//! The standard normal distribution: its quantiles, and nothing else.
+//! Quantiles of the standard normal distribution.
 
-/// The value that a standard normal variable stays below with probability `p`, for `p` from one half to just
-/// below one.
+/// Returns the quantile of the standard normal distribution for a probability `p` of at least one half and less than one.
 ///
-/// M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37
-/// (1988), routine PPND16, which is good to about one part in 10¹⁶.
+/// M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988), routine
+/// PPND16, with a relative accuracy of about 10⁻¹⁶.
 pub(crate) fn quantile(p: f64) -> f64 {
     debug_assert!((0.5..1.0).contains(&p), "callers keep to the upper half");
     let center = p - 0.5;
@@ -20,7 +19,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     }
 }
 
-/// Horner's rule, constant term first.
+/// Evaluates a polynomial by Horner's rule; the constant term is first.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |value, coefficient| value * x + coefficient)
 }

@@ -1,4 +1,4 @@
-//! A share of the mean on either side of it, for values of either sign.
+//! Model `percentage`: a share of the mean on either side of it, for values of either sign.
 
 use crate::limits::{Bounds, Limits};
 use crate::moments;

@@ -1,7 +1,7 @@
-//! Quartiles of a sample, interpolated linearly between neighbors (type 7 of R. J. Hyndman and Y. Fan, "Sample
-//! Quantiles in Statistical Packages", 1996). Nothing here knows about limits.
+//! Quartiles of a sample, interpolated linearly between neighbors (type 7 of R. J. Hyndman and Y. Fan, "Sample Quantiles in
+//! Statistical Packages", 1996).
 
-/// The three values that cut a sorted sample into four equal parts.
+/// First quartile, median and third quartile of a sample.
 pub(crate) struct Quartiles {
     pub(crate) first: f64,
     pub(crate) median: f64,
@@ -9,15 +9,15 @@ pub(crate) struct Quartiles {
 }
 
 impl Quartiles {
-    /// Sorts the sample, which must not be empty, and cuts it.
+    /// Sorts the sample, which must not be empty, and computes its quartiles.
     ///
-    /// A quartile that touches a number that is not finite is not finite either; the others still count.
+    /// A quartile is not finite if a value that it depends on is not finite; the other quartiles are unaffected.
     pub(crate) fn of(sample: &mut [f64]) -> Self {
         sample.sort_unstable_by(f64::total_cmp);
         Self { first: cut(sample, 1), median: cut(sample, 2), third: cut(sample, 3) }
     }
 
-    /// The interquartile range.
+    /// Returns the interquartile range.
     pub(crate) fn range(&self) -> f64 {
         self.third - self.first
     }
@@ -28,7 +28,7 @@ fn cut(sorted: &[f64], quarters: usize) -> f64 {
     let (index, rest) = (rank / 4, rank % 4);
     let below = sorted[index];
     if rest == 0 {
-        // No share of the next value: there may be none, and it may be infinite.
+        // Without interpolation, the next value is not used: it may not exist, or be infinite.
         return below;
     }
     below + (sorted[index + 1] - below) * (rest as f64 / 4.0)

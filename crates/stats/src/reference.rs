@@ -1,4 +1,4 @@
-//! Quantiles from SciPy, and how far ours are from them.
+//! Compares the quantiles with reference values from SciPy.
 
 use crate::{normal, student};
 
@@ -6,8 +6,8 @@ const FREEDOM: [f64; 15] = [1., 2., 3., 4., 5., 7., 9., 15., 29., 63., 127., 999
 
 /// Probability, normal quantile, and Student's quantiles for each of [`FREEDOM`].
 ///
-/// Made with SciPy 1.17.1 by the program below. It asks for the tail, because `1 - p` is exact and loses no
-/// digits close to one.
+/// Computed with SciPy 1.17.1 by the program below. It uses the upper tail, because `1 - p` is exact and loses no digits
+/// close to one.
 ///
 /// ```text
 /// from scipy.stats import norm, t
@@ -51,7 +51,7 @@ fn normal_quantiles_agree_with_scipy() {
 fn student_quantiles_agree_with_scipy() {
     for (p, _, row) in SCIPY {
         for (freedom, expected) in FREEDOM.into_iter().zip(row) {
-            // SciPy itself is off by 4e-13 close to the center, at p 0.51 and 4 degrees of freedom.
+            // SciPy itself has an error of 4e-13 close to the center, at p 0.51 and 4 degrees of freedom.
             let tolerance = if freedom <= 1e4 { 1e-12 } else { 2e-11 };
             let case = format!("p {p}, freedom {freedom}");
             assert_close(student::quantile(p, freedom), expected, tolerance, &case);
@@ -70,7 +70,7 @@ fn one_and_two_degrees_of_freedom_agree_with_their_closed_forms() {
     }
 }
 
-/// Close to the center the quantile is the distance from one half, divided by the density at zero.
+/// Close to the center, the quantile is the distance from one half divided by the density at zero.
 #[test]
 fn the_center_keeps_its_digits() {
     for distance in [f64::EPSILON / 2.0, 1e-15, 1e-12, 1e-9] {

@@ -1,4 +1,4 @@
-//! Fixed limits: the boundaries themselves. Earlier values play no part, so the first one is judged too.
+//! Model `static`: fixed limits, equal to the boundaries. It uses no earlier values, so it also applies to the first value.
 
 use crate::limits::{Bounds, Limits};
 

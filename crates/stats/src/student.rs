@@ -1,17 +1,17 @@
-//! Student's t distribution: its quantiles and its tails.
+//! Quantiles and tail probabilities of Student's t distribution.
 
 use std::f64::consts::PI;
 
 use crate::normal;
 
-/// The value that Student's t with `freedom` degrees of freedom stays below with probability `p`, for `p` from
-/// one half to just below one.
+/// Returns the quantile of Student's t with `freedom` degrees of freedom, for a probability `p` of at least one half and less
+/// than one.
 ///
-/// Newton's method from the normal quantile, which lies below the wanted one because Student's tails are
-/// heavier. Near the center it solves for the area between zero and t, which is concave in t; in the tail it
-/// solves for the logarithm of the area above t, which is concave in the logarithm of t and almost straight
-/// for heavy tails. On a concave function every step after the first comes closer from the same side, so no
-/// bracket is needed. Both areas are compared with a target that is exact, `p - 0.5` and `1 - p`.
+/// Newton's method from the normal quantile, which is below the result because Student's tails are heavier. Near the center
+/// it solves for the area between zero and t, which is concave in t; in the tail it solves for the logarithm of the area
+/// above t, which is concave in the logarithm of t and almost straight for heavy tails. On a concave function, every step
+/// after the first approaches the solution from the same side, so no bracket is needed. Both areas are compared with an exact
+/// target, `p - 0.5` and `1 - p`.
 ///
 /// The relative error is about 10⁻¹⁴ for samples of up to a thousand values, and grows to 10⁻¹¹ for a million.
 pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
@@ -31,7 +31,7 @@ pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
         };
         let moved = (next - t).abs();
         t = next;
-        // Convergence is quadratic: after a step this small the next one would drown in rounding.
+        // Convergence is quadratic: after a step this small, the next one would be below the rounding error.
         if moved <= 1e-10 * t {
             break;
         }
@@ -39,7 +39,7 @@ pub(crate) fn quantile(p: f64, freedom: f64) -> f64 {
     t
 }
 
-/// How likely Student's t is to lie at least as far from zero as `t`, to either side.
+/// Returns the two-sided p-value of a t statistic.
 pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
     let (student, t) = (Student::new(freedom), t.abs());
     if t.is_infinite() {
@@ -48,12 +48,12 @@ pub(crate) fn two_sided(t: f64, freedom: f64) -> f64 {
     2.0 * student.area_above(t, student.density(t))
 }
 
-/// Far more steps than ever needed; a handful is usual.
+/// Maximum number of Newton steps; fewer than ten are typical.
 const MOST_STEPS: usize = 64;
 
 struct Student {
     freedom: f64,
-    /// The density at zero.
+    /// Density at zero.
     peak: f64,
 }
 
@@ -66,16 +66,16 @@ impl Student {
         self.peak * (-0.5 * (self.freedom + 1.0) * (t * t / self.freedom).ln_1p()).exp()
     }
 
-    /// The probability of a value between zero and `t`.
+    /// Returns the probability of a value between zero and `t`.
     ///
-    /// It is half the regularized incomplete beta function of (1/2, ν/2) at t²/(ν + t²), whose leading factor
-    /// comes down to `t * density`.
+    /// It is half the regularized incomplete beta function of (1/2, ν/2) at t²/(ν + t²), whose leading factor simplifies to
+    /// `t * density`.
     fn area_to(&self, t: f64, density: f64) -> f64 {
         let x = t * t / (self.freedom + t * t);
         t * density * beta_fraction(0.5, 0.5 * self.freedom, x)
     }
 
-    /// The probability of a value above `t`, by whichever of the two fractions converges fast.
+    /// Returns the probability of a value above `t`, with the continued fraction that converges faster.
     fn area_above(&self, t: f64, density: f64) -> f64 {
         let half = 0.5 * self.freedom;
         let x = self.freedom / (self.freedom + t * t);
@@ -87,8 +87,8 @@ impl Student {
     }
 }
 
-/// The continued fraction of the incomplete beta function, NIST Digital Library of Mathematical Functions
-/// 8.17.22, evaluated by Lentz's method. It converges fast for x < (a + 1) / (a + b + 2).
+/// Evaluates the continued fraction of the incomplete beta function, NIST Digital Library of Mathematical Functions 8.17.22,
+/// by Lentz's method. It converges fast for x < (a + 1) / (a + b + 2).
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut numerator = 1.0;
     let mut denominator = 1.0 / (1.0 - (a + b) * x / (a + 1.0));
@@ -111,13 +111,13 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
-/// Fewer than fifty pairs of terms are needed up to a million degrees of freedom.
+/// Maximum number of pairs of terms; fewer than fifty are needed up to a million degrees of freedom.
 const MOST_TERMS: u32 = 1_000;
 
-/// Γ(z + 1/2) / Γ(z), without the cancellation of two logarithms of Γ.
+/// Returns Γ(z + 1/2) / Γ(z), without the cancellation of two logarithms of Γ.
 ///
-/// The asymptotic series in z − 1/4, NIST Digital Library of Mathematical Functions 5.11.14, after climbing to
-/// where five terms are enough for full precision.
+/// Uses the asymptotic series in z − 1/4, NIST Digital Library of Mathematical Functions 5.11.14, after increasing z by
+/// recurrence until five terms give full precision.
 fn gamma_ratio(z: f64) -> f64 {
     let mut z = z;
     let mut climbed = 1.0;

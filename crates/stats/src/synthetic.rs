@@ -1,4 +1,4 @@
-//! Synthetic noise without a change, to measure false alarms with: the same for the same seed, on every machine.
+//! Synthetic noise without a change, to measure false alarms; reproducible for the same seed on every machine.
 
 use crate::random::Random;
 
@@ -7,13 +7,13 @@ pub use crate::{
     compare::regressed_runs,
 };
 
-/// The level of every series, in standard deviations of normal noise.
+/// Level of every series, in standard deviations of normal noise.
 const LEVEL: f64 = 100.0;
-/// How far apart four hosts of different speed are.
+/// Effects of four hosts, in standard deviations.
 const HOSTS: [f64; 4] = [0.0, 3.0, 6.0, 9.0];
-/// How many runs a host is kept for, on average.
+/// Mean number of successive runs on a host.
 const KEPT: f64 = 10.0;
-/// How many runs a day has, and how far its load moves the level to both sides.
+/// Number of runs per day, and amplitude of the daily load.
 const DAY: f64 = 24.0;
 const LOAD: f64 = 2.0;
 
@@ -30,18 +30,18 @@ pub enum Noise {
     Bimodal,
     /// Two modes 6 σ apart, with 30 % of the values at the upper one.
     UnevenModes,
-    /// Logarithms with σ = 1.
+    /// Log-normal with σ = 1.
     LogNormal,
-    /// An autoregressive process of the first order with this coefficient.
+    /// First-order autoregressive process with this coefficient.
     Autoregressive(f64),
-    /// Four hosts 3 σ apart, each kept for ten runs on average.
+    /// Four hosts 3 σ apart, with a mean of ten successive runs on a host.
     StickyHosts,
-    /// A sine with an amplitude of 2 σ and 24 runs per day.
+    /// Sine with an amplitude of 2 σ and 24 runs per day.
     DailyCycle,
 }
 
 impl Noise {
-    /// All kinds.
+    /// All kinds of noise.
     pub const ALL: [Self; 12] = [
         Self::Normal,
         Self::HeavyTails,
@@ -57,12 +57,12 @@ impl Noise {
         Self::DailyCycle,
     ];
 
-    /// A series of this noise around a constant level of 100.
+    /// Generates a series of this noise around a constant level of 100.
     pub fn series(self, seed: u64, count: usize) -> Vec<f64> {
         self.hosts_and_series(seed, count).1
     }
 
-    /// The host of each run, and the series. All runs have host 0 where the noise does not depend on it.
+    /// Generates the host of each run, and the series. All runs have host 0 if the noise does not depend on the host.
     pub fn hosts_and_series(self, seed: u64, count: usize) -> (Vec<usize>, Vec<f64>) {
         let mut random = Random::seeded(seed);
         let mut hosts = vec![0; count];
@@ -117,7 +117,7 @@ impl std::fmt::Display for Noise {
     }
 }
 
-/// Normal numbers with a mean of zero and a standard deviation of one.
+/// Generates standard normal numbers.
 pub fn normal(seed: u64, count: usize) -> Vec<f64> {
     let mut random = Random::seeded(seed);
     (0..count).map(|_| random.normal()).collect()
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The autocorrelation of the first lag over 200,000 values, whose standard error is below 0.003.
+    /// Checks the lag-1 autocorrelation over 200,000 values, whose standard error is below 0.003.
     #[test]
     fn autoregressive_noise_has_its_coefficient_and_a_deviation_of_one() {
         for coefficient in [0.3, 0.5, 0.7, 0.9] {

@@ -1,11 +1,11 @@
-//! Prediction limits for one more value of a normal series whose mean and deviation are both only estimated.
+//! Model `t_test`: prediction limits for one further value of a normal series with estimated mean and standard deviation.
 
 use std::collections::HashMap;
 
 use crate::limits::{Bounds, Limits};
 use crate::{moments, student};
 
-/// The quantiles already worked out for the boundaries of one model, by size of the sample.
+/// Cached quantiles for the boundaries of one model, by sample size.
 pub(crate) type Quantiles = HashMap<usize, Bounds>;
 
 pub(crate) fn limits(boundaries: Bounds, sample: &[f64], known: &mut Quantiles) -> Option<Limits> {
@@ -16,7 +16,7 @@ pub(crate) fn limits(boundaries: Bounds, sample: &[f64], known: &mut Quantiles) 
     let quantiles =
         *known.entry(sample.len()).or_insert_with(|| boundaries.map(|p| student::quantile(p, count - 1.0)));
     let mean = moments::mean(sample);
-    // The next value strays from the true mean as every value does, and the sample's mean strays on its own.
+    // The variance of the next value around the true mean adds to the variance of the sample's mean.
     let spread = moments::deviation(sample, mean) * (1.0 + 1.0 / count).sqrt();
     Limits::around(mean, quantiles.map(|t| spread * t))
 }

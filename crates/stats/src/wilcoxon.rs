@@ -1,12 +1,12 @@
-//! Wilcoxon's two rank tests, exact also with ties: how likely ranks are to fall at least this far to one side when both
-//! sides are alike, whatever the distribution. Nothing here assumes a bell curve.
+//! Wilcoxon's two rank tests, exact even with ties: the p-value under the hypothesis that both sides have the same
+//! distribution. They do not assume normality.
 
-/// How likely the signs of the differences within pairs are, two-sided. Pairs without a difference say nothing.
+/// Returns the two-sided p-value of the signed-rank test. Pairs without a difference are ignored.
 pub(crate) fn signed_rank(differences: &[f64]) -> f64 {
     let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let ranks = doubled_ranks(&differences.iter().map(|difference| difference.abs()).collect::<Vec<_>>());
     let total: usize = ranks.iter().sum();
-    // How many of the choices of signs make the positive ranks add up to each sum.
+    // Number of sign combinations for each sum of the positive ranks.
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;
     let mut reached = 0;
@@ -21,11 +21,11 @@ pub(crate) fn signed_rank(differences: &[f64]) -> f64 {
     two_sided(&ways, positive)
 }
 
-/// How likely the ranks of two independent samples are, two-sided.
+/// Returns the two-sided p-value of the rank-sum test of two independent samples.
 pub(crate) fn rank_sum(base: &[f64], new: &[f64]) -> f64 {
     let ranks = doubled_ranks(&[base, new].concat());
     let total: usize = ranks.iter().sum();
-    // How many of the choices of so many values make their ranks add up to each sum.
+    // Number of subsets of each size for each sum of their ranks.
     let mut ways = vec![vec![0.0; total + 1]; new.len() + 1];
     ways[0][0] = 1.0;
     let mut reached = 0;
@@ -40,18 +40,18 @@ pub(crate) fn rank_sum(base: &[f64], new: &[f64]) -> f64 {
     two_sided(&ways[new.len()], ranks[base.len()..].iter().sum())
 }
 
-/// The least that [`signed_rank`] can come to.
+/// Returns the minimum p-value of [`signed_rank`].
 pub(crate) fn smallest_signed_rank(pairs: usize) -> f64 {
     (2.0 * 0.5_f64.powf(pairs as f64)).min(1.0)
 }
 
-/// The least that [`rank_sum`] can come to.
+/// Returns the minimum p-value of [`rank_sum`].
 pub(crate) fn smallest_rank_sum(base: usize, new: usize) -> f64 {
     let choices = (1..=new).fold(1.0, |choices, k| choices * (base + k) as f64 / k as f64);
     (2.0 / choices).min(1.0)
 }
 
-/// Twice the smaller of the shares on both sides of a sum, itself included.
+/// Returns twice the smaller tail probability of a sum; both tails include the sum.
 fn two_sided(ways: &[f64], at: usize) -> f64 {
     let all: f64 = ways.iter().sum();
     let below: f64 = ways[..=at].iter().sum();
@@ -59,7 +59,7 @@ fn two_sided(ways: &[f64], at: usize) -> f64 {
     (2.0 * below.min(above) / all).min(1.0)
 }
 
-/// The rank of each value, doubled so that the mean rank of values that are alike is whole.
+/// Returns twice the rank of each value; doubling makes the mean rank of ties an integer.
 fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(doubled_ranks(&[]), [0; 0]);
     }
 
-    /// From SciPy 1.17: `wilcoxon(d, method="exact")` and `mannwhitneyu(a, b, method="exact")`; with ties, by going
-    /// through all choices with `itertools` and `rankdata`.
+    /// From SciPy 1.17: `wilcoxon(d, method="exact")` and `mannwhitneyu(a, b, method="exact")`; with ties, by enumeration
+    /// with `itertools` and `rankdata`.
     #[test]
     fn tests_agree_with_scipy() {
         let base = [10.2, 10.5, 9.9, 10.1, 10.4, 10.0];

@@ -1,4 +1,4 @@
-//! Quantiles of the normal distribution that has the sample's mean and standard deviation.
+//! Model `z_score`: quantiles of the normal distribution with the sample's mean and standard deviation.
 
 use crate::limits::{Bounds, Limits};
 use crate::{moments, normal};

@@ -1,9 +1,9 @@
-//! The console computes limits in the browser, to preview a threshold. Its tests hold it against a table of samples and
-//! limits; this one holds the table against us.
+//! The console computes limits in the browser to preview a threshold. Its tests compare its results with a table of samples
+//! and limits; this test compares the table with this crate.
 
 use tidemark_stats::{Limits, Model, Prepared};
 
-/// Test, lower and upper boundary, values from the newest on, baseline, lower and upper limit.
+/// Test, lower and upper boundary, values from newest to oldest, baseline, lower and upper limit.
 const TABLE: &str = include_str!("../../../console/src/stats/server.tsv");
 
 #[test]

@@ -1,4 +1,4 @@
-//! What holds for every model and every sample.
+//! Properties of every model and every sample.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn limits(model: &Model, sample: &[f64]) -> Option<Limits> {
     Prepared::new(model).limits(sample)
 }
 
-/// Boundaries from the range of a test, by a number between zero and one.
+/// Maps a number between zero and one to a boundary in the range of a test.
 fn boundary(test: Test, share: f64) -> f64 {
     match test.facts().boundary {
         Range::Finite => (share - 0.5) * 1e6,
@@ -26,31 +26,31 @@ fn tests() -> impl Strategy<Value = Test> {
     proptest::sample::select(&Test::ALL[..])
 }
 
-/// The tests that learn from a sample.
+/// Selects tests that use a sample.
 fn sampled() -> impl Strategy<Value = Test> {
     proptest::sample::select(&Test::ALL[1..])
 }
 
-/// The tests that take values of either sign.
+/// Selects tests that accept values of either sign.
 fn signed() -> impl Strategy<Value = Test> {
     proptest::sample::select(vec![Test::Percentage, Test::ZScore, Test::TTest, Test::Iqr, Test::DeltaIqr])
 }
 
-/// Series as benchmarks give them: positive, around a common magnitude.
+/// Generates typical benchmark series: positive, around a common magnitude.
 fn series() -> impl Strategy<Value = Vec<f64>> {
     (-9..12_i32, vec(0.5..2.0_f64, 2..80)).prop_map(|(magnitude, values)| {
         values.into_iter().map(|value| value * 10_f64.powi(magnitude)).collect()
     })
 }
 
-/// The three numbers of limits that have all of them.
+/// Returns baseline, lower and upper limit, all of which must exist.
 fn numbers(limits: Option<Limits>) -> [f64; 3] {
     let limits = limits.expect("two boundaries and an ordinary series give limits");
     [limits.lower, limits.baseline, limits.upper]
         .map(|number| number.expect("two boundaries give both limits"))
 }
 
-/// Equality up to rounding, measured against the size of the numbers that went in.
+/// Asserts equality up to rounding, relative to the magnitude of the input.
 fn assert_close(actual: [f64; 3], expected: [f64; 3], size: f64) -> Result<(), TestCaseError> {
     for (actual, expected) in actual.into_iter().zip(expected) {
         let tolerance = 1e-10 * (size + expected.abs());

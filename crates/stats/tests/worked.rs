@@ -1,4 +1,4 @@
-//! Examples worked out by hand or with other tools, to the last digit that was written down.
+//! Worked examples, computed by hand or with other tools, compared to the precision of the example.
 
 use tidemark_stats::{Limits, Model, Prepared, Side, Test, judge};
 
@@ -10,7 +10,7 @@ const D1: &[f64] = &[102.0, 98.0, 100.0, 101.0, 99.0];
 const D2: &[f64] = &[10.0, 12.0];
 const D3: &[f64] = &[100.0, 105.0, 95.0, 110.0, 90.0, 100.0];
 
-/// A model, its sample, and what has to come out of it.
+/// A model, its sample, and the expected result.
 struct Example {
     name: &'static str,
     test: Test,
@@ -19,7 +19,7 @@ struct Example {
     boundaries: [Option<f64>; 2],
     /// Baseline, lower and upper.
     expected: [Option<f64>; 3],
-    /// Values and the side on which they fall out.
+    /// Values, each with the limit that it crosses.
     verdicts: &'static [(f64, Option<Side>)],
 }
 
@@ -92,7 +92,7 @@ const EXAMPLES: &[Example] = &[
     example("D4", Test::DeltaIqr, &[12.0, 10.0], both(2.0), all(11.0, 11.0, 11.0), &[(11.5, UPPER)]),
 ];
 
-/// Equality to eight decimal places, the precision of the examples.
+/// Asserts equality to eight decimal places, the precision of the examples.
 fn assert_same(actual: Option<f64>, expected: Option<f64>, case: &str) {
     match (actual, expected) {
         (None, None) => {}
@@ -120,7 +120,7 @@ fn every_model_gives_the_worked_numbers() {
     }
 }
 
-/// A series of reports, each judged by the ones before it.
+/// A series of reports, each judged by the earlier ones.
 #[test]
 fn a_series_is_judged_by_what_came_before() {
     let model =

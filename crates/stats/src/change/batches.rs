@@ -1,9 +1,10 @@
-//! How likely noise alone is to move a level: by how far apart the earlier batches of the same series are.
+//! P-value of a change: the probability that noise alone moves the level this far, from the variance between earlier batches
+//! of the same series.
 //!
-//! The method of batch means (G. S. Fishman, "Grouping observations in digital simulation", 1978), here with medians: values
-//! that depend on those before them do so within a batch, so that batches scatter as much as the dependence makes them,
-//! whatever its kind. The step is compared with that by Student's t. Its degrees of freedom are far fewer than there are
-//! batches, as the machine may do next what it has not done so far: a short history proves little.
+//! Uses the method of batch means (G. S. Fishman, "Grouping observations in digital simulation", 1978), here with medians.
+//! Dependence between values acts mostly within a batch, so the variance between batches includes the effect of any kind of
+//! dependence. Student's t compares the step with the standard deviation between batches. The degrees of freedom are far
+//! fewer than the batches, because the machine may behave differently in the future: a short history is weak evidence.
 
 use super::{
     monitor::REACH,
@@ -11,30 +12,32 @@ use super::{
 };
 use crate::student;
 
-/// Batches are as long as there are values of the new level, of these lengths, so long as there are at least so many.
+/// Batch lengths, and the minimum number of batches. A batch is as long as the new level, rounded down to one of these
+/// lengths, if the history has enough batches of that length.
 const LENGTHS: [usize; 5] = [4, 8, 12, 16, 24];
 const COUNT: usize = 6;
-/// How many values before the change are worth a degree of freedom.
+/// Number of values before the change per degree of freedom.
 const PER_FREEDOM: f64 = 13.0;
-/// An earlier level with so many values is no noise.
+/// Minimum length of an earlier level that does not count as noise.
 const LONG: usize = 64;
-/// How many values before the change there must be.
+/// Minimum number of values before the change.
 const LEAST: usize = 8;
-/// By how much machines alone move a benchmark, as a difference of logarithms and in scatters of its batches: a step of many
-/// times as much is beyond any of them, however short the history is. Such steps are taken to be exponential.
+/// Typical change of a benchmark that machines alone cause, as a difference of logarithms and in standard deviations between
+/// batches. A step of many times this size has another cause, even after a short history. Machine effects are assumed to be
+/// exponentially distributed.
 const MACHINES: f64 = 0.03;
 const SCATTERS: f64 = 3.0;
 
-/// What is reused from one series to the next.
+/// Buffers that are reused for the next series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batches {
     residuals: Vec<f64>,
 }
 
 impl Batches {
-    /// How likely noise alone is to move the level as far as it has moved at a place. `cuts` are all places where it changed,
-    /// each with whether its cause is known, and `log_unit` the unit of the values as a difference of logarithms, if they have
-    /// any.
+    /// Returns the probability that noise alone moves the level as far as it moved at index `at`. `cuts` are the indexes of
+    /// all changes, each with whether its cause is known. `log_unit` is the unit of the values as a difference of logarithms,
+    /// if the scale is logarithmic.
     pub(super) fn p_value(
         &mut self,
         values: &[f64],
@@ -67,8 +70,8 @@ impl Batches {
         p_value.min(beyond)
     }
 
-    /// Leaves what values are away from the median of their level, where levels that did not last are none, unless their cause
-    /// is known. Answers where the last level begins.
+    /// Computes the residuals from the median of each level. Short levels count as noise, unless the cause of their change is
+    /// known. Returns the start of the last level.
     fn subtract_levels(&mut self, values: &[f64], cuts: &[(usize, bool)], buffer: &mut Vec<f64>) -> usize {
         self.residuals.clear();
         let earlier = cuts.iter().filter(|(cut, _)| *cut < values.len());
@@ -99,7 +102,7 @@ mod tests {
     };
     use crate::synthetic::{Noise, normal};
 
-    /// The p-value of a step of so many standard deviations, which four values show.
+    /// Returns the p-value of a step of this many standard deviations, with four values after it.
     fn p_value(mut values: Vec<f64>, step: f64, cuts: &[(usize, bool)]) -> f64 {
         let at = values.len() - 4;
         values[at..].iter_mut().for_each(|value| *value += step);
@@ -127,7 +130,7 @@ mod tests {
         let mut values = normal(3, 14);
         values[10..].iter_mut().for_each(|value| *value += 140.0);
         let p_value = |unit: Option<f64>| Batches::default().p_value(&values, 10, &[], unit, &mut Vec::new());
-        // Four times as slow, with one percent of noise.
+        // A factor of four, with noise of 1 %.
         assert!(
             p_value(Some(0.01)) < 1e-6 && p_value(None) > 1e-3,
             "{} {}",

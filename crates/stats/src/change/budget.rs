@@ -1,30 +1,30 @@
-//! How many false alarms there may be, and which changes are worth one. Whom to notify of them is decided elsewhere.
+//! False-alarm budget: selects the changes to notify about. The caller decides whom to notify.
 //!
-//! A run may notify of a false change with the same probability as every other run of a month. Of the changes that begin
-//! together, those are notified for which noise alone is unlikely enough among as many series (R. J. Simes, "An improved
+//! Every run of a month has the same probability of a false notification. Among the changes that begin together, the
+//! procedure notifies about those with a small enough p-value, given the number of series (R. J. Simes, "An improved
 //! Bonferroni procedure for multiple tests of significance", 1986; Y. Benjamini and Y. Hochberg, "Controlling the False
-//! Discovery Rate", 1995). So many slight changes in one commit count more than each of them alone, while those that happen to
-//! be open at the same time do not.
+//! Discovery Rate", 1995). Many slight changes in one commit therefore support each other. Unrelated changes that are merely
+//! unreviewed at the same time do not.
 
 use std::collections::BTreeMap;
 
-/// Changes begin together if their first values are at most so many runs apart.
+/// Maximum distance in runs between the first values of changes that begin together.
 const TOGETHER: usize = 1;
 
-/// How many false alarms there may be in a month, shared out among the runs of a month.
+/// False-alarm budget per month, divided equally among the runs of a month.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     per_run: f64,
 }
 
 impl Budget {
-    /// So many false alarms a month, where there are so many runs in it.
+    /// Creates a budget from the false alarms per month and the runs per month.
     pub fn new(per_month: f64, runs: f64) -> Self {
         Self { per_run: (per_month / runs.max(1.0)).clamp(0.0, 1.0) }
     }
 
-    /// Which changes are worth a false alarm, each given by the number of the run that it begins with and its p-value.
-    /// `series` is how many series a run has.
+    /// Returns which changes to notify about. Each change is given by the number of its first run and its p-value; `series`
+    /// is the number of series per run.
     pub fn worth(self, changes: &[(usize, f64)], series: usize) -> Vec<bool> {
         let mut beginning: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (run, p_value) in changes {
@@ -40,7 +40,7 @@ impl Budget {
         changes.iter().map(|(run, p_value)| *p_value <= limits[run]).collect()
     }
 
-    /// The greatest p-value of those of an event that is still worth it.
+    /// Returns the greatest p-value of an event that is within the budget.
     fn limit(self, mut p_values: Vec<f64>, series: usize) -> f64 {
         p_values.sort_by(f64::total_cmp);
         let allowed = |place: usize| self.per_run * (place + 1) as f64 / series.max(p_values.len()) as f64;
@@ -53,7 +53,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// As `p.adjust(p, "BH")` of R has it: 0.008 of five tests is worth 0.02, 0.03 is worth 0.05.
+    /// Agrees with `p.adjust(p, "BH")` of R: of five tests, 0.008 is adjusted to 0.02 and 0.03 to 0.05.
     #[test]
     fn false_ones_are_the_agreed_share_at_the_most() {
         let p_values = [0.03, 0.004, 0.9, 0.008, 0.4];

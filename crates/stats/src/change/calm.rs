@@ -1,43 +1,42 @@
-//! A slight but lasting change in a stretch where nothing else happens. It is too small to be clear at any one place;
-//! only all values before and after it together show it.
+//! Detects a slight but lasting change in a series without other changes. The step is too small to be significant in a short
+//! window; only all values before and after it together show it.
 //!
-//! A. N. Pettitt, "A Non-Parametric Approach to the Change-Point Problem" (1979): the place at which ranks differ most
-//! between all values before and all after, here in standard deviations, so that every place counts alike. The test holds
-//! for values that do not depend on each other. Where they do, because a series wanders, it would find changes at
-//! will, so it is not asked there.
+//! A. N. Pettitt, "A Non-Parametric Approach to the Change-Point Problem" (1979): finds the index at which the ranks of all
+//! values before and all values after differ most, here in standard deviations, so that all indexes are comparable. The test
+//! assumes independent values. On autocorrelated series it produces false positives, so it is not applied to them.
 
 use super::{order::Order, sample::median};
 
-/// How many standard deviations apart both sides must be; the most of so many places is about three where nothing
-/// happens.
+/// Minimum difference between both sides, in standard deviations; the maximum over all indexes is about three without a
+/// change.
 const THRESHOLD: f64 = 4.2;
-/// By how much the threshold falls where e times as many false alarms are fine.
+/// Decrease of the threshold per factor of e in accepted false alarms.
 pub(super) const PER_ALARM: f64 = 0.25;
-/// How many values there are on both sides at least.
+/// Minimum number of values on each side.
 const SHORTEST: usize = 30;
-/// How far back a value may depend on earlier ones.
+/// Number of lags whose autocorrelations are summed.
 const LAGS: usize = 20;
-/// The most that the autocorrelations of so many lags may add up to: with independent values it is about zero, give or
-/// take a quarter.
+/// Maximum sum of the autocorrelations over these lags: for independent values it is about zero, with a standard deviation of
+/// about a quarter.
 const WANDERING: f64 = 0.3;
-/// Where outliers are cut off before products are taken, in units of noise.
+/// Residuals are clamped to this many units of noise before the autocorrelations are computed.
 const OUTLIER: f64 = 3.0;
 
-/// By how much a further value can move both sides apart at the most, in standard deviations, at a place with enough values on
-/// both sides: it comes before or after all others, which adds one for each value before the place.
+/// Maximum increase of the difference between both sides per further value, in standard deviations, at an index with enough
+/// values on both sides: a value before or after all others in rank adds one for each value before the index.
 const PER_VALUE: f64 = 0.316_228;
 
-/// How far apart the sides of a series are.
+/// Difference between both sides of a series.
 struct Apart {
-    /// The place where they are farthest apart.
+    /// Index with the greatest difference.
     at: usize,
-    /// How far that is.
+    /// Difference at that index, in standard deviations.
     most: f64,
-    /// How far it is at any place, also where too few values follow so far.
+    /// Greatest difference at any index, including indexes with too few values after them so far.
     ever: f64,
 }
 
-/// What is reused from one series to the next.
+/// Buffers that are reused for the next series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calm {
     ranks: Vec<i16>,
@@ -46,9 +45,9 @@ pub(super) struct Calm {
 }
 
 impl Calm {
-    /// The place where values in this order differ most, if they are clear enough there, and by how much they are
-    /// clearer than they must be; whether they wander is not known by that. Otherwise, how many further values there must be
-    /// before that can happen. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
+    /// Returns the index with the greatest difference and its margin above the threshold, if the difference reaches the
+    /// threshold. It does not check for autocorrelation. Otherwise returns the number of further values before which no index
+    /// can reach the threshold. `tolerance` is the logarithm of the factor by which false alarms may exceed the default rate.
     pub(super) fn find(
         &mut self,
         values: &[f64],
@@ -71,7 +70,8 @@ impl Calm {
         order.rank(values, &mut self.ranks);
         let count = values.len() as f64;
         let deviations = |square: f64, variance: f64| (3.0 * square / (variance * (count + 1.0))).sqrt();
-        // The square of the sum for the variance that it has, but for a factor: no division for each place.
+        // Compares squared sums divided by their variances, up to a constant factor, by cross-multiplication: this avoids a
+        // division per index.
         let (mut sum, mut best, mut late) = (0.0, (0, 0.0, 1.0), (0.0_f64, 1.0));
         let end = values.len() - SHORTEST;
         for (index, rank) in self.ranks[..end].iter().enumerate() {
@@ -92,7 +92,7 @@ impl Calm {
         Apart { at, most, ever: most.max(deviations(late.0, late.1)) }
     }
 
-    /// Whether values follow those before them once the levels are taken out.
+    /// Whether the residuals from the levels are autocorrelated.
     pub(super) fn wanders(&mut self, levels: &[&[f64]]) -> bool {
         let (mut squares, mut products) = (0.0, 0.0);
         for level in levels {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::synthetic::normal;
 
-    /// From the definition: U is the sum of the signs of all differences between both sides.
+    /// By definition, U is the sum of the signs of all differences between both sides.
     #[test]
     fn ranks_give_the_statistic_of_pettitt() {
         let mut values: Vec<f64> = normal(1, 80).iter().map(|value| (value * 2.0).round()).collect();

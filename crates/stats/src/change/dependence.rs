@@ -1,42 +1,43 @@
-//! How much values depend on those before them. A machine that is slow stays slow for a while, so that ten values in a
-//! row say less than ten independent ones: by how much is the inflation of the variance of their mean.
+//! Estimates the dependence between successive values. A slow machine stays slow for a while, so ten successive values carry
+//! less information than ten independent ones. The measure is the variance inflation of their mean.
 //!
-//! The model is an autoregressive process of the first order. Its coefficient comes from differences, which a step
-//! spoils only next to it (C. Gallagher, R. Killick, R. Lund and X. Shi, "Autocovariance estimation in the presence of
+//! The model is a first-order autoregressive process. Its coefficient is estimated from differences, of which a step affects
+//! only the few that span it (C. Gallagher, R. Killick, R. Lund and X. Shi, "Autocovariance estimation in the presence of
 //! changepoints", 2022).
 
 use super::sample::median;
 
-/// The lags whose differences are compared with those of neighbors.
+/// Lags whose differences are compared with the differences of successive values.
 const LAGS: [usize; 4] = [2, 3, 4, 5];
-/// Where a difference is cut off, in standard deviations of differences of neighbors, so that a step counts little.
+/// Differences are clamped to this many standard deviations of successive differences, to limit the influence of a step.
 const CUT_OFF: f64 = 3.0;
-/// A coefficient below so many standard errors of an autocorrelation is none: for changes, which have many values to
-/// be judged by and few to lose, and for alarms.
+/// Minimum coefficient, in standard errors of an autocorrelation; a smaller coefficient counts as zero. The limit for changes
+/// is higher, because they are judged on many values; alarms have few.
 const DEAD_ZONE: Inflation = Inflation { changes: 5.6, alarms: 3.0 };
-/// The greatest coefficient: a series that never returns to its level has no noise around it to speak of.
+/// Maximum coefficient: a series that never returns to its level has no noise around a level.
 const GREATEST: f64 = 0.97;
-/// A series shorter than this may consist of one step, so that the proposed levels are taken out of it first.
+/// Minimum length of a series to estimate the coefficient from the raw values. A shorter series may consist of one step, so
+/// the proposed levels are subtracted first.
 const SHORT: usize = 64;
-/// A series with a proposed change in so many values on average is restless, as one that runs on several hosts in turn.
-/// Its short levels are noise.
+/// A series with at least one proposed change per this many values is restless, for example because it alternates between
+/// hosts. Its short levels count as noise.
 const RESTLESS: usize = 28;
-/// The shortest level that is none of its noise.
+/// Minimum length of a level in a restless series that does not count as noise.
 const LONG: usize = 48;
-/// How many autocorrelations of a restless series count.
+/// Number of autocorrelations that are summed for a restless series.
 const FAR_LAGS: usize = 24;
 
-/// How many times greater the variance of a mean is than with independent values; one at the least.
+/// Variance inflation: the variance of a mean relative to that of independent values, at least one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Inflation {
-    /// For the judge of changes.
+    /// Inflation used to judge changes.
     pub(super) changes: f64,
-    /// For alarms, which are raised with few values and take a smaller coefficient seriously.
+    /// Inflation used for alarms, which have few values and therefore respect smaller coefficients.
     pub(super) alarms: f64,
 }
 
 impl Inflation {
-    /// That of independent values.
+    /// Inflation of independent values.
     pub(super) const NONE: Self = Self { changes: 1.0, alarms: 1.0 };
 
     fn at_least(self, least: f64) -> Self {
@@ -44,7 +45,7 @@ impl Inflation {
     }
 }
 
-/// What is reused from one series to the next.
+/// Buffers that are reused for the next series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dependence {
     residuals: Vec<f64>,
@@ -53,7 +54,7 @@ pub(super) struct Dependence {
 }
 
 impl Dependence {
-    /// Estimates the inflation. `cuts` are the proposed changes.
+    /// Estimates the variance inflation. `cuts` are the proposed changes.
     pub(super) fn inflation(&mut self, values: &[f64], cuts: &[usize]) -> Inflation {
         if values.len() < SHORT {
             self.levels.clear();
@@ -77,7 +78,7 @@ impl Dependence {
         inflation.at_least(from_autocorrelations(&self.residuals))
     }
 
-    /// Leaves what the values are away from the median of their level.
+    /// Computes the residuals from the median of each level.
     fn subtract_levels(&mut self, values: &[f64]) {
         self.residuals.clear();
         let mut start = 0;
@@ -89,7 +90,7 @@ impl Dependence {
     }
 }
 
-/// The inflation of an autoregressive process with such differences.
+/// Computes the variance inflation of an autoregressive process from its differences.
 fn from_differences(values: &[f64]) -> Inflation {
     let coefficient = coefficient(values);
     let errors = coefficient * (values.len() as f64).sqrt();
@@ -98,8 +99,8 @@ fn from_differences(values: &[f64]) -> Inflation {
     Inflation { changes: beyond(DEAD_ZONE.changes), alarms: beyond(DEAD_ZONE.alarms) }
 }
 
-/// The coefficient φ: the squares of differences at a lag of k are (1 − φᵏ) / (1 − φ) = 1 + φ + … + φᵏ⁻¹ times those of
-/// neighbors.
+/// Estimates the coefficient φ: the mean squared difference at lag k is (1 − φᵏ) / (1 − φ) = 1 + φ + … + φᵏ⁻¹ times that at
+/// lag 1.
 fn coefficient(values: &[f64]) -> f64 {
     let neighbors = difference(values, 1);
     if neighbors == 0.0 {
@@ -119,7 +120,7 @@ fn coefficient(values: &[f64]) -> f64 {
     low
 }
 
-/// The mean of the squares of differences at a lag, each cut off.
+/// Computes the mean squared difference at a lag, with clamped differences.
 fn difference(values: &[f64], lag: usize) -> f64 {
     let most = CUT_OFF * std::f64::consts::SQRT_2;
     let pairs = values.iter().zip(values.iter().skip(lag));
@@ -127,8 +128,8 @@ fn difference(values: &[f64], lag: usize) -> f64 {
     squares.sum::<f64>() / values.len().saturating_sub(lag).max(1) as f64
 }
 
-/// The inflation by autocorrelations, with the weights of M. S. Bartlett, "Periodogram analysis and continuous spectra"
-/// (1950).
+/// Computes the variance inflation from autocorrelations, with the weights of M. S. Bartlett, "Periodogram analysis and
+/// continuous spectra" (1950).
 fn from_autocorrelations(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|value| value * value).sum();
     if squares == 0.0 {
@@ -151,7 +152,7 @@ mod tests {
         Dependence::default().inflation(values, cuts)
     }
 
-    /// In units of the noise from one value to the next, as the monitor has them.
+    /// Returns values in units of the noise between successive values, as the monitor passes them.
     fn autoregressive(coefficient: f64, seed: u64) -> Vec<f64> {
         let values = Noise::Autoregressive(coefficient).series(seed, 512);
         values.iter().map(|value| (value - 100.0) / (1.0 - coefficient).sqrt()).collect()
@@ -167,7 +168,7 @@ mod tests {
                     coefficient(&values)
                 });
                 let mean = found.sum::<f64>() / 20.0;
-                // Long runs away from the level are cut off, so that a great coefficient is estimated a little too low.
+                // Long excursions from the level are clamped, so a large coefficient is slightly underestimated.
                 assert!((mean - expected).abs() < 0.1, "{mean} instead of {expected}, step {step}");
             }
         }

@@ -1,30 +1,30 @@
-//! Between which places a change began, given that there is one. Nothing is believed or dropped here.
+//! Interval in which a change began, given that it exists. This module neither accepts nor rejects changes.
 //!
-//! With both levels known, every place has a likelihood; those that are not much less likely than the best are in the
-//! interval (D. V. Hinkley, "Inference about the change-point in a sequence of random variables", 1970).
+//! Given both levels, every index has a likelihood. The interval contains the indexes whose likelihood is close to the
+//! maximum (D. V. Hinkley, "Inference about the change-point in a sequence of random variables", 1970).
 
 use super::{
     partition::loss,
     sample::{first, last, median},
 };
 
-/// How much more than at the best place the values may cost at another: twice the logarithm of twenty.
+/// Maximum additional cost of an index in the interval, compared with the best index: twice the logarithm of twenty.
 const DOUBT: f64 = 6.0;
-/// How many values on both sides the levels are taken from.
+/// Number of values on each side from which the levels are estimated.
 const REACH: usize = 48;
 
-/// The first and the last place at which the level may have changed, of values in units of noise. The change is where
-/// `before` ends.
+/// Returns the first and last index at which the level may have changed, for values in units of noise. The change is at the
+/// end of `before`.
 pub(super) fn around(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (usize, usize) {
     let (old, new) = (median(last(before, REACH), buffer), median(first(after, REACH), buffer));
     let excess = |value: &f64, there: f64, here: f64| loss(value - there) - loss(value - here);
     let earlier = farthest(before.iter().rev().take(REACH).map(|value| excess(value, new, old)));
     let later = farthest(after.iter().take(REACH).map(|value| excess(value, old, new)));
-    // One value of the new level is what makes it one.
+    // The new level has at least one value.
     (before.len() - earlier, before.len() + later.min(after.len().saturating_sub(1)))
 }
 
-/// How far one can go for no more than the doubt.
+/// Returns the distance to the farthest index whose additional cost is within the limit.
 fn farthest(costs: impl Iterator<Item = f64>) -> usize {
     let (mut total, mut reached) = (0.0, 0);
     for (step, cost) in costs.enumerate() {
@@ -54,7 +54,7 @@ mod tests {
             .filter(|seed| {
                 let mut values = normal(*seed, 120);
                 values[60..].iter_mut().for_each(|value| *value += 1.5);
-                // Wherever the cut is put, the interval must reach to where the change was.
+                // For any estimated index, the interval must contain the true index.
                 let at = (50..70)
                     .min_by(|one, two| {
                         let cost = |at: usize| {

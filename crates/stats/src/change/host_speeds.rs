@@ -1,11 +1,11 @@
-//! The hosts of a whole series, for those that compare single runs: what a value would have been on another host.
+//! Host effects of a whole series, for comparisons of single runs: converts a value from one host to another.
 
 use super::{
     hosts::{Estimation, Hosts, round},
     scale::Scale,
 };
 
-/// How much faster or slower the hosts of a series are.
+/// Estimated speeds of the hosts of a series.
 #[derive(Clone, Debug)]
 pub struct HostSpeeds {
     hosts: Hosts,
@@ -13,7 +13,7 @@ pub struct HostSpeeds {
 }
 
 impl HostSpeeds {
-    /// What values tell of their hosts. Any number will do for a host but the greatest.
+    /// Estimates the host effects from the values. A host can be any number except `u16::MAX`.
     pub fn of(values: &[f64], each: &[Option<u16>]) -> Self {
         let mut hosts = Hosts::default();
         for (place, host) in each.iter().enumerate() {
@@ -24,7 +24,7 @@ impl HostSpeeds {
         Self { hosts, is_logarithmic }
     }
 
-    /// What a value that was measured on a host would have been on another one.
+    /// Converts a value from one host to another.
     pub fn convert(&self, value: f64, from: Option<u16>, to: Option<u16>) -> f64 {
         let (from, to) = (self.hosts.adjustment(from), self.hosts.adjustment(to));
         if from == to {
@@ -45,7 +45,7 @@ mod tests {
         let (hosts, values) = Noise::StickyHosts.hosts_and_series(3, 300);
         let hosts: Vec<Option<u16>> = hosts.iter().map(|host| u16::try_from(*host).ok()).collect();
         let speeds = HostSpeeds::of(&values, &hosts);
-        // Hosts are three percent of the level apart.
+        // The levels of adjacent hosts differ by 3 %.
         let on_third = speeds.convert(100.0, Some(0), Some(2));
         assert!((on_third - 106.0).abs() < 0.7, "{on_third}");
         assert!((speeds.convert(on_third, Some(2), Some(0)) - 100.0).abs() < 1e-6);

@@ -1,17 +1,17 @@
-//! How much faster or slower each host is than the others, so that a run that moves to another host is no change. Nothing is
-//! judged here: the values are looked at as they would have been on one host.
+//! Estimates the effect of each host, so that a move of the runs to another host is not a change. This module judges nothing:
+//! it converts the values to one reference host.
 //!
-//! The model is additive: a value is the level of the series, plus the effect of its host, plus noise; of logarithms where
-//! there can be any. Effects are estimated in three steps.
+//! The model is additive: a value is the level of the series, plus the effect of its host, plus noise. It applies to
+//! logarithms if all values are positive. The estimation has three steps.
 //!
-//! 1. The level cancels out where the host changes: the difference of the medians just before and after shows the difference
-//!    of two effects. A change of level spoils at most the moves next to it, and counts little there (P. J. Huber, "Robust
-//!    estimation of a location parameter", 1964).
-//! 2. With these effects taken out, the values are divided into levels. Now moves are compared with more values, up to where
-//!    the level changes, and the median distance of a host's values from their levels makes its effect more precise.
-//! 3. Hosts must explain the values better than changes do: an effect has a price, as a level has (J. Rissanen, "Modeling by
-//!    shortest data description", 1978). It depends on the share of moves that lead to a new host. So a fleet of hosts
-//!    that are used once and thrown away does not hide changes.
+//! 1. Where the host changes, the level cancels out: the difference between the medians just before and just after estimates
+//!    the difference between two effects. A change of level affects only the moves next to it, which get a low weight (P. J.
+//!    Huber, "Robust estimation of a location parameter", 1964).
+//! 2. After removing these effects, the values are divided into levels. The moves are then estimated from more values, up to
+//!    the next change of level, and the median residual of a host's values from their levels refines its effect.
+//! 3. Hosts must explain the values better than changes do: each effect has a cost, as each level has (J. Rissanen, "Modeling
+//!    by shortest data description", 1978). The cost depends on the share of moves that lead to a new host. A fleet of
+//!    short-lived hosts therefore does not hide changes.
 
 use std::collections::HashMap;
 
@@ -21,38 +21,39 @@ use super::{
     scale::Scale,
 };
 
-/// How many values before and after a move to another host are compared. Few, as the level may change not far from it.
+/// Maximum number of values compared before and after a move to another host. It is small because the level may change
+/// nearby.
 const REACH: usize = 8;
-/// How many are compared once it is known about where the level changes.
+/// Maximum number of values compared once the changes of level are roughly known.
 const FAR_REACH: usize = 48;
-/// How often each effect is estimated from the others.
+/// Number of iterations in which each effect is estimated from the others.
 const ROUNDS: usize = 24;
-/// How many standard errors a move may be off before it counts less.
+/// Residual of a move, in standard errors, from which on its weight decreases.
 const CLEAR: f64 = 1.5;
-/// How often all effects are made better by the levels that they leave.
+/// Number of refinements of the effects by the residuals from the levels.
 const REFINEMENTS: usize = 2;
-/// An effect of fewer standard errors than this is none.
+/// Minimum effect, in standard errors; a smaller effect is set to zero.
 const LEAST: f64 = 2.0;
-/// What an effect costs where each move leads to a new host; as much as a level does.
+/// Cost of an effect if each move leads to a new host; equal to the cost of a level.
 const PRICE: f64 = 28.0;
-/// How much more values may cost with hosts than without them: in doubt it was the host.
+/// Maximum additional cost of the model with hosts over the model without: in doubt, the host is the explanation.
 const DOUBT: f64 = 7.0;
-/// How many of the last bits of a value are rounded off: what is left of two equal numbers once an effect is taken out of
-/// one must be equal as well.
+/// Number of low-order bits that are rounded off: equal numbers must remain equal after an effect is removed from one of
+/// them.
 const ROUNDED_BITS: u32 = 16;
-/// How many values of a host there are when the effects are estimated anew.
+/// Numbers of values of a host at which the effects are estimated again.
 const ESTIMATED: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// The host of a value of which it is not known.
+/// Marker of a value whose host is unknown.
 const UNKNOWN: u16 = u16::MAX;
 
-/// The hosts of the values that a monitor holds, and their effects.
+/// Hosts of the values that a monitor holds, and their effects.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
-    /// The host of all values, if there is one only.
+    /// Host of all values, if they have the same host.
     only: u16,
-    /// The host of each value; none if all have the same.
+    /// Host of each value; empty if all values have the same host.
     each: Vec<u16>,
-    /// The effects that are not zero, by host.
+    /// Nonzero effects, sorted by host.
     effects: Vec<(u16, f64)>,
     /// Whether an effect is a factor.
     is_logarithmic: bool,
@@ -65,8 +66,8 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// Takes the host of the next value; `count` values came before. Answers whether there are now so many values of
-    /// this host that the effects should be estimated anew.
+    /// Adds the host of the next value, which follows `count` values. Returns whether the number of values of this host
+    /// requires a new estimation of the effects.
     pub(super) fn push(&mut self, host: Option<u16>, count: usize) -> bool {
         let host = host.unwrap_or(UNKNOWN);
         if count == 0 {
@@ -83,7 +84,7 @@ impl Hosts {
         host != UNKNOWN && ESTIMATED.contains(&seen)
     }
 
-    /// Forgets the hosts of the oldest values.
+    /// Removes the hosts of the `count` oldest values.
     pub(super) fn forget(&mut self, count: usize) {
         if self.each.is_empty() {
             return;
@@ -96,25 +97,25 @@ impl Hosts {
         }
     }
 
-    /// Makes room for the hosts of so many more values.
+    /// Reserves capacity for the hosts of `more` values.
     pub(super) fn reserve(&mut self, more: usize) {
         if !self.each.is_empty() {
             self.each.reserve_exact(more);
         }
     }
 
-    /// The host of a value.
+    /// Returns the host of a value.
     pub(super) fn get(&self, place: usize) -> Option<u16> {
         let host = self.each.get(place).copied().unwrap_or(self.only);
         (host != UNKNOWN).then_some(host)
     }
 
-    /// Whether any value has to be adjusted.
+    /// Whether any host has an effect.
     pub(super) fn differ(&self) -> bool {
         !self.effects.is_empty()
     }
 
-    /// What a value would have been on the reference host.
+    /// Converts a value to the reference host.
     pub(super) fn adjust(&self, place: usize, value: f64) -> f64 {
         if self.effects.is_empty() {
             return value;
@@ -129,13 +130,13 @@ impl Hosts {
         round(adjusted).clamp(f64::MIN, f64::MAX)
     }
 
-    /// What takes a value of a host to the reference host: a factor of logarithmic values, a difference of others.
+    /// Returns the adjustment from a host to the reference host: a factor on a logarithmic scale, a difference otherwise.
     pub(super) fn adjustment(&self, host: Option<u16>) -> f64 {
         let known = self.effects.iter().find(|(other, _)| Some(*other) == host);
         known.map_or(if self.is_logarithmic { 1.0 } else { 0.0 }, |(_, adjustment)| *adjustment)
     }
 
-    /// Estimates the effects anew. The host with the most values is the reference, and has none.
+    /// Estimates the effects again. The host with the most values is the reference and has no effect.
     pub(super) fn estimate(&mut self, values: &[f64], is_logarithmic: bool, estimation: &mut Estimation) {
         self.effects.clear();
         self.is_logarithmic = is_logarithmic;
@@ -156,24 +157,24 @@ impl Hosts {
         self.effects.shrink_to_fit();
     }
 
-    /// How many bytes it takes.
+    /// Returns the allocated memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.each.capacity() * size_of::<u16>() + self.effects.capacity() * size_of::<(u16, f64)>()
     }
 }
 
-/// A host that has been seen more than once.
+/// A host with more than one value.
 struct Member {
     host: u16,
     count: usize,
 }
 
-/// The hosts that have been seen more than once, in the order of their first values.
+/// Hosts with more than one value, in the order of their first values.
 struct Fleet {
     members: Vec<Member>,
-    /// The number of the member that each value is of.
+    /// Index of the member for each value.
     numbers: Vec<Option<usize>>,
-    /// The member with the most values.
+    /// Index of the member with the most values.
     reference: usize,
 }
 
@@ -188,7 +189,7 @@ impl Fleet {
             }
             members[number].count += 1;
         }
-        // The effect of a host that was seen once cannot be distinguished from noise.
+        // The effect of a host with a single value cannot be distinguished from noise.
         members.retain(|member| member.count > 1);
         numbers.clear();
         numbers.extend(members.iter().enumerate().map(|(number, member)| (member.host, number)));
@@ -198,14 +199,14 @@ impl Fleet {
         Self { members, numbers, reference }
     }
 
-    /// How often a host was kept for one or more values.
+    /// Returns the number of stays: maximal runs of successive values on one host.
     fn stays(&self) -> usize {
         let numbers = self.numbers.iter().flatten();
         let moves = numbers.clone().zip(numbers.skip(1)).filter(|(one, two)| one != two);
         1 + moves.count()
     }
 
-    /// The scale of values, by the differences of neighbors on the same host if there are enough of them.
+    /// Computes the scale from the differences of successive values on the same host, if there are enough of them.
     fn scale(&self, values: &[f64], is_logarithmic: bool, buffer: &mut Vec<f64>) -> Scale {
         let is_same =
             |place: usize| self.numbers[place].is_some() && self.numbers[place] == self.numbers[place - 1];
@@ -214,26 +215,26 @@ impl Fleet {
     }
 }
 
-/// The values of a host in a row: their places, each with the number of the host, and the values.
+/// Successive values on one host: their indexes, each with the index of the member, and the values.
 type Stay<'a> = (&'a [(usize, usize)], &'a [f64]);
 
-/// What a move from one host to another shows.
+/// Estimate from a move between two hosts.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     from: usize,
     to: usize,
-    /// By how much the second is above the first.
+    /// Difference between the second and the first host.
     difference: f64,
-    /// One for the variance of that.
+    /// Inverse of the variance of the difference.
     weight: f64,
 }
 
-/// Memory that is reused from one estimation to the next.
+/// Buffers that are reused for the next estimation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Estimation {
     /// Values in units of noise.
     scaled: Vec<f64>,
-    /// The same on the reference host.
+    /// Values in units of noise, on the reference host.
     adjusted: Vec<f64>,
     partition: Partition,
     cuts: Vec<usize>,
@@ -241,8 +242,8 @@ pub(super) struct Estimation {
 }
 
 impl Estimation {
-    /// By how much the values of each member are above those of the reference; zero for all if values are explained as well
-    /// without hosts.
+    /// Estimates the effect of each member relative to the reference; all are zero if the model without hosts explains the
+    /// values as well.
     fn effects(&mut self, fleet: &Fleet, values: &[f64], is_logarithmic: bool) -> Vec<f64> {
         let scale = fleet.scale(values, is_logarithmic, &mut self.buffer);
         scale.apply_all(values, &mut self.scaled);
@@ -271,7 +272,7 @@ impl Estimation {
         effects
     }
 
-    /// Divides the adjusted values into levels, and answers what they cost.
+    /// Divides the adjusted values into levels and returns the total cost.
     fn divide(&mut self, fleet: &Fleet, effects: &[f64]) -> f64 {
         let effect = |number: &Option<usize>| number.and_then(|number| effects.get(number)).unwrap_or(&0.0);
         let adjusted = self.scaled.iter().zip(&fleet.numbers).map(|(value, number)| value - effect(number));
@@ -282,7 +283,7 @@ impl Estimation {
         self.partition.cost()
     }
 
-    /// The effects by the moves between hosts.
+    /// Estimates the effects from the moves between hosts.
     fn solve_moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<f64> {
         let moves = self.moves(fleet, reach);
         let mut of_members: Vec<Vec<Move>> = vec![Vec::new(); fleet.members.len()];
@@ -311,8 +312,8 @@ impl Estimation {
         effects
     }
 
-    /// What the moves between hosts show, by so many values on both sides, but none beyond a cut. A cut next to a move may be
-    /// what is left of an effect, and does not count.
+    /// Returns the moves between hosts, each estimated from at most `reach` values on each side, up to the next cut. A cut
+    /// next to a move may be the remainder of an effect and is ignored.
     fn moves(&mut self, fleet: &Fleet, reach: usize) -> Vec<Move> {
         let own = fleet.numbers.iter().enumerate().filter_map(|(place, number)| Some((place, (*number)?)));
         let (places, values): (Vec<_>, Vec<f64>) =
@@ -343,7 +344,7 @@ impl Estimation {
         moves
     }
 
-    /// Makes effects better by the distances of all values of a host from their levels.
+    /// Refines the effects by the median residual of each host's values from their levels.
     fn refine(&mut self, fleet: &Fleet, effects: &mut [f64]) {
         let mut rests: Vec<Vec<f64>> = vec![Vec::new(); effects.len()];
         let mut start = 0;
@@ -363,7 +364,7 @@ impl Estimation {
     }
 }
 
-/// The value without its last bits.
+/// Rounds off the low-order bits of a value.
 pub(super) fn round(value: f64) -> f64 {
     let half = 1 << (ROUNDED_BITS - 1);
     f64::from_bits((value.to_bits() + half) >> ROUNDED_BITS << ROUNDED_BITS)
@@ -374,7 +375,7 @@ mod tests {
     use super::*;
     use crate::synthetic::{Noise, normal};
 
-    /// The effects of hosts, as differences from the first one.
+    /// Returns the effects of the hosts, relative to the first host.
     fn effects(hosts: &[u16], values: &[f64]) -> Vec<f64> {
         let mut known = Hosts::default();
         for (place, host) in hosts.iter().enumerate() {
@@ -407,7 +408,7 @@ mod tests {
                 errors.extend(found.iter().zip([0.0, 3.0, 6.0, 9.0]).map(|(one, two)| (one - two).abs()));
             }
             errors.sort_by(f64::total_cmp);
-            // Of each series three effects that may be wrong, and one of zero.
+            // Each series has three effects that can be wrong, and one of zero.
             let (usual, great) = (errors[100], errors[152]);
             assert!(usual < 0.25 && great < 1.0, "{usual} {great} with {steps:?}: {:?}", &errors[140..]);
         }
@@ -439,7 +440,7 @@ mod tests {
         assert_eq!(effects(&hosts, &values), [0.0; 40]);
     }
 
-    /// A count is the same number after an effect was taken out, not one that is nearly the same.
+    /// Equal counts remain exactly equal after an effect is removed.
     #[test]
     fn counts_stay_equal() {
         let (mut hosts, mut values) = (Hosts::default(), Vec::new());

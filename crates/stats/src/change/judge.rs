@@ -1,10 +1,10 @@
-//! Which of the proposed changes to believe. Two things speak for one: that ranks tell the values before it from those
-//! after it, near and far; and that the two levels are far apart, both for how much values scatter around them and for
-//! how much the series moves about anyway.
+//! Accepts or rejects the proposed changes. The score of a proposal combines a rank test of the values before and after it,
+//! in windows of several sizes, with the difference between the levels relative to the residuals around them and to the
+//! overall spread of the series.
 //!
-//! The weakest proposal is dropped until all that remain are strong enough, as each that goes gives its neighbors longer
-//! levels to be judged by (backward elimination; P. Fryzlewicz, "Tail-greedy bottom-up data decompositions and fast
-//! multiple change-point detection", 2018).
+//! The judge removes the weakest proposal until all remaining scores reach the threshold, because each removal extends the
+//! levels on which the neighboring proposals are judged (backward elimination; P. Fryzlewicz, "Tail-greedy bottom-up data
+//! decompositions and fast multiple change-point detection", 2018).
 
 use super::{
     rank,
@@ -12,49 +12,50 @@ use super::{
 };
 use crate::level::NORMAL_MEAN;
 
-/// What must speak for a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
+/// Minimum score of a change; calibrated on series that engineers have annotated, see `docs/statistics.md`.
 const THRESHOLD: f64 = 3.9;
-/// By how much the threshold falls where e times as many false alarms are fine.
+/// Decrease of the threshold per factor of e in accepted false alarms.
 pub(super) const PER_ALARM: f64 = 0.55;
-/// How many values on both sides are ranked: near ones show a clear step, far ones whether it lasts.
+/// Window sizes of the rank tests on each side: small windows show a clear step, large ones whether it lasts.
 const WINDOWS: [usize; 3] = [12, 24, 48];
-/// How many values on both sides the distance of the levels is measured with. Few, so that a drift does not add to it.
+/// Number of values on each side from which the difference between the levels is estimated. It is small, so that a drift does
+/// not add to the difference.
 const REACH: usize = 17;
-/// A step of so many times the scatter is clear; more adds nothing.
+/// Ratio of step to residual scatter above which a larger step adds nothing to the score.
 const CLEAR: f64 = 3.0;
-/// How much it counts that a step is small for how much the series moves about anyway.
+/// Weight of the step relative to the overall spread of the series.
 const SHARE: f64 = 0.42;
-/// The smallest share that is told apart from none.
+/// Minimum of the step relative to the spread; a smaller ratio counts as this value.
 const LEAST_SHARE: f64 = 0.055;
-/// The power of the inflation by which ranks count less: less than the root, as a window of 12 values is inflated less
-/// than a long mean.
+/// Exponent of the inflation by which the rank statistic is divided: less than 0.5, because the variance in a window of 12
+/// values is inflated less than that of a long mean.
 const DISCOUNT: f64 = 0.42;
-/// A level is at least so many values long; anything shorter is a spike.
+/// Minimum length of a level; anything shorter is a spike.
 const SHORTEST: usize = 8;
-/// The newest level is at least so many values long, as nobody knows yet how long it will be.
+/// Minimum length of the newest level, whose final length is unknown.
 const SHORTEST_OPEN: usize = 12;
-/// Below any score there can be.
+/// Less than any possible score.
 const NONE: f64 = -1e6;
 
-/// A proposal that has been looked at.
+/// A proposal and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judged {
-    /// The first place of the new level.
+    /// Index of the first value of the new level.
     pub(super) at: usize,
-    /// How much more speaks for it than must.
+    /// Score above the threshold.
     pub(super) margin: f64,
-    /// How far apart the levels are, in units of the scatter around them.
+    /// Difference between the levels, in units of the residual scatter.
     pub(super) sigma: f64,
-    /// Whether both neighbors are still those that it was judged with.
+    /// Whether the neighboring proposals are unchanged since the score was computed.
     is_current: bool,
 }
 
-/// The noise that all proposals of a series are judged by.
+/// Noise of a series, common to all its proposals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noise {
-    /// The range that four of five values keep to, with all their levels; at least one unit of noise.
+    /// Range between the 10 % and 90 % quantiles of all values, across levels; at least one unit of noise.
     pub(super) spread: f64,
-    /// How many times greater the variance of a mean is than with independent values.
+    /// Variance of a mean relative to that of independent values.
     pub(super) inflation: f64,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Ranked<'a> {
     pub(super) ranks: &'a [i16],
 }
 
-/// What the judge reuses from one series to the next.
+/// Buffers that are reused for the next series.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
     proposals: Vec<Judged>,
@@ -72,8 +73,8 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Goes through the proposals, which are in ascending order and all lie after `start`, where a level begins that is
-    /// not in doubt. `tolerance` is the logarithm of how many times more false alarms than usual are fine.
+    /// Returns the accepted proposals. `cuts` are in ascending order and lie after `start`, where a settled level begins.
+    /// `tolerance` is the logarithm of the factor by which false alarms may exceed the default rate.
     pub(super) fn judge(
         &mut self,
         series: &Ranked<'_>,
@@ -111,7 +112,7 @@ impl Judge {
         &self.proposals
     }
 
-    /// Looks again at those whose neighbors have changed.
+    /// Recomputes the scores of the proposals whose neighbors have changed.
     fn update(&mut self, series: &Ranked<'_>, start: usize, noise: Noise, threshold: f64) {
         for place in 0..self.proposals.len() {
             let at = self.proposals[place].at;
@@ -125,8 +126,8 @@ impl Judge {
             let shortest = before.len().min(after.len());
             let is_short = shortest < SHORTEST || (end.is_none() && after.len() < SHORTEST_OPEN);
             let (score, sigma) = if is_short {
-                // The shortest goes first, by its lesser edge: a spike makes two proposals, and without the one the other
-                // is nothing.
+                // Removes the shortest level first, and of its two edges the one with the smaller step: a spike causes two
+                // proposals, and without one the other is not significant.
                 let (step, _) = apart(last(before, REACH), first(after, REACH), &mut self.buffer);
                 (NONE + shortest as f64 + step / (1.0 + step), 0.0)
             } else {
@@ -140,19 +141,19 @@ impl Judge {
     }
 }
 
-/// What speaks for a change between two levels, which ranks tell apart by `separations` in all windows together, and how far
-/// apart they are in units of the scatter.
+/// Computes the score of a change between two levels, and their difference in units of the residual scatter. `separations` is
+/// the sum of the rank statistics over all windows.
 fn score(separations: f64, before: &[f64], after: &[f64], noise: Noise, buffer: &mut Vec<f64>) -> (f64, f64) {
-    // Values that depend on each other are worth as many as the inflation leaves of them.
+    // Dependence between values reduces their effective number.
     let ranks = separations / WINDOWS.len() as f64 / noise.inflation.powf(DISCOUNT);
     let (distance, scatter) = apart(last(before, REACH), first(after, REACH), buffer);
     let sigma = distance / scatter;
     let share = (distance / noise.spread).clamp(LEAST_SHARE, 1.0);
-    // A step of nothing has a logarithm of minus infinity, which is as it should be.
+    // The logarithm of a step of zero is minus infinity, which rejects the proposal.
     (ranks + sigma.min(CLEAR).ln() + SHARE * share.ln(), sigma)
 }
 
-/// The most that can speak for a change: ranks that tell all values of all windows apart, and a clear step.
+/// Returns the maximum possible score: perfect separation of the ranks in all windows, and a clear step.
 fn most(inflation: f64) -> f64 {
     let separations = WINDOWS.map(|window| {
         let window = window as f64;
@@ -161,8 +162,8 @@ fn most(inflation: f64) -> f64 {
     separations.iter().sum::<f64>() / WINDOWS.len() as f64 / inflation.powf(DISCOUNT) + CLEAR.ln()
 }
 
-/// How far apart two levels are, and how much values scatter around them as a standard deviation: at least a trace, in units
-/// of the noise.
+/// Returns the difference between two levels and the residual scatter around them as a standard deviation, at least 10⁻⁶
+/// units of noise.
 pub(super) fn apart(before: &[f64], after: &[f64], buffer: &mut Vec<f64>) -> (f64, f64) {
     let (old, new) = (median(before, buffer), median(after, buffer));
     let around = |level: &[f64], center: f64| level.iter().map(|value| (value - center).abs()).sum::<f64>();

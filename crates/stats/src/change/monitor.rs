@@ -1,10 +1,10 @@
-//! A series that is watched while it grows. It knows where its level changed as far as that can be told so far; it does
-//! not know what the values are, nor when they were measured.
+//! Incremental change detection on a growing series. A monitor knows the changes detected so far. It does not know the
+//! meaning of the values or the time of their measurement.
 //!
-//! The newest [`BLOCK`] to [`BLOCK`] + [`WINDOW`] values are held, on a scale and with a partition of their own. Each time
-//! a block is full, older values are forgotten, the changes among them are settled for good, and scale and partition are
-//! made anew from those that remain. So a value costs the same however long the series is, and what comes out depends
-//! on nothing but the values, in whatever portions they came.
+//! A monitor holds the newest [`BLOCK`] to [`BLOCK`] + [`WINDOW`] values, with their own scale and partition. When a block is
+//! full, it removes the oldest values, makes the changes among them final, and recomputes scale and partition from the
+//! remaining values. The cost per value is therefore independent of the length of the series, and the result depends only on
+//! the values, not on the batches in which they arrived.
 
 use std::borrow::Cow;
 
@@ -24,55 +24,56 @@ use super::{
 };
 use crate::level::alike;
 
-/// How many values come in before the older ones are looked at for the last time.
+/// Number of values per block; the oldest values are removed when a block is full.
 const BLOCK: usize = 128;
-/// How many values are held at the beginning of a block.
+/// Number of values held at the start of a block.
 const WINDOW: usize = 512;
-/// How many values at the beginning of a window only show the way: what changed among them is settled already.
+/// Number of values at the start of a window that only provide context: the changes among them are final.
 const GUARD: usize = 128;
-/// The shortest series that is looked at.
+/// Minimum length of a series to analyze.
 const SHORTEST: usize = 8;
-/// How often the effects of hosts are estimated within a block at the most, so that a fleet of many hosts costs little.
+/// Maximum number of estimations of the host effects per block, to limit the cost for a fleet of many hosts.
 const ESTIMATIONS: u8 = 32;
-/// How many values on both sides the levels of a change are taken from.
+/// Number of values on each side from which the levels of a change are estimated.
 pub(super) const REACH: usize = 48;
-/// How often independent noise raises an alarm for which just enough speaks, per value.
+/// Rate per value at which independent noise raises an alarm with a margin of zero.
 const USUAL: f64 = 2e-4;
 
-/// A series, value by value. It holds what cannot be computed again at once, as there may be thousands.
+/// Incremental change detector of one series. It holds only the state that cannot be recomputed quickly, because a server may
+/// have thousands of monitors.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     settings: Settings,
-    /// How many values there have been.
+    /// Number of values received.
     count: usize,
-    /// The newest of them.
+    /// Newest values.
     values: Vec<f64>,
-    /// How many of these equal the one before.
+    /// Number of the newest values that equal their predecessor.
     alike: usize,
     hosts: Hosts,
-    /// How often the effects of hosts were estimated since the last block ended.
+    /// Number of estimations of the host effects in the current block.
     estimated: u8,
     order: Order,
     scale: Option<Scale>,
     partition: Partition,
     inflation: Inflation,
     settled: Vec<Change>,
-    /// Where the newest level begins, by the last alarm.
+    /// Start of the newest level according to the last alarm.
     alarm: usize,
-    /// That alarm.
+    /// Last alarm.
     raised: Option<Change>,
-    /// With fewer values than this there cannot be a slight change.
+    /// Minimum number of values at which a slight change is possible.
     calm: usize,
 }
 
-/// Memory that is reused from one value, and one series, to the next.
+/// Buffers that are reused for the next value and the next series.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Values as they would have been on the reference host.
+    /// Values converted to the reference host.
     adjusted: Vec<f64>,
     /// Values in units of noise.
     scaled: Vec<f64>,
-    /// Twice their ranks.
+    /// Twice the ranks of the values.
     ranks: Vec<i16>,
     estimation: Estimation,
     dependence: Dependence,
@@ -84,16 +85,16 @@ pub struct Scratch {
 }
 
 impl Monitor {
-    /// The most values that are held.
+    /// Maximum number of values held.
     pub const KEPT: usize = WINDOW + BLOCK;
-    /// How many values come in before the older ones are looked at for the last time.
+    /// Number of values per block; the oldest values are removed when a block is full.
     pub const BLOCK: usize = BLOCK;
-    /// How many of the oldest values that are held only show the way: what changed among them is settled.
+    /// Number of the oldest values held that only provide context: the changes among them are final.
     pub const GUARD: usize = GUARD;
-    /// How many values of a new level it takes to be sure of it.
+    /// Number of values of a new level from which on a change is confirmed or withdrawn.
     pub const UNSURE: usize = 12;
 
-    /// An empty series.
+    /// Creates a monitor of an empty series.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -113,17 +114,17 @@ impl Monitor {
         }
     }
 
-    /// Takes the next value, and says if by that value the level has changed: as soon as there are so many later values
-    /// as [`Settings::later`] asks for. An alarm comes once and is not taken back; whether the change lasts shows in
-    /// [`changes`](Self::changes).
+    /// Adds the next value. Returns an alarm if the level changed and [`Settings::later`] values have followed the first
+    /// value of the new level. An alarm is raised once and not withdrawn; [`changes`](Self::changes) shows whether the change
+    /// lasts.
     ///
-    /// A number that is not finite says nothing, and counts as if the value before had come again.
+    /// A value that is not finite is replaced by the previous value.
     pub fn push(&mut self, value: f64, scratch: &mut Scratch) -> Option<Change> {
         self.push_on(None, value, scratch)
     }
 
-    /// The same for a value that was measured on a host, if that is known. Hosts of different speed are no changes: values are
-    /// looked at as they would have been on the host with the most values. Any number will do for a host but the greatest.
+    /// Adds the next value, measured on a host, if known. Differences between hosts are not changes: values are converted to
+    /// the host with the most values. A host can be any number except `u16::MAX`.
     pub fn push_on(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) -> Option<Change> {
         if is_boundary(self.count) {
             self.settle(scratch);
@@ -134,17 +135,17 @@ impl Monitor {
         alarm
     }
 
-    /// The newest values.
+    /// Returns the newest values.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The newest values, each with its host if that is known.
+    /// Returns the newest values, each with its host if known.
     pub fn values_with_hosts(&self) -> impl Iterator<Item = (Option<u16>, f64)> {
         self.values.iter().enumerate().map(|(place, value)| (self.hosts.get(place), *value))
     }
 
-    /// The newest values as they would have been on the host with the most of them.
+    /// Returns the newest values, converted to the host with the most values.
     pub fn adjusted(&self) -> Cow<'_, [f64]> {
         let mut adjusted = Vec::new();
         if self.hosts.differ() {
@@ -154,16 +155,16 @@ impl Monitor {
         Cow::Borrowed(&self.values)
     }
 
-    /// All changes as far as they are known now, in ascending order: the settled ones, which no later value will alter, then
-    /// those among the newest values, which later values may move, drop or join.
+    /// Returns all changes detected so far, in ascending order: first the final ones, then the changes among the newest
+    /// values, which later values can move, remove or merge.
     pub fn changes(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.settled.clone();
         self.judge_newest(&mut changes, scratch);
         changes
     }
 
-    /// The changes that people may be notified of: all, and the newest alarm while there are too few values after it to be
-    /// sure. It is gone later if they do not confirm it.
+    /// Returns the changes that qualify for a notification: all changes, and the newest alarm until enough values follow it
+    /// to confirm or withdraw it.
     pub fn known(&mut self, scratch: &mut Scratch) -> Vec<Change> {
         let mut changes = self.changes(scratch);
         let count = self.count;
@@ -173,8 +174,8 @@ impl Monitor {
         changes
     }
 
-    /// How likely noise alone is to move the level as far as a change did. Earlier changes that did not last are noise, too,
-    /// unless `is_explained` says that their cause is known.
+    /// Returns the p-value of a change: the probability that noise alone moves the level this far. Earlier changes that did
+    /// not last count as noise, unless `is_explained` returns that their cause is known.
     pub fn p_value(
         &self,
         change: &Change,
@@ -191,12 +192,13 @@ impl Monitor {
         p_value.max(USUAL * (-change.margin).exp())
     }
 
-    /// Whether the newest values are counted rather than timed, so that no machine moves them: most equal the one before.
+    /// Whether the newest values are counts rather than timings, which the machine does not affect: most equal their
+    /// predecessor.
     pub fn is_exact(&self) -> bool {
         self.alike * 2 >= self.values.len()
     }
 
-    /// How many bytes of memory it takes.
+    /// Returns the memory use in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.values.capacity() * size_of::<f64>()
@@ -225,7 +227,7 @@ impl Monitor {
         }
     }
 
-    /// The values from a place on, as they would have been on the reference host.
+    /// Returns the values from an index on, converted to the reference host.
     fn on_reference<'a>(&'a self, from: usize, buffer: &'a mut Vec<f64>) -> &'a [f64] {
         if !self.hosts.differ() {
             return &self.values[from..];
@@ -240,12 +242,12 @@ impl Monitor {
         adjusted.extend(values.map(|(place, value)| self.hosts.adjust(place, *value)));
     }
 
-    /// Where the values held begin.
+    /// Returns the number of values that are no longer held.
     fn offset(&self) -> usize {
         self.count - self.values.len()
     }
 
-    /// Ends a block.
+    /// Ends a block: removes the oldest values and makes the changes among them final.
     fn settle(&mut self, scratch: &mut Scratch) {
         let forgotten = self.values.len().saturating_sub(WINDOW);
         if forgotten > 0 {
@@ -261,7 +263,7 @@ impl Monitor {
         self.measure(scratch);
     }
 
-    /// Makes the scale and the partition anew, and estimates how much values depend on each other.
+    /// Recomputes the scale and the partition, and estimates the dependence between values.
     fn measure(&mut self, scratch: &mut Scratch) {
         let more = block(self.count);
         self.calm = 0;
@@ -281,7 +283,7 @@ impl Monitor {
         self.inflation = scratch.dependence.inflation(&scratch.scaled, &scratch.cuts);
     }
 
-    /// Adds the changes among the newest values.
+    /// Appends the changes among the newest values.
     fn judge_newest(&mut self, changes: &mut Vec<Change>, scratch: &mut Scratch) {
         let Scratch { adjusted, scaled, ranks, judge, calm, cuts, buffer, .. } = scratch;
         let Some(scale) = self.scale else { return };
@@ -292,7 +294,7 @@ impl Monitor {
         let tolerance = self.settings.sensitivity.tolerance();
         self.partition.cuts(cuts);
         cuts.retain(|cut| *cut >= guard && *cut > start);
-        // A slight change is believed only where it is all that ever seemed to happen.
+        // A slight change is accepted only if the series shows no other change.
         let may_be_calm = settled <= offset && cuts.len() <= 1 && self.count >= self.calm;
         if cuts.is_empty() && !may_be_calm {
             return;
@@ -339,7 +341,7 @@ impl Monitor {
         self.order = order;
     }
 
-    /// Whether the level has changed just as many values ago as there must be.
+    /// Returns an alarm if the level changed exactly [`Settings::later`] values before the newest one.
     fn alarm(&mut self, scratch: &mut Scratch) -> Option<Change> {
         let scale = self.scale?;
         let at = self.values.len().checked_sub(self.settings.later.saturating_add(1))?;
@@ -368,9 +370,9 @@ impl Monitor {
         ))
     }
 
-    /// The change between two levels of values, which are given as they are and in units of noise: where the first begins,
-    /// where the second does, and where that ends. `per_alarm` is by how much the margin grows where false alarms are e times
-    /// rarer.
+    /// Describes the change between two levels. The values are passed as measured and in units of noise, and the levels by
+    /// the start of the first, the start of the second and the end of the second. `per_alarm` is the increase of the margin
+    /// per factor of e in the rarity of false alarms.
     fn describe(
         &self,
         (values, scaled): (&[f64], &[f64]),
@@ -398,12 +400,12 @@ impl Monitor {
     }
 }
 
-/// Whether a block ends with so many values. The first ones are short, so that a young series is looked at too.
+/// Whether a block ends after `count` values. The first blocks are short, so that a short series is analyzed too.
 fn is_boundary(count: usize) -> bool {
     if count < BLOCK { count >= SHORTEST && count.is_power_of_two() } else { count.is_multiple_of(BLOCK) }
 }
 
-/// How many values come after so many until a block ends.
+/// Returns the number of values after `count` until the block ends.
 fn block(count: usize) -> usize {
     (1..=BLOCK).find(|more| is_boundary(count + more)).unwrap_or(BLOCK)
 }

@@ -1,14 +1,14 @@
-//! The order of values by size, brought up to date when it is asked for, so that ranks and quantiles take little sorting.
+//! Sort order of the values, updated on demand, so that ranks and quantiles require little sorting.
 
-/// Up to so many new values are inserted one by one.
+/// Maximum number of new values that are inserted one by one.
 const FEW: usize = 4;
 
-/// The places of values, the smallest value first.
+/// Indexes of the values, sorted by ascending value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order(Vec<u16>);
 
 impl Order {
-    /// The order of these values.
+    /// Creates the sort order of the values.
     #[cfg(test)]
     pub(super) fn of(values: &[f64]) -> Self {
         let mut order = Self::default();
@@ -16,14 +16,14 @@ impl Order {
         order
     }
 
-    /// Starts over with these values, and makes room for so many more.
+    /// Sorts the values anew, and reserves capacity for `more` values.
     pub(super) fn reset(&mut self, values: &[f64], more: usize) {
         self.0 = Vec::with_capacity(values.len() + more);
         self.0.extend((0..values.len()).map(|place| place as u16));
         self.0.sort_by(|one, two| values[usize::from(*one)].total_cmp(&values[usize::from(*two)]));
     }
 
-    /// Takes the values that have come since. Most series are not asked for ranks with every value.
+    /// Adds the values since the last update. Most series do not require ranks after every value.
     pub(super) fn update(&mut self, values: &[f64]) {
         let known = self.0.len();
         let value = |place: u16| values[usize::from(place)];
@@ -38,7 +38,7 @@ impl Order {
         }
     }
 
-    /// Gives each value twice its rank, and values that are alike twice the mean of theirs.
+    /// Computes twice the rank of each value; ties get twice their mean rank.
     pub(super) fn rank(&self, values: &[f64], ranks: &mut Vec<i16>) {
         ranks.clear();
         ranks.resize(values.len(), 0);
@@ -53,14 +53,14 @@ impl Order {
         }
     }
 
-    /// The values that a tenth of all are below, and above.
+    /// Returns the 10 % and 90 % quantiles.
     pub(super) fn tenths(&self, values: &[f64]) -> Option<(f64, f64)> {
         let tenth = self.0.len().checked_sub(1)? / 10;
         let value = |place: usize| values[usize::from(self.0[place])];
         Some((value(tenth), value(self.0.len() - 1 - tenth)))
     }
 
-    /// How many bytes it takes.
+    /// Returns the allocated memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<u16>()
     }

@@ -1,43 +1,43 @@
-//! The cheapest way to cut values into levels, kept up to date value by value. It proposes where a level may have
-//! changed; whether to believe it is for the judge.
+//! Optimal partition of the values into levels, updated with every value. It proposes changes; the judge accepts or rejects
+//! them.
 //!
-//! Optimal partitioning (B. Jackson and others, "An algorithm for optimal partitioning of data on an interval", 2005)
-//! with the biweight loss of P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of outliers" (2019): a
-//! value costs its squared distance from its level, but never more than [`BOUND`]², so that a spike is cheaper as an
-//! outlier than as a level of its own. As in their algorithm it is the cost of every possible level that is carried
-//! along, here on a grid of the levels at which values have been seen, which makes a step as cheap as the grid is short.
+//! Optimal partitioning (B. Jackson and others, "An algorithm for optimal partitioning of data on an interval", 2005) with
+//! the biweight loss of P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of outliers" (2019): a value
+//! costs its squared distance from its level, but at most [`BOUND`]², so that a spike is cheaper as an outlier than as a
+//! separate level. As in their algorithm, the state is the cost of every possible last level, here on a grid of the levels
+//! near observed values. The time per value is therefore proportional to the size of the grid.
 
-/// The distance from its level, in units of the noise, from which on a value counts as an outlier.
+/// Distance from the level, in units of noise, from which on a value counts as an outlier.
 pub(super) const BOUND: f64 = 4.5;
-/// What a further level costs: a lasting step of one unit of noise has paid for it after 28 values, and no single value
-/// can pay for it, however far off it is.
+/// Cost of a further level: a lasting step of one unit of noise outweighs it after 28 values; a single value, however far
+/// away, never does.
 const PENALTY: f64 = 28.0;
-/// How fine the grid of levels is, in units of the noise. The loss is flat around its minimum: being half of this off
-/// costs a value less than a hundredth.
+/// Grid spacing of the levels, in units of noise. The loss is flat around its minimum: an error of half the spacing costs
+/// less than 0.02 per value.
 const WIDTH: f64 = 0.25;
 
-/// How many of the newest values a level that no value was near before may have begun with.
+/// Number of the newest values among which a level that is new on the grid may have begun.
 const RECENT: usize = 32;
 
-/// The state after some values, which are in units of their noise. It is small, as there is one for each series.
+/// State after some values in units of noise. It is small, because each series has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
-    /// The levels in the middle of those cells of the grid in which there have been values, sorted.
+    /// Centers of the grid cells that contain values, sorted.
     levels: Vec<f64>,
-    /// What the values cost up to here if the last level is this one.
+    /// Minimum cost of all values for each last level.
     costs: Vec<f64>,
-    /// Where that last level begins.
+    /// Start of the last level for each entry of `costs`.
     starts: Vec<u16>,
-    /// The newest values, and what all before each cost at best.
+    /// Newest values, each with the minimum cost of all values before it.
     recent: Vec<(f64, f64)>,
-    /// What all values cost at best.
+    /// Minimum cost of all values.
     cheapest: f64,
-    /// Where the last level begins for the first value, the first two, and so on.
+    /// Start of the last level for each prefix of the values.
     last: Vec<u16>,
 }
 
 impl Partition {
-    /// Starts over with these values, and makes room for so many more.
+    /// Partitions the values anew, and reserves capacity for `more` values.
     pub(super) fn reset(&mut self, values: &[f64], more: usize) {
         self.levels.clear();
         self.levels.extend(values.iter().map(|value| middle(*value)));
@@ -54,7 +54,7 @@ impl Partition {
         }
     }
 
-    /// Takes one more value.
+    /// Adds a value.
     pub(super) fn push(&mut self, value: f64) {
         let level = middle(value);
         if let Err(place) = self.levels.binary_search_by(|other| other.total_cmp(&level)) {
@@ -63,7 +63,7 @@ impl Partition {
         self.step(value);
     }
 
-    /// Adds a level, with the costs that it would have had if it had been there for the newest values.
+    /// Adds a level to the grid, with the costs that it would have if it had existed for the newest values.
     fn open(&mut self, place: usize, level: f64) {
         let (mut cost, mut start) = (f64::INFINITY, 0);
         let first = self.last.len() - self.recent.len();
@@ -98,18 +98,18 @@ impl Partition {
         self.last.push(self.starts.get(best).copied().unwrap_or(0));
     }
 
-    /// What all values cost at best, with what their levels after the first do.
+    /// Returns the minimum cost of all values, including the penalties for the levels after the first.
     pub(super) fn cost(&self) -> f64 {
         self.cheapest
     }
 
-    /// How many bytes it takes.
+    /// Returns the allocated memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         (self.levels.capacity() + self.costs.capacity() + 2 * self.recent.capacity()) * size_of::<f64>()
             + (self.starts.capacity() + self.last.capacity()) * size_of::<u16>()
     }
 
-    /// The places where the levels after the first begin, in ascending order.
+    /// Computes the starts of the levels after the first, in ascending order.
     pub(super) fn cuts(&self, cuts: &mut Vec<usize>) {
         cuts.clear();
         let mut end = self.last.len();
@@ -123,12 +123,12 @@ impl Partition {
     }
 }
 
-/// What a value costs at this distance from its level.
+/// Returns the cost of a value at a distance from its level.
 pub(super) fn loss(distance: f64) -> f64 {
     (distance * distance).min(BOUND * BOUND)
 }
 
-/// The level in the middle of the cell of the grid that a value is in.
+/// Returns the center of the grid cell that contains a value.
 fn middle(value: f64) -> f64 {
     ((value / WIDTH).floor() + 0.5) * WIDTH
 }
@@ -144,7 +144,7 @@ mod tests {
         cuts
     }
 
-    /// The cost of the best partition by going through all of them, level by level of the same grid.
+    /// Computes the cost of the optimal partition by exhaustive search on the same grid.
     fn cheapest(values: &[f64]) -> f64 {
         let levels: Vec<f64> = values.iter().map(|value| middle(*value)).collect();
         let mut best = vec![-PENALTY];
@@ -193,7 +193,7 @@ mod tests {
         values[50..].iter().for_each(|value| partition.push(*value));
         partition.cuts(&mut found);
         assert_eq!(found, [90]);
-        // The levels that were not there from the start make no difference.
+        // Levels that were added to the grid later make no difference.
         let mut whole = Partition::default();
         whole.reset(&values, 0);
         assert_eq!(whole.last[199], partition.last[199]);

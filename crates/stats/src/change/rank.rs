@@ -1,12 +1,12 @@
-//! How well ranks tell two groups of values apart, whatever their distribution. Nothing here knows about levels.
+//! Rank test between two groups of values, independent of their distribution.
 //!
-//! H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the
-//! Other" (1947).
+//! H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other"
+//! (1947).
 
-/// Their statistic in standard deviations from what it is when both groups are alike, without its sign.
+/// Returns the absolute Mann-Whitney statistic in standard deviations from its mean under the null hypothesis.
 ///
-/// The groups are of ranks in a longer series. Both are short, so that going through all pairs is faster than sorting, and
-/// ranks are small numbers, of which a processor compares several at once.
+/// The groups contain ranks in a longer series. Both are short, so comparing all pairs is faster than sorting, and ranks are
+/// small integers, of which a processor compares several at once.
 pub(super) fn separation(before: &[i16], after: &[i16]) -> f64 {
     let wins: i32 = after
         .iter()
@@ -27,8 +27,8 @@ pub(super) fn separation(before: &[i16], after: &[i16]) -> f64 {
 mod tests {
     use super::*;
 
-    /// From SciPy 1.17: `mannwhitneyu(a, b, method="asymptotic", use_continuity=False)`, its probability turned back
-    /// into a distance by `norm.isf(p / 2)`.
+    /// From SciPy 1.17: `mannwhitneyu(a, b, method="asymptotic", use_continuity=False)`; `norm.isf(p / 2)` converts the
+    /// p-value to standard deviations.
     #[test]
     fn separation_agrees_with_scipy() {
         let (before, after) = ([102, 105, 99, 101, 104, 100], [109, 112, 106, 115, 108, 103]);

@@ -1,16 +1,16 @@
-//! Small questions about a few values, answered without allocating. Nothing here knows what the values are.
+//! Slices and medians of a few values, without allocation.
 
-/// The last values, so many at the most.
+/// Returns the last `count` values, or all if there are fewer.
 pub(super) fn last<T>(values: &[T], count: usize) -> &[T] {
     &values[values.len().saturating_sub(count)..]
 }
 
-/// The first values, so many at the most.
+/// Returns the first `count` values, or all if there are fewer.
 pub(super) fn first<T>(values: &[T], count: usize) -> &[T] {
     &values[..values.len().min(count)]
 }
 
-/// The median; zero if there are no values.
+/// Returns the median; zero if there are no values.
 pub(super) fn median(values: &[f64], buffer: &mut Vec<f64>) -> f64 {
     if values.is_empty() {
         return 0.0;

@@ -1,33 +1,32 @@
-//! The scale on which values are looked at: units of their own noise, of logarithms where there can be any. Nothing is
-//! decided here.
+//! Scale of the values: units of their own noise, on a log scale if all values are positive.
 
 use crate::level::{NORMAL, NORMAL_MEAN};
 
-/// The least noise that is believed in, as a share of the level: less than this is rounding.
+/// Minimum noise relative to the level: less is rounding.
 const ROUNDING: f64 = 1e-7;
 
-/// From values to units of noise.
+/// Converts values to units of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     is_logarithmic: bool,
-    /// Where it begins: at the first value, so that it moves along with the unit.
+    /// Zero of the scale: the first value, so that the result does not depend on the unit of the values.
     origin: f64,
     noise: f64,
 }
 
 impl Scale {
-    /// Whether values have logarithms: all are above zero. A change is then a factor, and the noise of timings, which grows
-    /// with their level, is the same before and after.
+    /// Whether all values are positive, so that they have logarithms. A change is then a factor, and the noise of timings,
+    /// which grows with their level, is the same before and after.
     pub(super) fn is_logarithmic(values: &[f64]) -> bool {
         values.iter().all(|value| *value > 0.0)
     }
 
-    /// The scale of some values.
+    /// Estimates the scale of the values.
     ///
-    /// The noise comes from the differences of neighbors, of which a change of level spoils one and a drift none
-    /// (J. von Neumann and others, "The mean square successive difference", 1941; here with the median).
+    /// The noise is estimated from the differences of successive values, of which a change of level affects one and a drift
+    /// none (J. von Neumann and others, "The mean square successive difference", 1941; here with the median).
     ///
-    /// `is_counted` says of a place whether the difference from the value before it counts.
+    /// `is_counted` returns for an index whether the difference from the previous value is used.
     pub(super) fn of(
         values: &[f64],
         is_logarithmic: bool,
@@ -54,36 +53,36 @@ impl Scale {
             let mean = buffer.iter().sum::<f64>() / buffer.len() as f64;
             let middle = buffer.len() / 2;
             let usual = NORMAL * *buffer.select_nth_unstable_by(middle, f64::total_cmp).1;
-            // Where most values equal their neighbors, the others still tell something.
+            // If most differences are zero, the median is zero and the mean is used instead.
             (if usual > 0.0 { usual } else { mean * NORMAL_MEAN }) / std::f64::consts::SQRT_2
         };
-        // A history of nothing but zeros has no scale, and any will do.
+        // If all values are zero, any positive scale is valid.
         let least = Some(level * ROUNDING).filter(|least| *least > 0.0).unwrap_or(f64::MIN_POSITIVE.sqrt());
         Self { is_logarithmic, origin, noise: noise.max(least) }
     }
 
-    /// The unit of noise.
+    /// Returns the unit of noise.
     pub(super) fn noise(&self) -> f64 {
         self.noise
     }
 
-    /// The unit of noise as a difference of logarithms, if it is one.
+    /// Returns the unit of noise as a difference of logarithms, if the scale is logarithmic.
     pub(super) fn log_unit(&self) -> Option<f64> {
         self.is_logarithmic.then_some(self.noise)
     }
 
-    /// Whether the value has a place on the scale.
+    /// Whether the scale can represent the value.
     pub(super) fn takes(&self, value: f64) -> bool {
         !self.is_logarithmic || value > 0.0
     }
 
-    /// The values in units of noise.
+    /// Converts values to units of noise.
     pub(super) fn apply_all(&self, values: &[f64], scaled: &mut Vec<f64>) {
         scaled.clear();
         scaled.extend(values.iter().map(|value| self.apply(*value)));
     }
 
-    /// The value in units of noise.
+    /// Converts a value to units of noise.
     pub(super) fn apply(&self, value: f64) -> f64 {
         ((if self.is_logarithmic { value.ln() } else { value }) - self.origin) / self.noise
     }

@@ -1,10 +1,10 @@
-//! Which changes people are notified of as the server does it, in synthetic projects: how many false ones there are from the
-//! first run on, and how late the true ones come.
+//! Simulates the notifications of the server for synthetic projects: the number of false ones from the first run on, and the
+//! delay of the true ones.
 
 use super::{Budget, Change, Monitor, Scratch, Settings};
 use crate::synthetic::Noise;
 
-/// The noise of a project of which a fifth of the series has each.
+/// Kinds of noise of a mixed project; each applies to one fifth of the series.
 pub const MIXED: [Noise; 5] = [
     Noise::Normal,
     Noise::Autoregressive(0.5),
@@ -12,30 +12,30 @@ pub const MIXED: [Noise; 5] = [
     Noise::StickyHosts,
     Noise::DailyCycle,
 ];
-/// How many series a project has, and how many runs in its first month.
+/// Number of series per project, and of runs in its first month.
 const SERIES: u64 = 200;
 const RUNS: usize = 300;
-/// How many false alarms a month it takes.
+/// False-alarm budget per month.
 const FALSE_ALARMS: f64 = 2.0;
 
-/// A change that people are notified of.
+/// A change with a notification.
 #[derive(Clone, Copy, Debug)]
 pub struct Notified {
-    /// The run with which they are.
+    /// Run that causes the notification.
     pub run: usize,
-    /// Its series.
+    /// Index of the series.
     pub series: usize,
     change: Change,
 }
 
-/// The first month of a project of 200 series with one percent of noise, as many of each kind.
+/// Generates the first month of a project of 200 series with noise of 1 %, with equal numbers of each kind.
 pub fn project(kinds: &[Noise], seed: u64) -> Vec<Vec<f64>> {
     let each = SERIES / kinds.len() as u64;
     let kind = |number: u64| kinds[(number / each) as usize % kinds.len()];
     (0..SERIES).map(|number| kind(number).series(seed * 1_000 + number, RUNS)).collect()
 }
 
-/// The changes that people are notified of.
+/// Returns the changes with a notification.
 pub fn notified(project: &[Vec<f64>]) -> Vec<Notified> {
     let mut monitors = vec![Monitor::new(Settings::default()); project.len()];
     let (mut notified, mut scratch) = (Vec::<Notified>::new(), Scratch::default());
@@ -60,7 +60,7 @@ pub fn notified(project: &[Vec<f64>]) -> Vec<Notified> {
     notified
 }
 
-/// How many events that is: all changes of a run are one.
+/// Returns the number of events: all changes of a run are one event.
 pub fn events(notified: &[Notified]) -> usize {
     notified.chunk_by(|one, two| one.run == two.run).count()
 }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_noise_keeps_to_the_budget() {
-        // Hosts of which nothing is known, which change for each series at another time, are the exception.
+        // Excludes unknown hosts that change at a different time for each series.
         for kind in Noise::ALL.into_iter().filter(|kind| *kind != Noise::StickyHosts) {
             let notified = notified(&project(&[kind], 1));
             assert!(events(&notified) <= 2, "{kind}: {notified:?}");

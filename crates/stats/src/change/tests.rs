@@ -1,4 +1,4 @@
-//! What the detectors do together, on noise of many kinds.
+//! Tests of all detectors together, on many kinds of noise.
 
 use proptest::prelude::*;
 
@@ -12,14 +12,14 @@ fn places(values: &[f64]) -> Vec<usize> {
     changes(values, &Settings::default()).iter().map(|change| change.at).collect()
 }
 
-/// The alarms, each with the place of the value that raised it.
+/// Returns the alarms, each with the index of the value that raised it.
 fn alarms(values: &[f64], later: usize) -> Vec<(usize, usize)> {
     let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
     let (alarms, mut scratch) = (values.iter().enumerate(), Scratch::default());
     alarms.filter_map(|(now, value)| Some((monitor.push(*value, &mut scratch)?.at, now))).collect()
 }
 
-/// The changes and alarms of values of which the hosts are known, by their places.
+/// Returns the indexes of the changes and alarms of values with known hosts.
 fn on_hosts(hosts: &[usize], values: &[f64]) -> (Vec<usize>, Vec<usize>) {
     let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
     let values = hosts.iter().zip(values);
@@ -28,7 +28,7 @@ fn on_hosts(hosts: &[usize], values: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (monitor.changes(&mut scratch).iter().map(|change| change.at).collect(), alarms)
 }
 
-/// Noise around a level, with steps at some places.
+/// Generates noise around a level, with steps at the given indexes.
 fn stepped(seed: u64, count: usize, steps: &[(usize, f64)]) -> Vec<f64> {
     let mut values: Vec<f64> = normal(seed, count).iter().map(|value| 100.0 + value).collect();
     for (at, size) in steps {
@@ -127,8 +127,8 @@ fn a_drift_is_none() {
     assert!(found <= 2, "{found} changes in 20 drifts over five standard deviations");
 }
 
-/// The limits hold for 500 series, as `docs/statistics.md` has them; of 40, a number that is the limit on the average is at
-/// most this in 99 of 100 cases.
+/// `docs/statistics.md` has the rates for 500 series. With 40 series, a count whose mean equals the rate stays within these
+/// limits in 99 of 100 cases.
 #[test]
 fn noise_raises_no_alarm() {
     for noise in Noise::ALL {
@@ -150,7 +150,7 @@ fn noise_raises_no_alarm() {
     }
 }
 
-/// At most one in 10,000 values; of 40 series at most 9 in 99 of 100 cases.
+/// At most one per 10,000 values; 40 series have at most 9 in 99 of 100 cases.
 #[test]
 fn hosts_that_are_known_raise_no_alarm() {
     let (mut found, mut raised) = (0, 0);
@@ -163,7 +163,7 @@ fn hosts_that_are_known_raise_no_alarm() {
     assert!(found <= 9 && raised <= 9, "{found} changes and {raised} alarms in 40,000 values");
 }
 
-/// How many of 100 series with a step have a change there, and an alarm, with hosts.
+/// Returns how many of 100 series with a step have a change there, and how many an alarm, with hosts.
 fn steps_on_hosts(size: f64, hosts: impl Fn(u64) -> (Vec<usize>, Vec<f64>)) -> (usize, usize) {
     let (mut found, mut raised) = (0, 0);
     for seed in 0..100 {
@@ -186,7 +186,7 @@ fn steps_are_found_on_hosts_that_are_known() {
     assert!(found >= 95 && raised >= 90, "{found} found and {raised} raised of 100");
 }
 
-/// Each host is used for so many runs and never again.
+/// Each host is used for this many runs and never again.
 #[test]
 fn hosts_that_are_thrown_away_hide_no_step() {
     for runs in [1, 2, 3, 10] {
@@ -286,7 +286,7 @@ fn sensitivity_is_a_factor() {
     assert!(found(0.001) < found(1_000.0));
 }
 
-/// Series with a few steps, spikes and a share of rounding, of any length.
+/// Generates series of any length with a few steps; some are rounded.
 fn series() -> impl Strategy<Value = Vec<f64>> {
     let steps = prop::collection::vec((0.0..1.0, -8.0..8.0), 0..6);
     (any::<u64>(), 0_usize..1_200, steps, any::<bool>()).prop_map(|(seed, count, steps, is_rounded)| {
@@ -300,7 +300,7 @@ fn series() -> impl Strategy<Value = Vec<f64>> {
     })
 }
 
-/// Hosts in any order, some of them kept for a while, some not known.
+/// Generates hosts in any order; some stay for a while, some are unknown.
 fn hosts() -> impl Strategy<Value = Vec<Option<u16>>> {
     let stay = (prop::option::weighted(0.9, 0_u16..6), 1_usize..30);
     prop::collection::vec(stay, 1..120).prop_map(|stays| {
@@ -311,8 +311,7 @@ fn hosts() -> impl Strategy<Value = Vec<Option<u16>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What hosts are called makes no difference, nor does it whether anybody has asked before, nor in which monitor the
-    /// memory was used that is reused.
+    /// The identifiers of hosts, earlier calls of `changes` and earlier uses of the buffers make no difference.
     #[test]
     fn nothing_but_values_and_hosts_counts(
         values in series(), hosts in hosts(), shift in 1_u16..9_999, speed in 0.0..9.0, asked in 1_usize..200,
@@ -339,7 +338,7 @@ proptest! {
         prop_assert!(one.bytes() < 18 << 10, "{}", one.bytes());
     }
 
-    /// A host that is not known, and one for all values, make no difference.
+    /// An unknown host, or a single host for all values, makes no difference.
     #[test]
     fn one_host_is_as_none(values in series(), host in prop::option::of(0_u16..9)) {
         let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
@@ -349,7 +348,7 @@ proptest! {
         prop_assert_eq!(monitor.changes(&mut scratch), changes(&values, &Settings::default()));
     }
 
-    /// What is left in the memory that is reused makes no difference, nor does it whether anybody has asked before.
+    /// Earlier contents of the buffers and earlier calls of `changes` make no difference.
     #[test]
     fn a_series_that_is_watched_has_the_changes_of_the_whole(values in series(), asked in 1_usize..200) {
         let mut monitor = Monitor::new(Settings::default());
@@ -377,8 +376,8 @@ proptest! {
         }
     }
 
-    /// By a power of two, so that nothing is rounded but the logarithms. These decide where a value that is far from both
-    /// levels belongs.
+    /// Scales by a power of two, so that only the logarithms are rounded. Their rounding can move a value that is far from
+    /// both levels from one level to the other.
     #[test]
     fn the_unit_makes_no_difference(values in series(), exponent in -20_i32..20) {
         let scaled: Vec<f64> = values.iter().map(|value| value * 2.0_f64.powi(exponent)).collect();

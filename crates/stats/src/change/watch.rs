@@ -1,25 +1,25 @@
-//! Whether a level has just changed, by the few values there are since. It is quicker than the judge, and knows less:
-//! that a change lasts cannot be seen yet.
+//! Alarms: detects that a level has just changed from the few values since. It is faster than the judge and less certain: it
+//! cannot know yet whether the change lasts.
 //!
-//! A run rule, as control charts have them (Western Electric, "Statistical Quality Control Handbook", 1956): all of the
-//! newest values are on one side and beyond almost all that came before. How unlikely that is follows from ranks alone,
-//! whatever the distribution; how far they are away is added to it, as with two or three values ranks cannot say much.
+//! A run rule, as on control charts (Western Electric, "Statistical Quality Control Handbook", 1956): all of the newest
+//! values are on one side of almost all earlier values. Ranks alone give the probability of this, for any distribution. The
+//! distance is added to the score, because two or three values give a rank test little power.
 //!
-//! Two rules must agree. One asks little of independent values. The other asks more, and counts values that depend on
-//! each other as the few that they are worth.
+//! Two rules must agree. One has a low threshold and assumes nearly independent values. The other has a higher threshold and
+//! discounts dependent values more.
 
 use super::sample::{last, median};
 use crate::level::NORMAL_MEAN;
 
 /// A rule for the newest values.
 struct Rule {
-    /// How many earlier values they are compared with.
+    /// Number of earlier values that the newest ones are compared with.
     reach: usize,
-    /// The smallest step, in units of how much the earlier values scatter.
+    /// Minimum step, in units of the residual scatter of the earlier values.
     smallest: f64,
-    /// What ranks and distance must come to together.
+    /// Minimum score from ranks and distance together.
     threshold: f64,
-    /// The power of the inflation by which each value after the first counts less.
+    /// Exponent of the inflation by which each value after the first is divided.
     discount: f64,
 }
 
@@ -27,40 +27,42 @@ const RULES: [Rule; 2] = [
     Rule { reach: 39, smallest: 2.25, threshold: 8.5, discount: 0.32 },
     Rule { reach: REACH, smallest: 1.7, threshold: 11.42, discount: 1.1 },
 ];
-/// The most earlier values that the newest ones are compared with.
+/// Maximum number of earlier values that the newest ones are compared with.
 pub(super) const REACH: usize = 60;
-/// How many earlier values there must be.
+/// Minimum number of earlier values.
 const LEAST: usize = 6;
-/// By how much the threshold falls where e times as many false alarms are fine.
+/// Decrease of the threshold per factor of e in accepted false alarms.
 const PER_ALARM: f64 = 2.0;
-/// How much the logarithm of the distance counts, and the greatest distance that does. Where there are fewer earlier values
-/// than a rule looks at, a greater one counts, too, by the share that is missing.
+/// Weight of the logarithm of the distance, and the maximum distance that counts. With fewer earlier values than a rule uses,
+/// a greater distance counts in proportion to the missing share.
 const DISTANCE: f64 = 1.2;
 const GREATEST_DISTANCE: f64 = 5.3;
-/// With fewer values than this, ranks say too little, and the distance counts for each that is missing, too.
+/// Minimum number of new values for a meaningful rank test. For each missing value, the logarithm of the distance gets
+/// additional weight.
 const ENOUGH: usize = 4;
 const DISTANCE_PER_MISSING: f64 = 0.5;
-/// One in so many of the newest values may be off.
+/// One in this many of the newest values may be an outlier.
 const STRAY: usize = 5;
-/// How much the ranks of all of the newest values count beside that of the weakest.
+/// Weight of the mean rank of all newest values, relative to the rank of the weakest.
 const ALL: f64 = 0.17;
-/// The share of the step that the first value of the new level has made at the least.
+/// Minimum share of the step that the first value of the new level has reached.
 const FIRST: f64 = 0.52;
 
 /// A level that has just changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fresh {
-    /// How much more speaks for it than must, as the logarithm of the false alarms that it would be worth.
+    /// Score above the threshold, as the logarithm of the rarity of false alarms.
     pub(super) margin: f64,
-    /// How far the level moved, in units of the scatter before.
+    /// Step, in units of the residual scatter before it.
     pub(super) sigma: f64,
 }
 
-/// Whether so many earlier values are as far away as the newest ones that no rule can be met, whatever the noise: what most
-/// values come to. Both are in any unit.
+/// Whether no rule can be satisfied for any noise, because too many earlier values are as far away as the newest ones. This
+/// is a fast check that excludes most values. Both slices can be in any unit.
 pub(super) fn is_hopeless(before: &[f64], newest: &[f64], tolerance: f64) -> bool {
     let rule = &RULES[0];
-    // With few values, the distance alone may count for any number of earlier ones; with many, one of the newest may be off.
+    // With few new values, the distance alone may outweigh any number of earlier values; with many, one of the newest may be
+    // an outlier.
     if before.len() < REACH || !(ENOUGH..=STRAY).contains(&newest.len()) {
         return false;
     }
@@ -76,9 +78,9 @@ pub(super) fn is_hopeless(before: &[f64], newest: &[f64], tolerance: f64) -> boo
     above > fewest && below > fewest
 }
 
-/// Compares the newest values with those since the level last changed; both are in units of noise. `inflation` is how
-/// many times greater the variance of a mean is than with independent values, and `tolerance` the logarithm of how many
-/// times more false alarms than usual are fine.
+/// Compares the newest values with the values since the last change of level; both are in units of noise. `inflation` is the
+/// variance of a mean relative to that of independent values, and `tolerance` the logarithm of the factor by which false
+/// alarms may exceed the default rate.
 pub(super) fn look(
     before: &[f64],
     newest: &[f64],
@@ -107,12 +109,12 @@ impl Rule {
         let level = median(before, buffer);
         let step = median(newest, buffer) - level;
         let beyond = |value: &f64| (value - level) * step.signum();
-        // A level that begins here has its first value there too.
+        // The first value of a new level is already beyond the old one.
         if beyond(newest.first()?) <= FIRST * step.abs() {
             return None;
         }
         let scatter = before.iter().map(|value| (value - level).abs()).sum::<f64>() / before.len() as f64;
-        // Few values may scatter little by chance, but not less than the series does at all.
+        // A few values may have little scatter by chance, but not less than the noise of the series.
         let sigma = step.abs() / (NORMAL_MEAN * scatter).max(1.0);
         if sigma < self.smallest {
             return None;
@@ -121,7 +123,7 @@ impl Rule {
         buffer.extend(newest.iter().map(beyond));
         let strays = (newest.len() - 1) / STRAY;
         let weakest = *buffer.select_nth_unstable_by(strays, f64::total_cmp).1;
-        // The logarithm of the share of earlier values that are as far away.
+        // Negative logarithm of the share of earlier values that are as far away.
         let rarity = |limit: f64| {
             let as_far = before.iter().filter(|value| beyond(value) >= limit).count();
             ((before.len() as f64 + 1.0) / (as_far as f64 + 1.0)).ln()

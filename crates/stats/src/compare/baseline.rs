@@ -1,5 +1,5 @@
-//! A few new runs against the history of their series. The level is that since it last changed; how much runs vary is
-//! taken from all levels, so that a new level is not blind while it is short.
+//! Compares a few new runs with the history of their series. The level is estimated from the runs since the last change; the
+//! noise is estimated from all levels, so that a new level has a noise estimate while it is short.
 
 use std::sync::LazyLock;
 
@@ -12,25 +12,26 @@ use crate::{
     wilcoxon::{rank_sum, smallest_rank_sum},
 };
 
-/// How many values the level is taken from at the most.
+/// Maximum number of values from which the level is estimated.
 const REACH: usize = 48;
-/// How often the history is drawn from for an interval.
+/// Number of bootstrap samples for an interval.
 const DRAWS: usize = 999;
-/// Of so many values the median is close to normal.
+/// Minimum number of values whose median is approximately normal.
 const MANY: usize = 8;
 /// Minimum number of earlier runs to judge a run that is far outside all of them.
 pub(super) const LEAST: usize = 3;
-/// The usual difference between runs on different hosts, as a standard deviation of logarithms.
+/// Typical difference between runs on different hosts, as a standard deviation of logarithms.
 const HOSTS: f64 = 0.03;
-/// How often the comparisons of a run with its history may raise any false alarm, in either direction.
+/// Family-wise significance level of the comparisons of a run with its history, two-sided.
 const CHANCE: f64 = 0.007;
-/// How much further runs of a step that persists count at the most, as a power: what makes one stray may last for some.
+/// Maximum additional exponent for further runs of a persisting step; it is small, because the cause of one outlier may last
+/// for several runs.
 const FURTHER: f64 = 0.35;
-/// How exactly the smallest detectable change is known.
+/// Relative precision of the smallest detectable change.
 const DETECTABLE: f64 = 0.005;
-/// How many runs of a series the runs of its peers count for.
+/// Weight of the peers' runs, as a number of runs of the series.
 const PEER_RUNS: f64 = 10.0;
-/// What is drawn from a normal distribution as often: all its parts alike, in any order.
+/// Stratified sample of the standard normal distribution for the bootstrap, in random order.
 static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let part = |draw: usize| {
         let from_middle = (draw as f64 + 0.5) / DRAWS as f64 - 0.5;
@@ -40,56 +41,60 @@ static NORMAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
     Random(1).shuffle(&mut parts);
     parts
 });
-/// By how much the median of normal values varies more than their mean, as a variance.
+/// Variance of the median of normal values, relative to that of their mean.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
-/// A history and the new runs that are held against it.
+/// A history and the new runs to compare with it.
 #[derive(Clone, Debug)]
 pub struct Baseline {
-    /// Whether all values are above zero, so that their logarithms are compared.
+    /// Whether all values are positive, so that their logarithms are compared.
     is_positive: bool,
-    /// The level since it last changed, as it was measured, and on the scale that is compared on.
+    /// Level since the last change, as measured, and on the scale of the comparison.
     base: f64,
     level: f64,
-    /// How many values the level is of.
+    /// Number of values from which the level was estimated.
     count: usize,
-    /// How far each value of the history is from its level, the newest last.
+    /// Residuals of the history from its levels, newest last.
     pub(super) residuals: Vec<f64>,
     levels: usize,
-    /// How much a run varies around its level, unless it strays.
+    /// Standard deviation of a run around its level, robust to outliers.
     pub(super) noise: f64,
-    /// The median of the new values, and those on the same scale.
+    /// Median of the new values, and the new values on the scale of the comparison.
     center: f64,
     new: Vec<f64>,
-    /// The median of the new runs and of those before them that stand apart with them, on the same scale, and how many they are.
+    /// Median of the new runs and of the outlying runs before them, on the scale of the comparison, and the number of these
+    /// runs.
     lasting: Option<(f64, usize)>,
-    /// How many times as far from its level a new run is as one of the history, as they are not medians of as many samples.
+    /// Standard deviation of a new run relative to a run of the history; they differ if the runs are medians of different
+    /// numbers of samples.
     spread: f64,
 }
 
-/// How the runs were sampled that are compared: each is the median of its samples.
+/// Sampling of the compared runs: each run is the median of its samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// How much those of one run vary: a variance, as a share of the square of their median.
+    /// Variance of the samples within one run, relative to the square of their median.
     pub variance: f64,
-    /// How many of them a run of the history has.
+    /// Number of samples of a run of the history.
     pub history: f64,
-    /// The same of a new one.
+    /// Number of samples of a new run.
     pub new: f64,
 }
 
 impl Sampling {
-    /// How much the median of so many varies.
+    /// Returns the variance of the median of `count` samples.
     fn of_median(&self, count: f64) -> f64 {
         self.variance * of_median(count) / count
     }
 }
 
 impl Baseline {
-    /// With fewer earlier runs than this, the tool's own spread and the usual difference between hosts count as noise, too.
+    /// Number of earlier runs below which the spread that the tool reports and the typical difference between hosts also
+    /// count as noise.
     pub const FEW: usize = 10;
 
-    /// A history whose level changes at these places, and new runs; none if either is missing.
+    /// Creates the baseline from a history whose level changes at the indexes `changes`, and new runs; `None` if either is
+    /// empty.
     pub fn new(history: &[f64], changes: &[usize], new: &[f64]) -> Option<Self> {
         let is_positive = history.iter().chain(new).all(|value| *value > 0.0);
         let scale = |value: &f64| if is_positive { value.ln() } else { *value };
@@ -105,7 +110,7 @@ impl Baseline {
             let part: Vec<f64> = part.iter().map(scale).collect();
             let (Some(center), true) = (median(&part), part.len() > 1) else { continue };
             levels += 1;
-            // Values are closer to their own median than to the level behind it.
+            // The residuals from a sample median are smaller than those from the true level.
             let widening = (part.len() as f64 / (part.len() - 1) as f64).sqrt();
             residuals.extend(part.iter().map(|value| (value - center) * widening));
         }
@@ -128,8 +133,8 @@ impl Baseline {
         })
     }
 
-    /// Takes into account the runs between the history and the new ones, which are no part of it because they stand apart
-    /// from it as the new ones do. That the level is another one has to be sure only once; a single run of it may then be
+    /// Includes the runs between the history and the new runs. They are excluded from the history, because they deviate from
+    /// it like the new runs. The change of level must be significant only once; a single run of the new level may then be
     /// closer to the old one.
     #[must_use]
     pub fn lasting(mut self, between: &[f64]) -> Self {
@@ -142,9 +147,9 @@ impl Baseline {
         self
     }
 
-    /// Takes into account how many samples the runs are medians of. A run of few varies more than one of many: by what samples
-    /// of one run vary, on top of what runs vary for other reasons. More samples than in the history count for nothing: how
-    /// runs differ beyond their samples is known too badly from a few dozen of them to promise more.
+    /// Includes the number of samples per run. A median of few samples varies more than one of many: the variance within runs
+    /// adds to the variance between runs. More samples than in the history do not narrow the interval, because a few dozen
+    /// runs estimate the variance between runs too poorly.
     #[must_use]
     pub fn sampled(mut self, samples: &Sampling) -> Self {
         let runs = self.variance();
@@ -156,12 +161,12 @@ impl Baseline {
         self
     }
 
-    /// Takes into account that a short history shows less noise than there is. `own` is the spread of one run as its tool states
-    /// it, a standard deviation as a share of the value; 0 if the tool states none.
+    /// Sets a minimum noise for a short history, which underestimates it. `own` is the spread of one run that the tool
+    /// reports, a standard deviation as a share of the value; 0 if the tool reports none.
     #[must_use]
     pub fn with_own_spread(mut self, own: f64) -> Self {
         let deviation = self.variance().sqrt();
-        // Values that never vary are counted rather than timed.
+        // Values that never vary are counts rather than timings.
         let is_exact = own <= 0.0 && deviation <= ROUNDING;
         if self.residuals.len() < Self::FEW && self.is_positive && !is_exact {
             let least = own.max(HOSTS);
@@ -178,32 +183,33 @@ impl Baseline {
         self
     }
 
-    /// How much runs of the history vary around their levels.
+    /// Returns the variance of the history around its levels.
     fn variance(&self) -> f64 {
         self.residuals.iter().map(|value| value * value).sum::<f64>() / self.residuals.len() as f64
     }
 
-    /// How far the new runs are from the level: the logarithm of a factor; none where values are not above zero.
+    /// Returns the difference between the new runs and the level, as the logarithm of a factor; `None` if any value is zero
+    /// or negative.
     pub fn step(&self) -> Option<f64> {
         self.is_positive.then(|| self.center.ln() - self.level)
     }
 
-    /// How much a run varies around its level, on the scale of [`step`](Self::step), unless it strays.
+    /// Returns the standard deviation of a run around its level, robust to outliers, on the scale of [`step`](Self::step).
     pub fn noise(&self) -> f64 {
         self.noise
     }
 
-    /// Compares the new runs with the level. `shift` is how far they are from it for a reason that is known, such as a
-    /// slow machine.
+    /// Compares the new runs with the level. `shift` is the part of the difference with a known cause, for example a slow
+    /// machine.
     ///
-    /// How far apart the two are in the noise of the history is judged by Student's t distribution, and by ranks: a
-    /// single new run must be further from the level than almost all that came before. The interval is from drawing new
-    /// runs and levels from the history (the bootstrap; B. Efron, 1979).
+    /// The difference is tested by Student's t distribution with the noise of the history, and by ranks: a single new run
+    /// must be further from the level than almost all earlier runs. The interval is a bootstrap of new runs and levels from
+    /// the history (B. Efron, 1979).
     pub fn compare(&self, confidence: f64, shift: f64, peers: &Peers) -> Comparison {
         let new = if self.is_positive { self.center / shift.exp() } else { self.center - shift };
         let step = if self.is_positive { new.ln() } else { new } - self.level;
         let step = Some(step).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
-        // What moved less than the machine, or not at all, is not called a change for that.
+        // A benchmark that moved less than the machine, or not at all, is not a change for that reason.
         let raw = self.step().filter(|raw| raw * step > 0.0).unwrap_or(if shift == 0.0 { step } else { 0.0 });
         let share = |step: f64| {
             if self.is_positive {
@@ -219,7 +225,7 @@ impl Baseline {
         let p = match self.lasting.map(|(lasting, runs)| (lasting - self.level, runs)) {
             Some((lasting, runs)) if lasting * step > 0.0 => {
                 ranks = ranks.max(own);
-                // As far away as their median are half of the runs, which is the less likely the more they are.
+                // Half of the runs are at least as far away as their median, which is less likely the more runs there are.
                 let further = ((runs / 2) as f64).min(FURTHER) / peers.inflation;
                 self.chance(lasting, peers).powf(1.0 + further)
             }
@@ -243,18 +249,18 @@ impl Baseline {
         }
     }
 
-    /// The degrees of freedom of the noise.
+    /// Returns the degrees of freedom of the noise.
     fn freedom(&self, peers: &Peers) -> f64 {
         (self.residuals.len().saturating_sub(self.levels) as f64 / peers.inflation).max(1.0)
     }
 
-    /// How likely a step like this is when nothing has changed: by Student's t distribution and, for a single run, by how
-    /// many runs of the history and of its peers were as far from their level, whichever is more likely.
+    /// Returns the p-value of a step: the greatest of Student's t and, for a single run, the shares of the runs of the
+    /// history and of its peers that were as far from their level.
     fn chance(&self, step: f64, peers: &Peers) -> f64 {
         let student = match self.error(peers) {
             _ if step == 0.0 => 1.0,
             error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
-            // What has never varied has changed if it does.
+            // If the values have never varied, any difference is a change.
             _ => 0.0,
         };
         if self.new.len() == 1 {
@@ -264,21 +270,21 @@ impl Baseline {
         }
     }
 
-    /// The standard error of the difference of the new runs and the level.
+    /// Returns the standard error of the difference between the new runs and the level.
     fn error(&self, peers: &Peers) -> f64 {
         let count = self.new.len() as f64;
         let new = self.spread.powi(2) * of_median(count) / count;
         (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt()
     }
 
-    /// How likely a single run is as far from its level, by those of its own history.
+    /// Returns the probability that a single run is this far from its level, from its own history.
     fn tail(&self, step: f64, peers: &Peers) -> f64 {
         let distances = || self.residuals.iter().map(|value| value.abs() * self.spread);
         let beyond = distances().filter(|distance| *distance >= step.abs()).count();
         peers.tail(beyond, self.residuals.len(), distances().fold(0.0, f64::max), step.abs())
     }
 
-    /// The same, with the runs of its peers for those that it does not have yet.
+    /// Returns the probability that a single run is this far from its level, from its own history and the runs of its peers.
     fn tail_among(&self, step: f64, peers: &Peers) -> f64 {
         let (noise, count) = (self.noise * self.spread, self.residuals.len() as f64);
         if noise == 0.0 {
@@ -289,7 +295,7 @@ impl Baseline {
             / (count / peers.inflation + PEER_RUNS)
     }
 
-    /// The smallest step that would be called a change: the greatest of those that pass each of the tests.
+    /// Returns the smallest detectable step: the maximum of the smallest steps that pass each of the tests.
     fn detectable(&self, peers: &Peers) -> f64 {
         let chance = CHANCE / peers.among.max(1) as f64;
         let error = self.error(peers);
@@ -315,7 +321,7 @@ impl Baseline {
         high
     }
 
-    /// The same by ranks alone, and the least that can come out of so many.
+    /// Returns the p-value by ranks alone, and the minimum that this number of values can reach.
     fn ranks(&self, step: f64, shift: f64, peers: &Peers) -> (f64, f64) {
         if let [_] = self.new[..] {
             return (self.tail(step, peers), 1.0 / (self.residuals.len() as f64 + 1.0));
@@ -327,7 +333,7 @@ impl Baseline {
         (rank_sum(&newest, &new), smallest_rank_sum(newest.len(), new.len()))
     }
 
-    /// Between which ends the step lies, given how far levels and new runs are apart that are drawn from the history.
+    /// Returns the bootstrap interval of the step, from the differences between resampled levels and new runs.
     fn interval(&self, step: f64, confidence: f64) -> Option<(f64, f64)> {
         if self.residuals.len() < 2 {
             return None;
@@ -337,7 +343,7 @@ impl Baseline {
         let mut draw = |count: usize| {
             drawn.clear();
             drawn.extend((0..count).map(|_| self.residuals[random.place(self.residuals.len())]));
-            // One value is its own median.
+            // A single value is its own median.
             if let [one] = drawn[..] { one } else { median_in_place(&mut drawn).unwrap_or_default() }
         };
         let deviation = (self.variance() * MEDIAN_VARIANCE / self.count as f64).sqrt();
@@ -360,7 +366,8 @@ impl Baseline {
     }
 }
 
-/// How much more the median of so many values varies than their mean. One value, and the mean of two, are their own median.
+/// Returns the variance of the median of `count` values relative to that of their mean. The median of one or two values is
+/// their mean.
 fn of_median(count: f64) -> f64 {
     if count > 2.0 { MEDIAN_VARIANCE } else { 1.0 }
 }
@@ -380,7 +387,7 @@ mod tests {
         normal(seed, count).iter().map(|value| 100.0 + noise * value).collect()
     }
 
-    /// A comparison that is made alone.
+    /// Makes a comparison without peers.
     fn alone(baseline: &Baseline, shift: f64) -> Comparison {
         baseline.compare(0.95, shift, &Peers::of([baseline], 1))
     }
@@ -413,7 +420,7 @@ mod tests {
         assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
     }
 
-    /// With three to nine earlier runs only a step far outside the noise of most machines and of the tool counts.
+    /// With three to nine earlier runs, only a step far outside the noise of most machines and of the tool is a change.
     #[test]
     fn a_short_history_is_taken_to_be_noisy() {
         let quiet = history(1, 9, 0.1);
@@ -423,13 +430,13 @@ mod tests {
         assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear);
         assert_eq!(judged(&quiet[..5], &[], &[150.0]), Verdict::Regression);
         assert_eq!(judged_with_spread(&quiet[..5], &[], &[150.0], 0.2), Verdict::Unclear);
-        // Counted values need no history.
+        // Counts require no history.
         assert_eq!(judged(&[7.0; 3], &[], &[8.0]), Verdict::Regression);
         assert_eq!(judged_with_spread(&[7.0; 3], &[], &[8.0], 0.1), Verdict::Unclear);
         assert_eq!(judged(&[7.0; 3], &[], &[7.0]), Verdict::Unclear);
     }
 
-    /// With three to eighteen runs before: far less often than the one time in twenty that was agreed, whatever the noise.
+    /// With three to eighteen earlier runs, false positives are far below the significance level of 5 %, for any noise.
     #[test]
     fn few_runs_raise_no_false_alarm() {
         for noise in [Noise::Normal, Noise::HeavyTails, Noise::LogNormal, Noise::Autoregressive(0.5)] {
@@ -490,7 +497,7 @@ mod tests {
         assert_eq!((single.interval, single.p), (None, None));
     }
 
-    /// The interval holds the truth as often as it says.
+    /// The coverage of the interval equals its confidence level.
     #[test]
     fn intervals_hold() {
         let held = (0..400).filter(|seed| {
@@ -504,14 +511,14 @@ mod tests {
         assert!((364..=396).contains(&held), "{held} of 400");
     }
 
-    /// Runs that differ by 1 %, and samples of them by 8 % more; the history has 25 of each run.
+    /// Runs with a standard deviation of 1 %, and samples within them of 8 %; runs of the history have 25 samples.
     fn run(seed: u64, count: usize) -> f64 {
         let samples: Vec<f64> =
             normal(seed * 7 + 3, count).iter().map(|value| 100.0 * (1.0 + 0.08 * value)).collect();
         median(&samples).unwrap() * (1.0 + 0.01 * normal(seed * 7 + 4, 1)[0])
     }
 
-    /// With few samples a run strays further than those of the history, and the interval knows.
+    /// A run of few samples varies more than the runs of the history, and the interval is wider.
     #[test]
     fn intervals_hold_for_other_numbers_of_samples() {
         for (count, least, most) in [(1, 0.15, 0.18), (25, 0.04, 0.06), (400, 0.04, 0.06)] {

@@ -1,42 +1,46 @@
-//! What the series that are compared together tell of each other: how far runs stray on this machine, and how alike runs in a
-//! row are.
+//! Noise statistics of all series that are compared together: the tail of the distribution of residuals on this machine, and
+//! the autocorrelation of successive runs.
 
 use super::{Baseline, CLOSEST};
 
-/// How fast the tail of the noise falls beyond the greatest distance that was seen: the power that is assumed before there
-/// are distances to estimate it from, that of Student's t with three degrees of freedom, and for how many of them it counts.
+/// Tail index that is assumed before there are residuals to estimate it from, that of Student's t with three degrees of
+/// freedom, and the weight of this prior as a number of residuals. The tail index applies beyond the greatest observed
+/// residual.
 const TAIL_POWER: f64 = 3.0;
 const TAIL_WEIGHT: f64 = 5.0;
-/// The least power: one series that strays much must not hide all changes of others.
+/// Minimum tail index: one series with many outliers must not hide all changes of others.
 const LEAST_POWER: f64 = 2.0;
-/// The share of distances that the power is estimated from, the greatest ones.
+/// Share of the residuals, the greatest ones, from which the tail index is estimated.
 const TAIL_SHARE: f64 = 0.05;
-/// The most series whose runs are looked at, one of so many where there are more.
+/// Maximum number of series to analyze; of more series, every n-th is analyzed.
 const MOST_SERIES: usize = 64;
-/// Where a distance is cut off for autocorrelations, in units of the noise.
+/// Residuals are clamped to this many units of noise before the autocorrelations are computed.
 const CUT_OFF: f64 = 4.0;
 
-/// The distances for which shares are known: the least, the ratio of neighbors, and how many there are.
+/// Grid of distances with known tail probabilities: the smallest distance, the ratio of neighbors, and the number of
+/// distances.
 const FINEST: f64 = 0.25;
 const RATIO: f64 = 1.02;
 const DISTANCES: i32 = 600;
 
-/// What the histories of all series tell of noise that are compared together: a series with few runs has not seen its first
-/// outlier yet, and its peers on the same machine have.
+/// Noise statistics of all series that are compared together: a series with few runs has not had its first outlier yet, but
+/// its peers on the same machine have.
 #[derive(Clone, Debug)]
 pub struct Peers {
-    /// The share of runs that are at least as far from their level, in units of the noise, as each of the distances above.
+    /// Share of runs that are at least as far from their level, in units of noise, as each distance of the grid.
     shares: Vec<f64>,
-    /// How fast the share of runs falls with their distance, as a power.
+    /// Tail index: the exponent with which the share of runs decreases with their distance.
     power: f64,
-    /// How many runs in a row say as much as one alone, as those of a slow machine are alike.
+    /// Variance inflation by autocorrelation: the number of successive runs that carry as much information as one independent
+    /// run.
     pub(super) inflation: f64,
-    /// How many comparisons are made together.
+    /// Number of comparisons that are made together.
     pub(super) among: usize,
 }
 
 impl Peers {
-    /// What these histories tell, by the estimator of B. Hill (1975) for the tail; `among` is how many comparisons are made together.
+    /// Estimates the statistics from the histories, with the estimator of B. Hill (1975) for the tail; `among` is the number
+    /// of comparisons that are made together.
     pub fn of<'a>(baselines: impl IntoIterator<Item = &'a Baseline>, among: usize) -> Self {
         let baselines: Vec<&Baseline> =
             baselines.into_iter().filter(|baseline| baseline.noise > 0.0).collect();
@@ -65,8 +69,8 @@ impl Peers {
         peers
     }
 
-    /// Which share of runs is as far from its level: the third quartile of all series, so that a few that stray much say
-    /// nothing of the others.
+    /// Returns the share of runs that are at least this far from their level: the third quartile over all series, so that a
+    /// few series with many outliers do not affect the others.
     fn share_in(&self, series: &[Vec<f64>], distance: f64) -> f64 {
         let share = |one: &Vec<f64>| {
             let beyond = one.len() - one.partition_point(|other| *other < distance);
@@ -80,7 +84,8 @@ impl Peers {
         *shares.select_nth_unstable_by(place, f64::total_cmp).1
     }
 
-    /// The share of runs that are at least as far from their level, in units of the noise; at most 2 % of the distance too much.
+    /// Returns the share of runs that are at least this far from their level, in units of noise; the distance is rounded down
+    /// by at most 2 %.
     pub(super) fn share(&self, distance: f64) -> f64 {
         let place = (distance / FINEST).ln() / RATIO.ln();
         let last = self.shares.len() - 1;
@@ -91,7 +96,7 @@ impl Peers {
         }
     }
 
-    /// The distance as far from its level as which this share of runs is, by [`tail`](Self::tail).
+    /// Returns the distance that this share of runs reaches: the inverse of [`tail`](Self::tail).
     pub(super) fn distance(&self, share: f64, distances: impl Iterator<Item = f64>) -> f64 {
         let mut distances: Vec<f64> = distances.collect();
         let all = distances.len() as f64;
@@ -105,17 +110,18 @@ impl Peers {
         *distances.select_nth_unstable_by(place, |left, right| right.total_cmp(left)).1
     }
 
-    /// Which share of runs is as far from its level as this distance, given how many of all were, and the greatest
-    /// distance that was seen. Ranks say the same of a value just beyond all others and of one far away from them; the
-    /// tail falls in between.
+    /// Returns the share of runs that are at least this far from their level, given the number of runs beyond this distance,
+    /// the number of all runs, and the greatest observed distance. Beyond the greatest distance, ranks are constant; the tail
+    /// index extrapolates.
     pub(super) fn tail(&self, beyond: usize, all: usize, greatest: f64, distance: f64) -> f64 {
         let share = (beyond as f64 + self.inflation) / (all as f64 + self.inflation);
         if beyond == 0 { share * (greatest / distance).powf(self.power) } else { share }
     }
 }
 
-/// By how much runs that follow each other increase the variance of their mean, given the autocorrelation of neighbors in some
-/// series with so many runs in all. It is too small by (1 + 3r) / n in a series of n runs; one standard error counts as none.
+/// Returns the variance inflation of a mean from the lag-1 autocorrelation of `series` series with `runs` runs in total. In a
+/// series of n runs, the estimate is biased downward by (1 + 3r) / n; the function corrects the bias and subtracts one
+/// standard error.
 fn inflation(neighbors: f64, series: f64, runs: f64) -> f64 {
     let length = runs / series;
     let corrected = (neighbors + 1.0 / length) / (1.0 - 3.0 / length).max(0.5) - 1.0 / runs.sqrt();

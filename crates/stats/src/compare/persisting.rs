@@ -1,51 +1,51 @@
-//! Which runs of a history a new one is compared with. A regression that persists must not become its own baseline: not
-//! while the detector has too few runs to see it, and not while it is young and nobody has accepted it.
+//! Selects the runs of a history that form the baseline. A persisting regression must not become its own baseline: neither
+//! while the detector has too few runs to detect it, nor while it is recent and no user has accepted it.
 
 use std::ops::Range;
 
 use super::baseline::{Baseline, LEAST};
 use crate::level::median;
 
-/// From so many runs on, a worse level is the established one, accepted or not.
+/// Number of runs from which on a worse level is established, accepted or not.
 pub const ESTABLISHED: usize = 32;
-/// The share of runs that may be as far from their level as those that stand apart.
+/// Maximum share of runs that may be as far from their level as outlying runs.
 const STRAYING: f64 = 0.05;
-/// Of few runs, those that stand apart are this many times as far from their level as all others.
+/// In a short history, outlying runs are at least this many times as far from their level as all others.
 const FAR: f64 = 5.0;
 
-/// A change of the level of a history.
+/// A change of level in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The first run of the new level.
+    /// First run of the new level.
     pub at: usize,
-    /// What is known of it.
+    /// Status of the change.
     pub kind: CutKind,
 }
 
-/// What is known of a change.
+/// Status of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutKind {
-    /// The new level is worse, and nobody has accepted it.
+    /// The new level is worse, and no user has accepted it.
     Open,
-    /// The new level is the one to compare with.
+    /// The new level is the baseline.
     Accepted,
-    /// Somebody has said that it is none.
+    /// A user has marked the change as a false alarm.
     Dismissed,
 }
 
-/// The runs of a history that new ones are compared with.
+/// The runs of a history that form the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// How many of the oldest runs they are.
+    /// Number of runs; they are the oldest ones.
     pub count: usize,
-    /// Where the level of those changed.
+    /// Indexes of the changes of level among these runs.
     pub changes: Vec<usize>,
 }
 
-/// Which runs of a history new ones are compared with: those before an open change that was not undone since, without the
-/// newest ones that stand apart together with the new ones.
+/// Returns the baseline of new runs: the runs before an open change that was not reverted, without the newest runs that are
+/// outlying together with the new ones.
 pub fn settled(history: &[f64], cuts: &[Cut], new: &[f64]) -> Settled {
-    // Runs since then stand apart, and somebody has said that they do not.
+    // The runs since this change are outlying, but a user has marked the change as a false alarm.
     let is_recent = |cut: &Cut| history.len() - cut.at < 2 * ESTABLISHED;
     let is_dismissed = cuts.iter().any(|cut| cut.kind == CutKind::Dismissed && is_recent(cut));
     let cuts: Vec<Cut> = cuts.iter().filter(|cut| cut.kind != CutKind::Dismissed).copied().collect();
@@ -59,7 +59,7 @@ pub fn settled(history: &[f64], cuts: &[Cut], new: &[f64]) -> Settled {
     Settled { count, changes }
 }
 
-/// Where the oldest open change is that is neither established nor undone.
+/// Returns the index of the oldest open change that is neither established nor reverted.
 fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
     let level = |place: usize| {
         let end = cuts.get(place).map_or(history.len(), |cut| cut.at);
@@ -75,8 +75,8 @@ fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
     places.find(|(place, _)| lasts(*place) == Some(true)).map(|(_, cut)| cut.at)
 }
 
-/// How many runs of a level are left without the newest ones that are as far from it as the new ones, on the same side, and
-/// further than nearly all others.
+/// Returns the number of runs of a level without the newest runs that are as far from it as the new ones, on the same side,
+/// and further than nearly all others.
 fn joint(level: &[f64], new: &[f64]) -> usize {
     let (Some(new), Some(last)) = (median(new), level.last()) else { return level.len() };
     let first = (level.len() + 1).saturating_sub(ESTABLISHED);
@@ -90,7 +90,7 @@ fn joint(level: &[f64], new: &[f64]) -> usize {
         weakest > 0.0 && as_far as f64 <= STRAYING * rest.len() as f64
     };
     let find = |mut places: Range<usize>| {
-        // Nearly all series end here, with a single median.
+        // Returns early for nearly all series, after computing a single median.
         if places.is_empty() || !stands_apart(&level[..places.start], &[*last]) {
             return None;
         }
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(count(&partly, &[(40, CutKind::Open), (48, CutKind::Accepted)], 115.0), 40);
     }
 
-    /// With the changes that the detector has seen until then: all runs are compared with what was before.
+    /// With the changes detected so far, all runs are compared with the level before the regression.
     #[test]
     fn every_run_of_a_regression_is_compared_with_the_level_before() {
         for seed in 0..20 {
@@ -148,7 +148,7 @@ mod tests {
                 let found = changes(&values[..run], &Settings::default());
                 let cuts: Vec<_> = found.iter().map(|change| (change.at, CutKind::Open)).collect();
                 let left = count(&values[..run], &cuts, values[run]);
-                // A run before it that strayed the same way may go with it.
+                // An outlier on the same side just before the regression may be excluded too.
                 assert!((47..=50).contains(&left), "seed {seed}, run {run}: {left}, {cuts:?}");
             }
         }

@@ -1,13 +1,12 @@
-//! The verdicts on runs as the server makes them, on synthetic series: how many runs without a change are called regressed, and
-//! how many of a change are.
+//! Simulates the verdicts of the server on synthetic series: the number of regressed runs with and without a change.
 
 use super::{Baseline, Criteria, Cut, CutKind, Peers, Settled, Verdict, settled, verdicts};
 use crate::{Change, Common, Monitor, Scratch, Settings, Worse};
 
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
-/// Which runs of some series, one value of each per run, have a regression in any of them by the verdict against earlier runs,
-/// with the changes that the detector has seen until then. A greater value is worse.
+/// Returns for each run whether any of the series regressed against its earlier runs, given the changes detected so far. Each
+/// series has one value per run, and a greater value is worse.
 pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
     let mut monitors: Vec<Monitor> = series.iter().map(|_| Monitor::new(Settings::default())).collect();
     let mut found: Vec<Vec<Cut>> = vec![Vec::new(); series.len()];
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
     use crate::synthetic::{Noise, normal};
 
-    /// The false alarms in the runs of twelve benchmarks of this noise, 10 % of the level.
+    /// Returns the number of false alarms of twelve benchmarks with this noise, scaled to 10 % of the level.
     fn false_alarms(noise: Noise, seed: u64, runs: usize) -> usize {
         let series: Vec<Vec<f64>> = (0..12)
             .map(|benchmark| {
@@ -71,7 +70,8 @@ mod tests {
         }
     }
 
-    /// With one benchmark from ten earlier runs on, and with twelve from sixty on; after nineteen, from its second run on.
+    /// With one benchmark after ten earlier runs, and with twelve after sixty; after nineteen, from the second run of the
+    /// regression on.
     #[test]
     fn every_run_of_a_regression_is_regressed() {
         for (benchmarks, before, from) in [(1, 10, 0), (1, 60, 0), (12, 60, 0), (12, 19, 1)] {

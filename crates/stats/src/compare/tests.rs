@@ -1,4 +1,4 @@
-//! Numbers from SciPy, verdicts, and simulations: how often two sides that are alike raise an alarm.
+//! Reference values from SciPy, verdicts, and simulations of the false-positive rate.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn assert_close(actual: f64, expected: f64) {
     assert!((actual - expected).abs() <= 1e-12, "{actual} instead of {expected}");
 }
 
-/// Made with SciPy 1.17 and NumPy:
+/// Computed with SciPy 1.17 and NumPy:
 ///
 /// ```text
 /// a, b = np.log(base), np.log(new)
@@ -97,11 +97,11 @@ fn zero_and_less_than_zero_are_compared_as_they_are() {
     assert_eq!((comparison.change, comparison.interval), (Some(0.5), Some((0.5, 0.5))));
 }
 
-/// Marsaglia's xorshift with Vigna's multiplication, seeded so that the simulations always say the same.
+/// Marsaglia's xorshift with Vigna's multiplication, seeded to make the simulations reproducible.
 struct Random(u64);
 
 impl Random {
-    /// A number from 0 to just below 1.
+    /// Returns a number from 0 to 1, excluding 1.
     fn uniform(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -114,7 +114,8 @@ impl Random {
     }
 }
 
-/// How often comparisons of so many benchmarks raise an alarm, each run being one draw for all of them in turn.
+/// Returns the rate at which comparisons of this many benchmarks raise an alarm; `draw` simulates the comparison of one
+/// benchmark.
 fn alarms(rounds: usize, benchmarks: usize, mut draw: impl FnMut() -> Comparison) -> f64 {
     let mut alarms = 0;
     for _ in 0..rounds {
@@ -126,10 +127,10 @@ fn alarms(rounds: usize, benchmarks: usize, mut draw: impl FnMut() -> Comparison
     alarms as f64 / rounds as f64
 }
 
-/// One value of a kind of noise.
+/// Generates one value of a kind of noise.
 type Noise = fn(&mut Random) -> f64;
 
-/// The kinds of noise that benchmarks are known for, as factors around one.
+/// Typical kinds of benchmark noise, as factors around one.
 fn noises() -> [(&'static str, Noise); 5] {
     [
         ("even", |random| (0.02 * random.normal()).exp()),
@@ -155,7 +156,7 @@ fn sides_that_are_alike_raise_an_alarm_at_most_at_the_nominal_rate() {
                     let mut side = |count| -> Vec<f64> { (0..count).map(|_| noise(&mut random)).collect() };
                     compare(Samples::Apart(&side(base), &side(new)), 0.95)
                 });
-                // Two standard errors of the simulation itself on top, as the rate is only estimated.
+                // The rate is an estimate, so the limit includes two standard errors of the simulation.
                 let bound = 0.05 + 2.0 * (0.05 * 0.95 / (2_000.0 / benchmarks as f64)).sqrt();
                 assert!(rate <= bound, "{name}, {base} and {new} runs of {benchmarks} benchmarks: {rate}");
             }
