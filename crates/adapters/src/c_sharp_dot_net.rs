@@ -1,4 +1,4 @@
-//! BenchmarkDotNet, in the JSON of its full exporters. The tables it prints are not read.
+//! Adapter for BenchmarkDotNet: parses the JSON of its full exporters, not the printed tables.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ struct Memory {
     bytes_allocated_per_operation: Option<u64>,
 }
 
-/// Reads a document: times, and what the memory diagnoser counted.
+/// Parses a document: times, and the counts of the memory diagnoser.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let place = |index| Place::Path(format!("Benchmarks[{index}]"));
@@ -84,7 +84,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Row {
-    /// The name without the type, as series began: the same whether other types have such a method or not.
+    /// Returns the name without the type, as in existing series: it does not depend on whether other types have a method of
+    /// this name.
     fn name(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}.{}", self.method),
@@ -92,7 +93,8 @@ impl Row {
         }
     }
 
-    /// The job, such as a runtime, which is told only in a text like `Sorting.Sort: .NET 9.0(Runtime=.NET 9.0) [N=64]`.
+    /// Returns the job, for example a runtime. It is reported only in a text like `Sorting.Sort: .NET 9.0(Runtime=.NET 9.0)
+    /// [N=64]`.
     fn job(&self) -> Option<&str> {
         let title = self.method_title.as_ref().unwrap_or(&self.method);
         let (_, job) = self.display_info.as_ref()?.split_once(&format!(".{title}: "))?;
@@ -114,7 +116,7 @@ impl Memory {
     }
 }
 
-/// The parameters of a text such as `N=64&Kind=random`. A part without a name belongs to the value before it.
+/// Parses parameters in the form `N=64&Kind=random`. A part without a name belongs to the previous value.
 fn parameters(text: &str) -> BTreeMap<String, String> {
     let mut parameters: Vec<(&str, String)> = Vec::new();
     for part in text.split('&').filter(|_| !text.is_empty()) {
@@ -182,7 +184,7 @@ mod tests {
         ");
     }
 
-    /// The latencies of a document with a row for each pair of a type and what is told of its `Sort`.
+    /// Returns the latencies of a document with one row per pair of type and display info of its `Sort`.
     fn sorts(rows: &[(&str, &str)]) -> String {
         let rows = rows.iter().map(|(kind, told)| {
             format!(

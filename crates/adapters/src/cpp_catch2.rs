@@ -1,20 +1,20 @@
-//! The tables that Catch2 prints on a console: below the name of a test case three lines for each benchmark, with its
-//! mean in the second and its standard deviation in the third.
+//! Adapter for the console tables of Catch2: below the name of a test case, three lines per benchmark, with the mean in the
+//! second and the standard deviation in the third.
 
 use crate::{
     Entry, Failure, Input, Measured,
     text::{self, Line, Scan, Unit, is_blank},
 };
 
-/// The rule above and below the name of a test case.
+/// Rule above and below the name of a test case.
 const RULE: &str = "-------------------------------------------------------------------------------";
-/// The most lines that a name is looked for on.
+/// Maximum number of lines of a name.
 const NAME_LINES: usize = 16;
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut entries = Vec::new();
     let mut test_case: Option<String> = None;
-    // The lines since the last rule, blank line or benchmark.
+    // Lines since the last rule, blank line or benchmark.
     let mut block: Vec<&str> = Vec::new();
     let mut after_rule = false;
     let mut lines = text::lines(input.text);
@@ -45,7 +45,8 @@ fn entry(line: Line<'_>, test_case: &str, benchmark: &str, metric: Measured) -> 
     line.entry(&format!("{test_case}: {benchmark}"), vec![metric])
 }
 
-/// The name in front of samples, iterations and the estimated time, read from the right, as it may end with numbers.
+/// Returns the name before samples, iterations and estimated time. It parses from the right, because the name may end with
+/// numbers.
 fn first_line(line: &str) -> Option<&str> {
     let last = |text: &'_ str| {
         text.trim_end_matches(is_blank).rsplit_once(is_blank).map(|(rest, word)| (rest.len(), word.len()))
@@ -69,7 +70,8 @@ fn first_line(line: &str) -> Option<&str> {
     (whole(iterations) && whole(samples)).then(|| name.trim_matches(is_blank))
 }
 
-/// The whole name and the times. A name too long for its column is broken above its last line, or below its first.
+/// Returns the complete name and the times. A name that is too long for its column is wrapped: above its last line, or below
+/// its first.
 fn benchmark<'a>(
     above: &[&str],
     name: &str,
@@ -79,17 +81,17 @@ fn benchmark<'a>(
     let (second, mean) = times(ahead.next()?.text)?;
     let (third, deviation) = times(ahead.next()?.text)?;
     *lines = ahead;
-    // The column is filled with blanks, by which the rest of a name differs from other text.
+    // Catch2 pads the column with blanks, which distinguishes a wrapped name from other text.
     let padded =
         above.len() - above.iter().rev().take(NAME_LINES).take_while(|line| line.ends_with(is_blank)).count();
     let name = join(above[padded..].iter().copied().chain([name, second, third]));
     Some((name, Measured::latency(mean).give_or_take(deviation)))
 }
 
-/// What is left of the name, and the first of three times.
+/// Returns the part of the name on this line, and the first of three times.
 fn times(line: &str) -> Option<(&str, f64)> {
     let line = line.trim_end_matches(is_blank);
-    // The six words of three times.
+    // Three times consist of six words.
     let start =
         line.rmatch_indices(is_blank).filter(|(index, _)| !line[index + 1..].starts_with(is_blank)).nth(5)?.0;
     let mut scan = Scan::new(&line[start..]);

@@ -1,4 +1,4 @@
-//! Google Benchmark, in its JSON format. The console format is not read, and counters are not.
+//! Adapter for the JSON format of Google Benchmark. It does not read the console format or counters.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,7 +41,7 @@ struct Row {
     skipped: bool,
 }
 
-/// What the tool computed over the repetitions of a benchmark, in nanoseconds.
+/// Aggregates over the repetitions of a benchmark, in nanoseconds.
 #[derive(Default)]
 struct Aggregates {
     mean: Option<f64>,
@@ -49,7 +49,7 @@ struct Aggregates {
     deviation: Option<f64>,
 }
 
-/// Reads a document. Where a benchmark was repeated, its aggregates count and its repetitions do not.
+/// Parses a document. For a repeated benchmark, it uses the aggregates and ignores the repetitions.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -98,7 +98,7 @@ impl Row {
         Ok(())
     }
 
-    /// The name without that of the aggregate.
+    /// Returns the name without the suffix of the aggregate.
     fn run_name(&self) -> &str {
         match (&self.aggregate_name, &self.run_name) {
             (None, _) => &self.name,
@@ -111,8 +111,7 @@ impl Row {
         }
     }
 
-    /// Whether it is about something other than the time of a run. Old versions mark their estimates of complexity by
-    /// the name alone.
+    /// Whether the row contains no time of a run. Old versions mark complexity estimates only by their name.
     fn is_no_run(&self) -> bool {
         let is_complexity = || self.name.ends_with("_BigO") || self.name.ends_with("_RMS");
         self.skipped || self.aggregate_name.is_some() || (self.real_time.is_none() && is_complexity())
@@ -138,7 +137,7 @@ impl Aggregates {
             Average::Mean => self.mean?,
             Average::Median => self.median?,
         });
-        // A median is never further from the mean than the standard deviation.
+        // The median is within one standard deviation of the mean.
         Some(match (self.mean, self.deviation) {
             (Some(mean), Some(deviation)) => metric.within(mean - deviation, mean + deviation),
             _ => metric,
@@ -146,8 +145,8 @@ impl Aggregates {
     }
 }
 
-/// Takes the arguments out of a name: `BM_sort/64/real_time/threads:4` is `BM_sort/real_time` with two parameters.
-/// An argument without a name goes by its position.
+/// Extracts the arguments from a name: `BM_sort/64/real_time/threads:4` is `BM_sort/real_time` with two parameters. An
+/// argument without a name is named by its position.
 fn split(name: &str) -> (String, Option<Parameters>) {
     let parts: Vec<&str> = name.split('/').collect();
     let count =
@@ -165,7 +164,7 @@ fn split(name: &str) -> (String, Option<Parameters>) {
             position += 1;
         }
     }
-    // Two arguments of one name cannot be told apart as parameters.
+    // Two arguments with the same name cannot be distinguished as parameters.
     let is_whole = parameters.len() == position && !label.is_empty();
     match Parameters::try_from(parameters) {
         Ok(parameters) if is_whole => (label, Some(parameters)),
@@ -173,14 +172,14 @@ fn split(name: &str) -> (String, Option<Parameters>) {
     }
 }
 
-/// Whether a part of a name is about how to measure, not about what.
+/// Whether a part of a name is a measurement setting rather than an argument.
 fn is_setting(part: &str) -> bool {
     const FLAGS: [&str; 3] = ["real_time", "process_time", "manual_time"];
     const COUNTS: [&str; 4] = ["min_time", "min_warmup_time", "iterations", "repeats"];
     FLAGS.contains(&part) || part.split_once(':').is_some_and(|(name, _)| COUNTS.contains(&name))
 }
 
-/// The name, if there is one, and the value of an argument, which is always a whole number.
+/// Returns the optional name and the value of an argument, which is always an integer.
 fn argument(part: &str) -> Option<(Option<&str>, &str)> {
     let (name, value) = part.rsplit_once(':').map_or((None, part), |(name, value)| (Some(name), value));
     let digits = value.strip_prefix('-').unwrap_or(value);

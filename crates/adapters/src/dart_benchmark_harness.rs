@@ -1,4 +1,4 @@
-//! What benchmark_harness of Dart prints.
+//! Adapter for the output of benchmark_harness for Dart.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -23,7 +23,7 @@ fn entry(line: Line<'_>, name: &str, microseconds: f64) -> Result<Entry, Failure
     line.entry(name.trim(), vec![Measured::latency(Unit::Microseconds.nanoseconds(microseconds))])
 }
 
-/// The time, which Dart writes with an exponent when it is very short or very long.
+/// Parses the time, which Dart writes with an exponent if it is very short or very long.
 fn microseconds(time: &str) -> Option<f64> {
     let count = time.trim_matches(is_blank).strip_suffix("us.")?;
     let separated = count.trim_end_matches(is_blank);

@@ -1,5 +1,4 @@
-//! Reading JSON documents, and saying what is wrong with one: the path and the reason. What a document means is for
-//! the adapters.
+//! Parses JSON documents and reports the path and the reason of an error. The adapters interpret the documents.
 
 use std::marker::PhantomData;
 
@@ -9,12 +8,12 @@ use tidemark_api::excerpt;
 
 use crate::{Entry, Failure, Place, error::Reason};
 
-/// Reads the document of a tool. A document without the members of `Shape` is another tool's; one that has them and is
-/// still no `Document` is broken.
+/// Parses the document of a tool. A document without the members of `Shape` belongs to another tool; one that has them but is
+/// not a valid `Document` is broken.
 pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
     text: &str,
 ) -> Result<Document, Failure> {
-    // The good case first and without tracking of paths, which costs more than the reading itself.
+    // Parses without path tracking first, because tracking costs more than the parsing itself.
     serde_json::from_str(text).or_else(|_| {
         let shape = track(PhantomData::<Shape>, text);
         let document = track(PhantomData::<Document>, text);
@@ -26,7 +25,7 @@ pub(crate) fn read<Shape: DeserializeOwned, Document: DeserializeOwned>(
     })
 }
 
-/// The entries of a document, of which there has to be one; `path` is where they would be.
+/// Returns the entries of a document, or an error if there are none; `path` is their expected path.
 pub(crate) fn some(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failure> {
     if entries.is_empty() {
         return Err(Failure::missing(Place::Path(path.to_owned()), "at least one benchmark"));
@@ -34,7 +33,7 @@ pub(crate) fn some(entries: Vec<Entry>, path: &str) -> Result<Vec<Entry>, Failur
     Ok(entries)
 }
 
-/// Reads a value and keeps account of where it is. A failure comes with its depth in the document.
+/// Parses a value and tracks its path. An error includes its depth in the document.
 pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
     seed: S,
     text: &'de str,
@@ -46,7 +45,7 @@ pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
         .map_err(|error| {
             let path = track.path();
             let depth = path.iter().count();
-            // A document that breaks off, or a key that is empty, leaves nothing to point at.
+            // A truncated document or an empty key has no path.
             let path = Some(path.to_string()).filter(|path| depth > 0 && !matches!(path.as_str(), "" | "?"));
             (reason(path, &error), depth)
         })?;
@@ -54,7 +53,7 @@ pub(crate) fn track<'de, S: DeserializeSeed<'de>>(
     Ok(value)
 }
 
-/// The reason in the words of this crate, where the parser speaks of types and fields.
+/// Converts the parser's message, which names Rust types and fields, to the terms of this crate.
 fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
     let place = path.map(|path| Place::Path(excerpt::of_path(&path)));
     let message = error.to_string();
@@ -79,7 +78,7 @@ fn reason(path: Option<String>, error: &serde_json::Error) -> Reason {
     Reason { place, expected, found: None }
 }
 
-/// A type of Rust in words of JSON.
+/// Returns the JSON term for a Rust type.
 fn plain(kind: &str) -> &str {
     match kind {
         "f64" => "a number",

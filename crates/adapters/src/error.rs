@@ -1,29 +1,28 @@
-//! Why an output could not be read. What status that is, and which of several results it was, is for the server to
-//! say.
+//! Parse errors. The server chooses the HTTP status and names the result that failed.
 
 use std::fmt;
 
 use tidemark_api::{Adapter, excerpt};
 
-/// Why an output could not be read: one sentence by its [`Display`](fmt::Display).
+/// Parse error: its [`Display`](fmt::Display) is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// The adapter that tried; `magic` if none of them knew the output.
+    /// Adapter that failed; `magic` if no adapter recognized the output.
     pub adapter: Adapter,
-    /// Where in the output.
+    /// Position in the output.
     pub place: Option<Place>,
-    /// What should have been there.
+    /// Expected input.
     pub expected: String,
-    /// What was there instead, cut short.
+    /// Actual input, truncated.
     pub found: Option<String>,
 }
 
-/// A place in an output.
+/// Position in an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line, counted from one.
+    /// Line number, starting at one.
     Line(usize),
-    /// The path to a JSON value.
+    /// Path of a JSON value.
     Path(String),
 }
 
@@ -49,16 +48,16 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Why an adapter did not read an output.
+/// Why an adapter rejected an output.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It is not of this adapter's tool; another adapter may know it.
+    /// The output is not from this tool; another adapter may recognize it.
     Foreign(Reason),
-    /// It is of this adapter's tool, but something in it is wrong.
+    /// The output is from this tool, but invalid.
     Broken(Reason),
 }
 
-/// The error without its adapter, which an adapter need not name.
+/// A parse error without its adapter.
 #[derive(Debug)]
 pub(crate) struct Reason {
     pub(crate) place: Option<Place>,
@@ -67,18 +66,18 @@ pub(crate) struct Reason {
 }
 
 impl Failure {
-    /// Says what the tool would have printed.
+    /// Creates an error with the expected output of the tool.
     pub(crate) fn foreign(expected: impl Into<String>) -> Self {
         Self::Foreign(Reason { place: None, expected: expected.into(), found: None })
     }
 
-    /// Points at what is wrong.
+    /// Creates an error at the position of invalid input.
     pub(crate) fn broken(place: Place, expected: impl Into<String>, found: &str) -> Self {
         let found = Some(excerpt::of_text(found)).filter(|found| !found.is_empty());
         Self::Broken(Reason { place: Some(place), expected: expected.into(), found })
     }
 
-    /// Points at where something is missing.
+    /// Creates an error at the position of missing input.
     pub(crate) fn missing(place: Place, expected: impl Into<String>) -> Self {
         Self::Broken(Reason { place: Some(place), expected: expected.into(), found: None })
     }

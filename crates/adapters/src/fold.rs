@@ -1,4 +1,4 @@
-//! Folding: several metrics of the same thing become one. What a missing range counts as is decided here.
+//! Folds several metrics of the same benchmark and measure into one, including ranges that only some of them have.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use tidemark_api::Fold;
 
 use crate::Measured;
 
-/// Makes one of the metrics that some results, at least one, have of the same thing.
+/// Folds the metrics of several results, at least one, for the same benchmark and measure.
 pub fn fold(mut metrics: Vec<&Measured>, fold: Fold) -> Measured {
     if fold == Fold::Mean {
         return mean(&metrics);
@@ -21,7 +21,7 @@ pub fn fold(mut metrics: Vec<&Measured>, fold: Fold) -> Measured {
     }
 }
 
-/// Orders by value, then by upper and lower end, where none comes first.
+/// Orders by value, then by upper and lower end of the range; a missing end comes first.
 fn compare(a: &Measured, b: &Measured) -> Ordering {
     let bound = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => a.total_cmp(&b),
@@ -31,7 +31,7 @@ fn compare(a: &Measured, b: &Measured) -> Ordering {
     values.then(bound(a.upper_value, b.upper_value)).then(bound(a.lower_value, b.lower_value))
 }
 
-/// The mean of values and of ends. Where only some have an end, the value stands in for it.
+/// Computes the mean of the values and of the range ends. If only some metrics have an end, the value replaces a missing one.
 fn mean(metrics: &[&Measured]) -> Measured {
     let bounds = |bound: fn(&Measured) -> Option<f64>| {
         metrics
@@ -47,7 +47,7 @@ fn mean(metrics: &[&Measured]) -> Measured {
     }
 }
 
-/// The mean of finite numbers, with Neumaier's compensation of what each addition loses.
+/// Computes the mean of finite numbers, with Neumaier's compensated summation.
 pub(crate) fn mean_of(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     let count = numbers.len() as f64;
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
@@ -57,7 +57,7 @@ pub(crate) fn mean_of(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f6
         sum = next;
     }
     let mean = (sum + lost) / count;
-    // Sums of the largest numbers overflow, their mean does not.
+    // The sum of very large numbers can overflow although their mean does not.
     if mean.is_finite() { mean } else { numbers.map(|number| number / count).sum() }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn mean_of(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f6
 mod tests {
     use super::*;
 
-    /// Minimum, maximum, mean and median.
+    /// Folds by minimum, maximum, mean and median.
     fn folded(metrics: &[Measured]) -> Vec<String> {
         let show = |metric: Measured| {
             let bound = |bound: Option<f64>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());

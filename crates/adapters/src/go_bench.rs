@@ -1,4 +1,4 @@
-//! The benchmarks of `go test -bench`: a name, a count of iterations, and pairs of a value and its unit.
+//! Adapter for the output of `go test -bench`: a name, an iteration count, and pairs of value and unit.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -24,7 +24,7 @@ fn row(line: Line<'_>) -> Result<Option<(&str, Vec<Measured>)>, Failure> {
             measured(value, unit)
                 .ok_or_else(|| line.broken("a unit of at most 64 characters for each value"))?,
         );
-        // Whoever writes something other than time first is only known by the name.
+        // A benchmark whose first metric is not a time is recognized only by its name.
         if !(name.starts_with("Benchmark") || metrics[0].measure.as_str() == "latency") {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! JMH, in its JSON format. Secondary metrics, which profilers add, are not read.
+//! Adapter for the JSON format of JMH. It does not read secondary metrics, which profilers add.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -34,11 +34,11 @@ struct Metric {
     score_unit: String,
 }
 
-/// An end of a confidence interval. A single iteration has none, for which the tool writes a text.
+/// One end of a confidence interval. A single iteration has none; JMH then writes a string.
 #[derive(Clone, Copy)]
 struct Bound(Option<f64>);
 
-/// Reads a document: times of an operation as latency, operations in a time as throughput.
+/// Parses a document: time per operation as latency, operations per time as throughput.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let rows: Vec<Row> = document::read::<Vec<Shape>, _>(input.text)?;
     let place = |index| Place::Path(format!("[{index}]"));

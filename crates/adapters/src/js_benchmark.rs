@@ -1,4 +1,4 @@
-//! What Benchmark.js prints: operations a second and the margin of error in percent.
+//! Adapter for the output of Benchmark.js: operations per second and the margin of error in percent.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -15,7 +15,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::some(entries, "a line such as `name x 2,000 ops/sec ±1.50% (90 runs sampled)`")
 }
 
-/// The name, which may have an `x` of its own, and the rate. None of the attempts reads past the next `x`.
+/// Returns the name, which may contain an `x`, and the rate. No attempt reads past the next `x`.
 fn row(line: &str) -> Option<(&str, Measured)> {
     line.match_indices('x').find_map(|(start, _)| {
         let name = line[..start].trim_end_matches(is_blank);
@@ -39,7 +39,7 @@ fn rate(mut scan: Scan<'_>) -> Option<Measured> {
     scan.integer()?;
     scan.blanks()?;
     scan.literal("run")?;
-    // One run is no `runs`.
+    // A single run is printed as `run`, without the plural.
     let _plural = scan.literal("s");
     scan.blanks()?;
     scan.literal("sampled)")?;

@@ -1,4 +1,4 @@
-//! mitata, in its JSON format. Samples, hardware counters and the time of the garbage collector are not read.
+//! Adapter for the JSON format of mitata. It does not read samples, hardware counters or garbage-collection times.
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
@@ -26,16 +26,16 @@ struct Group {
 
 #[derive(Deserialize)]
 struct Benchmark {
-    /// The name with the places of its arguments, such as `sort($n)`.
+    /// Name with placeholders for its arguments, for example `sort($n)`.
     alias: String,
-    /// The index of its group in the layout.
+    /// Index of its group in the layout.
     group: usize,
     runs: Vec<Run>,
 }
 
 #[derive(Deserialize)]
 struct Run {
-    /// The name with its arguments, such as `sort(64)`.
+    /// Name with its arguments, for example `sort(64)`.
     name: String,
     args: Option<Value>,
     stats: Option<Statistics>,
@@ -57,13 +57,14 @@ struct Statistics {
     heap: Option<Heap>,
 }
 
-/// Bytes of the heap that a run takes.
+/// Heap bytes per run.
 #[derive(Deserialize)]
 struct Heap {
     avg: Option<f64>,
 }
 
-/// Reads a document. The mean comes without a range, since no spread around it is reported; a median has its quartiles.
+/// Parses a document. The mean has no range, because mitata reports no spread around it; the median has the quartiles as
+/// range.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { layout, benchmarks } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);

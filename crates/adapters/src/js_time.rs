@@ -1,5 +1,5 @@
-//! The timers of `console.time`, as browsers and as Node print them at their end. What Node prints is so plain that
-//! `magic` tries it last, but it knows what browsers print at once.
+//! Adapter for timers of `console.time`, as browsers and Node print them. The format of Node is so generic that `magic` tries
+//! it last; the format of browsers is distinctive and tried early.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -16,7 +16,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::some(entries, "a line such as `name: 12.5ms` or `name: 12ms - timer ended`")
 }
 
-/// The same if one of the timers is a browser's.
+/// Parses the output if at least one timer has the format of browsers.
 pub(crate) fn parse_of_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let of_browser = |line: &str| line.ends_with("ended") && row(line).is_some();
     if text::lines(input.text).any(|line| of_browser(line.text)) {
@@ -25,7 +25,7 @@ pub(crate) fn parse_of_browser(input: &Input<'_>) -> Result<Vec<Entry>, Failure>
     Err(Failure::foreign("a line such as `name: 12ms - timer ended`"))
 }
 
-/// The name, which may have a colon of its own, and the time.
+/// Returns the name, which may contain a colon, and the time.
 fn row(line: &str) -> Option<(&str, f64)> {
     line.match_indices(':').find_map(|(end, _)| {
         let name = &line[..end];
@@ -53,7 +53,7 @@ fn time(mut scan: Scan<'_>) -> Option<f64> {
     Some(unit.nanoseconds(count))
 }
 
-/// What Node prints from a minute on: `1:02.345 (m:ss.mmm)` or `1:02:03 (h:mm:ss)`.
+/// Parses the format of Node for one minute and longer: `1:02.345 (m:ss.mmm)` or `1:02:03 (h:mm:ss)`.
 fn clock(first: f64, mut scan: Scan<'_>) -> Option<f64> {
     scan.literal(":")?;
     let second = scan.number()?;

@@ -1,4 +1,4 @@
-//! The benchmarks of Vitest, in the JSON of `--outputJson`.
+//! Adapter for Vitest benchmarks: parses the JSON of `--outputJson`.
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::{Average, BenchmarkName};
@@ -34,7 +34,7 @@ struct Group {
     benchmarks: Vec<Benchmark>,
 }
 
-/// A benchmark; its times are milliseconds.
+/// A benchmark; times are in milliseconds.
 #[derive(Deserialize)]
 struct Benchmark {
     name: String,
@@ -45,7 +45,7 @@ struct Benchmark {
     rme: f64,
 }
 
-/// Reads a document: the time of a run and the runs in a second.
+/// Parses a document: the time per run and the runs per second.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { files } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -63,7 +63,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Group {
-    /// The name within its group, or alone if there is none or the whole is too long for a name.
+    /// Returns the name with its group, or without it if there is no group or the combined name is too long.
     fn name_of(&self, benchmark: &Benchmark) -> String {
         let name = format!("{} > {}", self.full_name, benchmark.name);
         if self.full_name.is_empty() || name.parse::<BenchmarkName>().is_err() {

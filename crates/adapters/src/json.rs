@@ -1,6 +1,6 @@
-//! The service's own format: an object of benchmarks with their measures, or an array of benchmarks that may have
-//! parameters. It is what everything without an adapter writes, so it is read in one pass without building a tree.
-//! Results of any tool are written in it, too.
+//! Tidemark's own format: an object of benchmarks with their measures, or an array of benchmarks that may have parameters.
+//! Tools without an adapter write it, so it is parsed in one pass without building a tree. Results of any tool are serialized
+//! in it, too.
 
 use std::{cell::Cell, collections::HashMap, fmt};
 
@@ -12,10 +12,10 @@ use tidemark_api::{BenchmarkName, Parameters, ResourceName};
 
 use crate::{Entry, Failure, Input, Label, Measured, Results, document};
 
-/// How deep a document is at the members of its metrics.
+/// Depth of the members of a metric in a document.
 const METRIC_DEPTH: usize = 3;
 
-/// Reads the format. An average makes no difference: the numbers are what they are.
+/// Parses the format. The average setting has no effect.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let metric_seen = Cell::new(false);
     let document = Document { metric_seen: &metric_seen };
@@ -36,7 +36,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 /// The whole document.
 #[derive(Clone, Copy)]
 struct Document<'a> {
-    /// Set at the first whole metric, by which a document is known for ours.
+    /// Set at the first complete metric, which identifies a document of this format.
     metric_seen: &'a Cell<bool>,
 }
 
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-/// Drops all but the last of the entries with one key, as JSON has it.
+/// Keeps the last of the entries with the same key, as usual for JSON.
 fn last_of_each(mut entries: Vec<Entry>) -> Vec<Entry> {
     let last: HashMap<&Label, usize> =
         entries.iter().enumerate().map(|(index, entry)| (&entry.label, index)).collect();
@@ -87,12 +87,12 @@ fn last_of_each(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// A benchmark of the array.
+/// A benchmark in the array.
 struct Listed<'a> {
     metric_seen: &'a Cell<bool>,
 }
 
-/// The members of a benchmark of the array. Another one is an error, lest a misspelled `parameters` mix series.
+/// Members of a benchmark in the array. An unknown member is an error, because a misspelled `parameters` would mix series.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum ListedMember {
@@ -184,7 +184,7 @@ enum MetricMember {
     Other,
 }
 
-// Not derived: that would refuse a repeated member and take an array for a metric.
+// Not derived, because the derived implementation would reject a repeated member and accept an array as a metric.
 impl<'de> Deserialize<'de> for Metric {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MetricVisitor;
@@ -215,10 +215,10 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-/// What an ignored benchmark is written with, so that it is ignored when it is read again.
+/// Suffix with which an ignored benchmark is serialized, so that parsing the output ignores it again.
 const IGNORED: &str = "_tidemark_ignore";
 
-/// As an object, or as an array if some benchmark has parameters. The format has no place for units.
+/// Serializes as an object, or as an array if any benchmark has parameters. The format does not include units.
 impl Serialize for Results {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.entries.iter().any(|entry| entry.parameters.is_some()) {
@@ -234,7 +234,7 @@ fn written_name(entry: &Entry) -> String {
     format!("{}{}", entry.label.as_str(), if entry.ignored { IGNORED } else { "" })
 }
 
-/// A benchmark of the array, to be written.
+/// A benchmark in the array, for serialization.
 #[derive(Serialize)]
 struct ListedOut<'a> {
     name: String,
@@ -250,7 +250,7 @@ impl<'a> ListedOut<'a> {
     }
 }
 
-/// The measures of a benchmark, to be written.
+/// The measures of a benchmark, for serialization.
 struct MeasuresOut<'a>(&'a [Measured]);
 
 impl Serialize for MeasuresOut<'_> {
@@ -262,7 +262,7 @@ impl Serialize for MeasuresOut<'_> {
     }
 }
 
-/// The numbers of a measure, to be written.
+/// The numbers of a measure, for serialization.
 #[derive(Serialize)]
 struct MetricOut {
     value: f64,

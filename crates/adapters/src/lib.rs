@@ -1,7 +1,7 @@
-//! What benchmark tools print, read as results. A text in, benchmarks with their metrics out, or the reason why not.
+//! Parses the output of benchmark tools: from text to benchmarks with metrics, or to an error.
 //!
-//! There is no I/O here, and nothing is known of projects: whether a benchmark exists already, and what its numbers
-//! mean for a threshold, is decided elsewhere. A new tool is a file and its line in [`ADAPTERS`].
+//! The crate has no I/O and does not know projects: the server matches benchmarks and checks thresholds. To add a tool, add a
+//! file and its row in [`ADAPTERS`].
 
 mod c_sharp_dot_net;
 mod cpp_catch2;
@@ -45,22 +45,22 @@ pub use crate::{
     results::{Entry, Label, Measured, Results},
 };
 
-/// A tool whose output can be read.
+/// A tool whose output can be parsed.
 pub struct Tool {
-    /// The word for it.
+    /// Adapter of the tool.
     pub adapter: Adapter,
-    /// The averages that its output offers, the usual one first; a tool with none takes no such setting.
+    /// Averages that the output provides, default first; empty if the tool does not support the setting.
     pub averages: &'static [Average],
-    /// Whether `magic` tries it; a part of another tool need not be tried again.
+    /// Whether `magic` tries this row; formats that another row already covers are not tried again.
     pub detected: bool,
     parse: fn(&Input<'_>) -> Result<Vec<Entry>, Failure>,
 }
 
-/// Every tool, in the order in which `magic` tries them.
+/// All tools, in the order in which `magic` tries them.
 ///
-/// The order is part of the contract for outputs that several would read. The tools that came later stand where they
-/// take nothing from the others. An adapter that stands here twice is known early by one of its formats; its last row
-/// reads all of them.
+/// The order is part of the contract for outputs that several adapters accept. Newer tools are placed so that they do not
+/// take outputs from the others. An adapter with two rows is recognized early by one of its formats; its last row parses all
+/// of them.
 pub const ADAPTERS: &[Tool] = {
     use Adapter::*;
     use Average::{Mean, Median};
@@ -91,7 +91,7 @@ pub const ADAPTERS: &[Tool] = {
         tool(LoadK6, &[Mean, Median], load_k6::parse),
         tool(LoadOha, &[Mean, Median], load_oha::parse),
         tool(LoadWrk, &[Mean, Median], load_wrk::parse),
-        // Node's lines are so plain that the output of another tool may have one among its own.
+        // The lines of Node are so generic that the output of another tool may contain one.
         tool(JsTime, &[], js_time::parse),
     ]
 };
@@ -104,7 +104,7 @@ const fn tool(
     Tool { adapter, averages, detected: true, parse }
 }
 
-/// A tool that `magic` knows by another row.
+/// Creates a tool whose format another row covers for `magic`.
 const fn part(
     adapter: Adapter,
     averages: &'static [Average],
@@ -113,18 +113,18 @@ const fn part(
     Tool { detected: false, ..tool(adapter, averages, parse) }
 }
 
-/// What an adapter gets to read.
+/// Input of an adapter.
 struct Input<'a> {
-    /// The output of the tool, without colors.
+    /// Output of the tool, without color codes.
     text: &'a str,
-    /// Which average is asked for; always one that the tool offers.
+    /// Requested average; always one that the tool provides.
     average: Option<Average>,
 }
 
-/// Reads the output of a tool.
+/// Parses the output of a tool.
 ///
-/// `magic` takes the first tool whose adapter can read it. If none can, the tool that knew the output for its own says
-/// what is wrong with it.
+/// `magic` uses the first tool whose adapter succeeds. If none does, it returns the error of the tool that recognized the
+/// output.
 pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<Results, ParseError> {
     let text = text::without_colors(text.strip_prefix('\u{feff}').unwrap_or(text));
     let input = Input { text: &text, average };
@@ -138,7 +138,7 @@ pub fn parse(adapter: Adapter, text: &str, average: Option<Average>) -> Result<R
     }
 }
 
-/// Finds the tool by its output.
+/// Detects the tool from its output.
 fn detect(input: &Input<'_>) -> Result<Results, ParseError> {
     let mut broken = None;
     for tool in ADAPTERS.iter().filter(|tool| tool.detected && tool.serves(input.average)) {
@@ -190,7 +190,7 @@ impl Tool {
 mod tests {
     use super::*;
 
-    /// What is read, or the sentence that says why not.
+    /// Returns the parsed results, or the error message.
     pub(crate) fn read(adapter: Adapter, text: &str) -> String {
         parse(adapter, text, None).map_or_else(|error| error.to_string(), |results| results.to_string())
     }

@@ -1,5 +1,5 @@
-//! The summary of k6: what `--summary-export` writes, or the data of `handleSummary` as JSON. The metrics one by one,
-//! which `--out json` writes, are not read.
+//! Adapter for the summary of k6: the file of `--summary-export`, or the data of `handleSummary` as JSON. It does not read
+//! the individual metrics of `--out json`.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use tidemark_api::{Average, Parameters, excerpt};
 
 use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
 
-/// The counters of things done, whose rates are throughputs.
+/// Counters of completed operations, whose rates are throughputs.
 const THROUGHPUTS: [&str; 5] = ["http_reqs", "iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"];
-/// The counters of bytes.
+/// Counters of bytes.
 const BANDWIDTHS: [&str; 2] = ["data_received", "data_sent"];
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Document {
     metrics: BTreeMap<String, Metric>,
 }
 
-/// A metric. The two formats differ in whether its numbers have an object of their own.
+/// A metric. The two formats differ in whether its numbers are in a nested object.
 #[derive(Deserialize)]
 struct Metric {
     contains: Option<String>,
@@ -36,7 +36,7 @@ struct Metric {
     own: Numbers,
 }
 
-/// The numbers that a metric may have; times are milliseconds.
+/// The numbers of a metric, all optional; times are in milliseconds.
 #[derive(Default, Deserialize)]
 struct Numbers {
     avg: Option<f64>,
@@ -51,8 +51,8 @@ struct Numbers {
     value: Option<f64>,
 }
 
-/// Reads a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Numbers of users and
-/// checks say nothing of speed and are left out.
+/// Parses a summary. Each metric is a benchmark, and the tags of a submetric are its parameters. Counts of users and checks
+/// are not performance measures and are ignored.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { metrics, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -94,14 +94,14 @@ impl Metric {
                 ("latency-p99", nanoseconds(numbers.p99)),
             ]
         } else {
-            // The metric of a script's own, of which nothing is known but its name.
+            // A custom metric of the script: only its name is known.
             return average.and_then(|value| Measured::in_units(name, value)).into_iter().collect();
         };
         all.into_iter().filter_map(|(slug, value)| Some(Measured::of(slug, value?))).collect()
     }
 }
 
-/// Takes the tags off a submetric: `http_req_duration{scenario:buy}`.
+/// Separates the tags from a submetric: `http_req_duration{scenario:buy}`.
 fn split(key: &str) -> (&str, Option<Parameters>) {
     let tags = key.strip_suffix('}').and_then(|key| key.split_once('{'));
     let parameters = tags.and_then(|(_, tags)| {

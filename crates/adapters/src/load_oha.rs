@@ -1,11 +1,11 @@
-//! The summary of oha, in its JSON format. What it prints for people is not read.
+//! Adapter for the JSON summary of oha. It does not read the printed summary.
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
 
 use crate::{Entry, Failure, Input, Measured, Place, document, text::Unit};
 
-/// The benchmark that a summary is of: it does not say which address was called.
+/// Name of the benchmark: a summary does not include the URL.
 const NAME: &str = "oha";
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Document {
     status_code_distribution: IgnoredAny,
 }
 
-/// The whole test; its times are seconds.
+/// The whole test; times are in seconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
@@ -45,7 +45,7 @@ struct Percentiles {
     p99: f64,
 }
 
-/// Reads a summary, which is one benchmark.
+/// Parses a summary, which is one benchmark.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { summary, latency_percentiles: percentiles, .. } = document::read::<Shape, _>(input.text)?;
     let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);

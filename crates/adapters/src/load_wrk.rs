@@ -1,4 +1,4 @@
-//! The summary of wrk and of wrk2. One run is one benchmark, named by the URL that it asked for.
+//! Adapter for the summary of wrk and wrk2. One run is one benchmark, named by its URL.
 
 use tidemark_api::Average;
 
@@ -25,16 +25,16 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     )
 }
 
-/// What is known of a run so far.
+/// A partially parsed run.
 struct Run<'a> {
     line: Line<'a>,
     url: &'a str,
-    /// The mean and the standard deviation, in nanoseconds.
+    /// Mean and standard deviation, in nanoseconds.
     latency: Option<(f64, f64)>,
     median: Option<f64>,
     requests: Option<f64>,
     failures: f64,
-    /// What needs nothing else to be known.
+    /// Metrics that do not depend on other lines.
     metrics: Vec<Measured>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         };
         let mut metrics = vec![latency];
         metrics.extend(self.metrics.iter().cloned());
-        // A connection can fail without a request, so failures may outnumber the answers.
+        // A connection can fail without a request, so there can be more failures than responses.
         if let Some(requests) = self.requests {
             let all = requests.max(self.failures);
             let rate = if all > 0.0 { self.failures / all * 100.0 } else { 0.0 };
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A number and the unit right after it.
+/// Splits a number and the unit that follows it.
 fn split(word: &str) -> Option<(f64, &str)> {
     let end = word.find(|character: char| !matches!(character, '0'..='9' | '.')).unwrap_or(word.len());
     let (digits, unit) = word.split_at(end);
@@ -122,7 +122,7 @@ fn time(word: &str) -> Option<f64> {
     }
 }
 
-/// Bytes by prefixes that wrk counts in steps of 1024.
+/// Parses bytes with the prefixes of wrk, which are multiples of 1024.
 fn bytes(word: &str) -> Option<f64> {
     let (count, unit) = split(word)?;
     let power = ["B", "KB", "MB", "GB", "TB", "PB"].iter().position(|known| *known == unit)?;

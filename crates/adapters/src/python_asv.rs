@@ -1,5 +1,5 @@
-//! What airspeed velocity prints while it runs. Only benchmarks of time on a line of their own are read, not those of
-//! memory or the tables of parameters.
+//! Adapter for the output of airspeed velocity while it runs. It reads only time benchmarks on a line of their own, not
+//! memory benchmarks or parameter tables.
 
 use crate::{
     Entry, Failure, Input, Measured,

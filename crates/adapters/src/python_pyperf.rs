@@ -1,4 +1,4 @@
-//! pyperf, in its JSON format. Warm-ups and calibrations, which it keeps beside the values, are not read.
+//! Adapter for the JSON format of pyperf. It does not read warm-ups and calibrations, which the file also contains.
 
 use serde::{Deserialize, de::IgnoredAny};
 use tidemark_api::Average;
@@ -18,7 +18,7 @@ struct ShapeBenchmark {
     runs: Vec<IgnoredAny>,
 }
 
-/// A suite. What its benchmarks have in common stands in its own metadata.
+/// A suite. Its metadata contains the values that its benchmarks have in common.
 #[derive(Deserialize)]
 struct Document {
     #[expect(dead_code, reason = "its presence tells the tool")]
@@ -47,8 +47,8 @@ struct Run {
     values: Vec<f64>,
 }
 
-/// Reads a document: over the values of all runs, the mean with the standard deviation, or the median with the median
-/// absolute deviation, as the tool itself reports them.
+/// Parses a document: over the values of all runs, the mean with the standard deviation, or the median with the median
+/// absolute deviation, as pyperf itself reports them.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks, metadata: common, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -75,7 +75,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     document::some(entries.collect::<Result<_, Failure>>()?, "benchmarks")
 }
 
-/// What a unit measures.
+/// Returns the measure of a unit.
 fn measure(unit: &str) -> Option<fn(f64) -> Measured> {
     match unit {
         "second" => Some(|seconds| Measured::latency(Unit::Seconds.nanoseconds(seconds))),
@@ -84,7 +84,7 @@ fn measure(unit: &str) -> Option<fn(f64) -> Measured> {
     }
 }
 
-/// The mean and the standard deviation of a sample, which is zero for a single value.
+/// Returns the mean and the sample standard deviation, which is zero for a single value.
 fn mean(values: &[f64]) -> (f64, f64) {
     let mean = mean_of(values.iter().copied());
     let variance = mean_of(values.iter().map(|value| (value - mean).powi(2)));
@@ -92,7 +92,7 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (variance * count / (count - 1.0).max(1.0)).sqrt())
 }
 
-/// The median and the median of the distances to it.
+/// Returns the median and the median absolute deviation.
 fn median(mut values: Vec<f64>) -> (f64, f64) {
     let median = middle(&mut values);
     for value in &mut values {
@@ -101,7 +101,7 @@ fn median(mut values: Vec<f64>) -> (f64, f64) {
     (median, middle(&mut values))
 }
 
-/// Sorts values, of which there is at least one, and takes the middle.
+/// Sorts the values, at least one, and returns the median.
 fn middle(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let upper = values.len() / 2;

@@ -1,4 +1,4 @@
-//! pytest-benchmark, in the JSON of `--benchmark-json`. The table it prints is not read.
+//! Adapter for pytest-benchmark: parses the JSON of `--benchmark-json`, not the printed table.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -28,7 +28,7 @@ struct Document {
 #[derive(Deserialize)]
 struct Row {
     fullname: String,
-    /// What stands in brackets at the end of the full name.
+    /// Text in brackets at the end of the full name.
     param: Option<String>,
     params: Option<Value>,
     stats: Statistics,
@@ -43,14 +43,14 @@ struct Statistics {
     iqr: f64,
 }
 
-/// Reads a document.
+/// Parses a document.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { benchmarks: rows, .. } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
     let mut taken = HashSet::new();
     let entries = rows.iter().enumerate().map(|(index, row)| {
         let place = || Place::Path(format!("benchmarks[{index}]"));
-        // Values that look alike can be different objects; then the full name has to tell them apart.
+        // Values with the same text can be different objects; the full name then distinguishes the benchmarks.
         let variant = row.variant().filter(|variant| taken.insert(variant.clone()));
         let (name, parameters) =
             variant.map_or((row.fullname.as_str(), None), |(name, all)| (name, Some(all)));
@@ -60,8 +60,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Row {
-    /// The name without the brackets, and the parameters they stand for; none where a parameter is an object, which
-    /// would be another one in each run.
+    /// Returns the name without the brackets, and the parameters; `None` if a parameter is an object, whose text differs
+    /// between runs.
     fn variant(&self) -> Option<(&str, Parameters)> {
         let parameters = variant::of_object(self.params.as_ref()?)?;
         if parameters.iter().any(|(_, value)| value.starts_with("UNSERIALIZABLE[")) {

@@ -1,5 +1,5 @@
-//! What was read: benchmarks with their metrics, in the order of the output. Which benchmark and which measure of a
-//! project they are is not known here.
+//! Parsed results: benchmarks with their metrics, in the order of the output. The server assigns them to the benchmarks and
+//! measures of a project.
 
 use std::{collections::HashMap, fmt, hash::Hash};
 
@@ -7,7 +7,7 @@ use tidemark_api::{Adapter, BenchmarkName, Fold, Parameters, ResourceName, excer
 
 use crate::{Failure, Place, fold};
 
-/// The suffixes of a label that ask for no alerts.
+/// Suffixes of a label that disable alerts.
 const IGNORE: [&str; 6] = [
     "_bencher_ignore",
     "BencherIgnore",
@@ -17,54 +17,54 @@ const IGNORE: [&str; 6] = [
     "-tidemark-ignore",
 ];
 
-/// What one output says.
+/// Results of one output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
-    /// The tool that it is of, never `magic`.
+    /// Tool of the output, never `magic`.
     pub adapter: Adapter,
-    /// Its benchmarks, in the order of the output; no two have both label and parameters in common.
+    /// Benchmarks in the order of the output; no two have the same label and parameters.
     pub entries: Vec<Entry>,
 }
 
 /// A benchmark of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What it is called.
+    /// Name or reference of the benchmark.
     pub label: Label,
-    /// What it was run with.
+    /// Parameters of the variant.
     pub parameters: Option<Parameters>,
-    /// Whether it asks for no alerts.
+    /// Whether alerts are disabled.
     pub ignored: bool,
-    /// What was measured, each measure once.
+    /// Metrics, one per measure.
     pub metrics: Vec<Measured>,
 }
 
-/// How a result calls a benchmark.
+/// How a result identifies a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
-    /// By its name, never to be taken for a UUID or a slug.
+    /// By its name, never interpreted as a UUID or a slug.
     Name(BenchmarkName),
     /// By its UUID, its slug or its name.
     Reference(BenchmarkName),
 }
 
-/// What was measured of a benchmark. Every number is finite.
+/// A metric of a benchmark. All numbers are finite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The UUID, slug or name of the measure; a built-in one goes by its slug.
+    /// UUID, slug or name of the measure; the slug for a built-in measure.
     pub measure: ResourceName,
-    /// The units of the measure, if it is neither built in nor known to the project.
+    /// Units of the measure, if it is neither built in nor known to the project.
     pub units: Option<ResourceName>,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// The lower end of its range.
+    /// Lower end of the range.
     pub lower_value: Option<f64>,
-    /// The upper end of its range.
+    /// Upper end of the range.
     pub upper_value: Option<f64>,
 }
 
 impl Label {
-    /// The text of the label.
+    /// Returns the text of the label.
     pub fn as_str(&self) -> &str {
         let (Self::Name(name) | Self::Reference(name)) = self;
         name.as_str()
@@ -72,7 +72,7 @@ impl Label {
 }
 
 impl Entry {
-    /// Makes the entry of a named benchmark; `place` is where the output speaks of it.
+    /// Creates the entry of a named benchmark; `place` is its position in the output.
     pub(crate) fn new(
         place: impl FnOnce() -> Place,
         name: &str,
@@ -97,34 +97,34 @@ impl Entry {
 }
 
 impl Measured {
-    /// A value of a built-in measure, given by its slug.
+    /// Creates a metric of a built-in measure, given by its slug.
     pub(crate) fn of(slug: &'static str, value: f64) -> Self {
         let measure = slug.parse().expect("the slug of a built-in measure is a name");
         Self { measure, units: None, value, lower_value: None, upper_value: None }
     }
 
-    /// A value of a measure that is named by its units, if they make a name.
+    /// Creates a metric of a measure that is named by its units; `None` if they are not a valid name.
     pub(crate) fn in_units(units: &str, value: f64) -> Option<Self> {
         let measure: ResourceName = units.parse().ok()?;
         Some(Self { units: Some(measure.clone()), measure, value, lower_value: None, upper_value: None })
     }
 
-    /// A latency in nanoseconds.
+    /// Creates a latency in nanoseconds.
     pub(crate) fn latency(value: f64) -> Self {
         Self::of("latency", value)
     }
 
-    /// A throughput in operations a second.
+    /// Creates a throughput in operations per second.
     pub(crate) fn throughput(value: f64) -> Self {
         Self::of("throughput", value)
     }
 
-    /// The same with a range.
+    /// Returns the metric with a range.
     pub(crate) fn within(self, lower_value: f64, upper_value: f64) -> Self {
         Self { lower_value: Some(lower_value), upper_value: Some(upper_value), ..self }
     }
 
-    /// The same with a range that reaches as far to both sides.
+    /// Returns the metric with a symmetric range.
     pub(crate) fn give_or_take(self, spread: f64) -> Self {
         let value = self.value;
         self.within(value - spread, value + spread)
@@ -136,8 +136,8 @@ impl Measured {
 }
 
 impl Results {
-    /// Puts entries in order: takes the suffix off the ignored ones and leaves each benchmark, and each of its
-    /// measures, once. Of two metrics the later one stays.
+    /// Normalizes the entries: removes the ignore suffix, and keeps each benchmark and each of its measures once. Of two
+    /// metrics, the later one is kept.
     pub(crate) fn collect(adapter: Adapter, mut entries: Vec<Entry>) -> Result<Self, Failure> {
         for entry in &mut entries {
             entry.ignore()?;
@@ -173,8 +173,8 @@ impl Results {
         Ok(Self { adapter, entries: merged })
     }
 
-    /// Makes one of several results: what they measured of the same benchmark with the same parameters is folded.
-    /// `None` if there are no results.
+    /// Folds several results into one: metrics of the same benchmark and parameters are folded. Returns `None` if there are
+    /// no results.
     pub fn folded(results: &[Self], how: Fold) -> Option<Self> {
         let all: Vec<&Entry> = results.iter().flat_map(|result| &result.entries).collect();
         let (groups, count) = group(all.iter().map(|entry| entry.key()));
@@ -189,7 +189,7 @@ impl Results {
     }
 }
 
-/// Makes one of the entries, at least one, of the same benchmark with the same parameters.
+/// Folds the entries, at least one, of the same benchmark and parameters.
 fn fold_entries(entries: &[&Entry], how: Fold) -> Entry {
     let metrics: Vec<&Measured> = entries.iter().flat_map(|entry| &entry.metrics).collect();
     let (groups, count) = group(metrics.iter().map(|metric| &metric.measure));
@@ -209,7 +209,7 @@ impl Entry {
         (&self.label, self.parameters.as_ref())
     }
 
-    /// Takes an ignore suffix for what it means.
+    /// Removes an ignore suffix and marks the entry as ignored.
     fn ignore(&mut self) -> Result<(), Failure> {
         let (Label::Name(label) | Label::Reference(label)) = &mut self.label;
         if let Some(name) = IGNORE.iter().find_map(|suffix| label.as_str().strip_suffix(suffix)) {
@@ -226,7 +226,7 @@ impl Entry {
     }
 }
 
-/// Numbers equal keys alike: the group of each key, from zero in order of appearance, and how many groups there are.
+/// Groups equal keys: returns the group of each key, from zero in order of appearance, and the number of groups.
 pub(crate) fn group<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> (Vec<usize>, usize) {
     let mut known = HashMap::with_capacity(keys.size_hint().0);
     let groups = keys
@@ -238,7 +238,7 @@ pub(crate) fn group<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> (Vec<usize>,
     (groups, known.len())
 }
 
-/// One line for each metric: `label {name=value} measure value [lower, upper]`.
+/// Writes one line per metric: `label {name=value} measure value [lower, upper]`.
 impl fmt::Display for Results {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! The tables of Ruby's Benchmark module, of which the column `real` is read.
+//! Adapter for the tables of Ruby's Benchmark module; it reads the column `real`.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -29,7 +29,7 @@ fn is_header(line: &str) -> bool {
         && line.split(is_blank).filter(|word| !word.is_empty()).eq(["user", "system", "total", "real"])
 }
 
-/// The label and the seconds, read from the right, as a label may end with numbers.
+/// Returns the label and the seconds. It parses from the right, because a label may end with numbers.
 fn row(line: &str) -> Option<(&str, f64)> {
     let (times, real) = line.strip_suffix(')')?.rsplit_once('(')?;
     let mut real = Scan::new(real);

@@ -1,4 +1,4 @@
-//! The benchmarks of libtest, as `cargo bench` prints them.
+//! Adapter for the benchmarks of libtest, as `cargo bench` prints them.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -19,7 +19,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::some(entries, ROW)
 }
 
-/// The beginning, which only a benchmark has, tests have `ok` there.
+/// Parses the beginning of a line, which only a benchmark has; a test has `ok` there.
 fn benchmark<'a>(scan: &mut Scan<'a>) -> Option<&'a str> {
     scan.literal("test")?;
     scan.blanks()?;
@@ -43,7 +43,7 @@ fn measured(mut scan: Scan<'_>) -> Option<Vec<Measured>> {
     let spread = scan.number()?;
     scan.literal(")")?;
     let mut metrics = vec![Measured::latency(unit.nanoseconds(value)).give_or_take(unit.nanoseconds(spread))];
-    // A benchmark that says how many bytes it handles has a rate as well.
+    // A benchmark that declares its bytes per iteration also has a rate.
     if scan.blanks().is_some() && scan.end().is_none() {
         scan.literal("=")?;
         scan.blanks()?;

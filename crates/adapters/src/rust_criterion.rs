@@ -1,5 +1,5 @@
-//! What Criterion prints: each benchmark with three estimates, of which the outer two are its confidence interval.
-//! Rates and changes are not read.
+//! Adapter for the output of Criterion: three estimates per benchmark, of which the outer two are the confidence interval. It
+//! does not read rates and changes.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -11,7 +11,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let mut previous = "";
     for line in text::lines(input.text) {
         if let Some((name, metric)) = row(line.text) {
-            // A long name has a line of its own.
+            // A long name is on a line of its own.
             let name = if name.is_empty() { previous } else { name };
             if !name.is_empty() {
                 entries.push(line.entry(name, vec![metric])?);
@@ -22,8 +22,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     text::some(entries, "a line such as `name  time:   [1.10 us 1.25 us 1.40 us]`")
 }
 
-/// The name, which may be empty, and the estimates. A name may itself speak of time, so every mention of it is tried;
-/// none of the attempts reads past the next mention.
+/// Returns the name, which may be empty, and the estimates. A name may contain `time:`, so every occurrence is tried; no
+/// attempt reads past the next occurrence.
 fn row(line: &str) -> Option<(&str, Measured)> {
     line.match_indices("time:").find_map(|(start, _)| {
         let name = line[..start].trim_end_matches(is_blank);

@@ -1,5 +1,5 @@
-//! What Divan prints: a tree of benchmarks beside a table of their times, and below some of them what was counted and
-//! allocated. A benchmark is named by its path; what it was run with is the end of the path.
+//! Adapter for the output of Divan: a tree of benchmarks next to a table of their times, and below some of them counters and
+//! allocations. A benchmark is named by its path; its arguments are the last part of the path.
 
 use tidemark_api::Average;
 
@@ -10,7 +10,7 @@ use crate::{
 
 const EXPECTED: &str = "a table with the columns fastest, slowest, median and mean";
 
-/// The column of the least time, which shares its cell with the name.
+/// Column of the minimum time, which shares its cell with the name.
 const FASTEST: usize = 0;
 const SLOWEST: usize = 1;
 const MEDIAN: usize = 2;
@@ -48,10 +48,10 @@ fn entry(line: Line<'_>, path: &[&str], metric: Measured) -> Result<Entry, Failu
     line.entry(&path.join("::"), vec![metric])
 }
 
-/// The cells of a row, without the blanks at their ends.
+/// Returns the cells of a row, without trailing blanks.
 fn cells(line: &str) -> Option<[&str; COLUMNS]> {
     let mut cells = [""; COLUMNS];
-    // Bars are drawn in the tree as well, where they stand before the name.
+    // The tree also contains bars, before the name.
     let mut parts = line.rsplitn(COLUMNS, '│');
     for cell in cells.iter_mut().rev() {
         *cell = parts.next()?.trim_end_matches(is_blank);
@@ -62,13 +62,13 @@ fn cells(line: &str) -> Option<[&str; COLUMNS]> {
     Some(cells)
 }
 
-/// The name of the tree, in the row that has the titles of the columns.
+/// Returns the name of the tree, from the row with the column titles.
 fn title<'a>(cells: &[&'a str; COLUMNS]) -> Option<&'a str> {
     let name = cells[FASTEST].strip_suffix("fastest")?;
     (cells[SLOWEST..=MEAN] == ["slowest", "median", "mean"]).then(|| name.trim_matches(is_blank))
 }
 
-/// The depth of a node and what is written after its branch.
+/// Returns the depth of a node and the text after its branch.
 fn node(cell: &str) -> Option<(usize, &str)> {
     let mut rest = cell;
     let mut depth = 0;
@@ -81,12 +81,12 @@ fn node(cell: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// The name of a node without times, which may have been left out.
+/// Returns the name of a node without times; the node may be marked as ignored.
 fn without_note(row: &str) -> &str {
     row.strip_suffix("(ignored)").unwrap_or(row).trim_end_matches(is_blank)
 }
 
-/// The name before the first time, and the times.
+/// Returns the name before the first time, and the times.
 fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'a str, Measured)> {
     let (rest, unit) = row.rsplit_once(is_blank)?;
     let (name, _) = rest.rsplit_once(is_blank)?;
@@ -101,16 +101,16 @@ fn times<'a>(row: &'a str, cells: &[&str; COLUMNS], column: usize) -> Option<(&'
     Some((name.trim_end_matches(is_blank), metric))
 }
 
-/// What the next row below a benchmark says.
+/// Meaning of the next row below a benchmark.
 #[derive(Clone, Copy)]
 enum Below {
-    /// What it handled in a second.
+    /// Rate per second.
     Rate,
-    /// How often it allocated.
+    /// Number of allocations.
     Allocations,
-    /// How much it allocated.
+    /// Allocated bytes.
     Allocated,
-    /// Nothing that is read.
+    /// A row that is not read.
     Nothing,
 }
 
@@ -139,7 +139,7 @@ impl Below {
     }
 }
 
-/// A number of bytes, by either kind of prefix.
+/// Parses a number of bytes with decimal or binary prefixes.
 fn bytes(text: &str) -> Option<f64> {
     let mut scan = Scan::new(text);
     let count = scan.number()?;

@@ -1,11 +1,11 @@
-//! Gungraun, formerly Iai-Callgrind, in either of its formats. What it counts is the business of the tools of Valgrind
-//! that it runs.
+//! Adapter for Gungraun, formerly Iai-Callgrind, in both of its formats. The counters depend on the Valgrind tools that it
+//! runs.
 
 use tidemark_api::{BuiltIn, built_in};
 
 use crate::{Entry, Failure, Input, Measured, rust_gungraun_json, rust_gungraun_stdout};
 
-/// Reads the summaries, or what is printed if there are none.
+/// Parses the JSON summaries, or the printed output if there are none.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     match rust_gungraun_json::parse(input) {
         Err(Failure::Foreign(_)) => rust_gungraun_stdout::parse(input).map_err(|failure| match failure {
@@ -16,13 +16,14 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     }
 }
 
-/// A count of a tool by the name of its measure. What has no measure is not kept.
+/// Creates a metric from a counter of a tool; `None` if the counter has no measure.
 pub(crate) fn counted(tool: &str, name: &str, count: f64) -> Option<Measured> {
     let measure = measure(tool, name)?;
     Some(Measured::of(measure.slug, count))
 }
 
-/// The tools that look for errors use the same words, so theirs are measures of each tool.
+/// Returns the measure of a counter. The error-checking tools use the same counter names, so each of them has its own
+/// measures.
 fn measure(tool: &str, name: &str) -> Option<&'static BuiltIn> {
     let kind = match tool.to_ascii_uppercase().as_str() {
         "MEMCHECK" => "Memcheck",

@@ -1,5 +1,5 @@
-//! The summaries of Gungraun: JSON objects of version 6 or 7, each on a line or printed over several, with any other
-//! text between them. Summaries of other versions are passed over as long as one can be read.
+//! Adapter for the summaries of Gungraun: JSON objects of version 6 or 7, each on one line or pretty-printed, with any other
+//! text between them. Summaries of other versions are skipped if at least one is supported.
 
 use std::marker::PhantomData;
 
@@ -41,7 +41,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     }
 }
 
-/// What tells a summary from the objects of others: its path and one more, as a log may well name a `module_path`.
+/// Members that identify a summary: its path and one more, because log output may contain a `module_path`.
 #[derive(Deserialize)]
 struct Shape {
     #[expect(dead_code, reason = "its presence tells a summary")]
@@ -50,10 +50,10 @@ struct Shape {
     profiles: Option<IgnoredAny>,
 }
 
-/// What is left of a summary that is no JSON has these.
+/// Members that identify a summary that is not valid JSON.
 const SHAPE: [&str; 2] = [r#""module_path""#, r#""profiles""#];
 
-/// A summary of a version that is known.
+/// A summary of a supported version.
 #[derive(Deserialize)]
 struct Summary {
     version: String,
@@ -65,7 +65,7 @@ struct Summary {
 fn summary(line: usize, object: &str) -> Result<Summary, Failure> {
     serde_json::from_str(object).or_else(|_| {
         document::track(PhantomData, object).map_err(|(reason, _)| {
-            // The line alone leaves a summary on one line to be searched.
+            // The line number alone does not locate the error in a summary on one line.
             let expected = match reason.place {
                 Some(Place::Path(path)) => format!("{} in `{path}`", reason.expected),
                 _ => reason.expected,
@@ -75,7 +75,7 @@ fn summary(line: usize, object: &str) -> Result<Summary, Failure> {
     })
 }
 
-/// What one tool counted. Where it stands differs between versions.
+/// Counters of one tool. Their path differs between versions.
 #[derive(Deserialize)]
 struct Profile {
     tool: String,
@@ -83,8 +83,8 @@ struct Profile {
     rest: Value,
 }
 
-/// The texts that may be objects, with the numbers of their first lines. One over several lines ends at the first brace
-/// that stands as far right as the one it began with; one that breaks off is there as far as it goes.
+/// Returns the texts that may be objects, each with the number of its first line. A pretty-printed object ends at the first
+/// closing brace with the indentation of its opening brace; a truncated object is returned as far as it goes.
 fn objects(text: &str) -> Vec<(usize, String)> {
     let mut objects = Vec::new();
     let mut open: Option<(usize, &str, String)> = None;
@@ -127,7 +127,7 @@ fn metrics_of_version_6(profile: &Profile) -> Vec<Measured> {
     };
     let events = kinds.values().filter_map(Value::as_object).flatten();
     let number = |number: &Value| number.get("Int").or_else(|| number.get("Float")).and_then(Value::as_f64);
-    // The old value alone is a `Right`, which says nothing of this run.
+    // A `Right` has only the old value, which is not of this run.
     let new = |event: &Value| {
         event.pointer("/metrics/Left").or_else(|| event.pointer("/metrics/Both/0")).and_then(number)
     };
@@ -141,7 +141,7 @@ fn metrics_of_version_7(profile: &Profile) -> Vec<Measured> {
     counts.filter_map(|(key, event)| counted(&profile.tool, measure(key), new(event)?)).collect()
 }
 
-/// The name of a measure by the key of its event; most have the same.
+/// Returns the name of a measure for the key of its event; most are equal.
 fn measure(key: &str) -> &str {
     match key {
         "Ir" => "Instructions",

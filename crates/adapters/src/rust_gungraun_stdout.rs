@@ -1,4 +1,5 @@
-//! What Gungraun prints: the path of a benchmark, and below it the counters of each tool, the new one first.
+//! Adapter for the printed output of Gungraun: the path of a benchmark, and below it the counters of each tool, new value
+//! first.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -17,7 +18,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
         } else if is_title(line.text) {
             close(open.replace(Open::new(line)), &mut entries)?;
         } else if let Some(benchmark) = &mut open {
-            // An argument that is shown with line breaks makes the title go on.
+            // An argument with line breaks continues the title.
             if benchmark.started {
                 close(open.take(), &mut entries)?;
             } else {
@@ -33,7 +34,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     )
 }
 
-/// Keeps a benchmark that has counters. Without them it was only a text that looked like one.
+/// Keeps a benchmark that has counters. Without counters, the title was other text.
 fn close(open: Option<Open<'_>>, entries: &mut Vec<Entry>) -> Result<(), Failure> {
     if let Some(Open { line, title, metrics, .. }) = open
         && !metrics.is_empty()
@@ -43,7 +44,7 @@ fn close(open: Option<Open<'_>>, entries: &mut Vec<Entry>) -> Result<(), Failure
     Ok(())
 }
 
-/// A benchmark whose counters are being read.
+/// A benchmark whose counters are being parsed.
 struct Open<'a> {
     line: Line<'a>,
     title: String,
@@ -79,7 +80,7 @@ fn is_title(line: &str) -> bool {
     is_name(parts.next()) && is_name(parts.next()) && parts.next().is_some_and(|rest| !rest.trim().is_empty())
 }
 
-/// The tool between two rows of equals signs.
+/// Returns the tool name between two rows of equals signs.
 fn tool(line: &str) -> Option<&str> {
     let inner = line.trim_matches(is_blank).strip_prefix('=')?.strip_suffix('=')?;
     let name = inner.trim_matches('=').strip_prefix(' ')?.strip_suffix(' ')?;

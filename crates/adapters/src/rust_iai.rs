@@ -1,4 +1,4 @@
-//! What Iai prints: a name, and below it five counters in a fixed order.
+//! Adapter for the output of Iai: a name, and below it five counters in a fixed order.
 
 use crate::{
     Entry, Failure, Input, Measured,
@@ -37,7 +37,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     }
 }
 
-/// A counter, and after it perhaps how it changed.
+/// Parses a counter and an optional change.
 fn counter(line: &str, label: &str) -> Option<f64> {
     let mut scan = Scan::new(line);
     scan.any_blanks();

@@ -1,4 +1,4 @@
-//! Hyperfine, in the JSON of `--export-json`. What it prints is not read.
+//! Adapter for Hyperfine: parses the JSON of `--export-json`, not the printed output.
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
@@ -23,12 +23,12 @@ struct Document {
     results: Vec<Row>,
 }
 
-/// A command; its times are seconds.
+/// A command; times are in seconds.
 #[derive(Deserialize)]
 struct Row {
     command: String,
     mean: f64,
-    /// None after a single run.
+    /// `None` after a single run.
     stddev: Option<f64>,
     median: f64,
     min: f64,
@@ -36,7 +36,7 @@ struct Row {
     parameters: Option<Value>,
 }
 
-/// Reads a document. A command keeps its name with the values of its parameters in it, since the tool reports no other.
+/// Parses a document. The name of a command includes the values of its parameters, because Hyperfine reports no other name.
 pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
     let Document { results } = document::read::<Shape, _>(input.text)?;
     let average = input.average.unwrap_or(Average::Mean);
@@ -49,7 +49,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Vec<Entry>, Failure> {
 }
 
 impl Row {
-    /// The ends of the range are computed in seconds, as series to be continued have them.
+    /// Computes the range in seconds, for compatibility with existing series.
     fn latency(&self, average: Average) -> Measured {
         let nanoseconds = |seconds| Unit::Seconds.nanoseconds(seconds);
         let latency = |value| Measured::latency(nanoseconds(value));

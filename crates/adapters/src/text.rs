@@ -1,5 +1,4 @@
-//! The parts that lines of tools are made of: blanks, words, numbers, units of time. What a line means is for the
-//! adapters.
+//! Elements of text lines: blanks, words, numbers, units of time. The adapters interpret the lines.
 
 use std::borrow::Cow;
 
@@ -8,25 +7,25 @@ use crate::{Entry, Failure, Measured, Place};
 /// A line of an output.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
-    /// Its number, from one.
+    /// Line number, starting at one.
     pub(crate) number: usize,
-    /// Its text, without the line end.
+    /// Text without the line ending.
     pub(crate) text: &'a str,
 }
 
 impl Line<'_> {
-    /// The entry of a benchmark that this line speaks of.
+    /// Creates the entry of a benchmark on this line.
     pub(crate) fn entry(self, name: &str, metrics: Vec<Measured>) -> Result<Entry, Failure> {
         Entry::new(|| Place::Line(self.number), name, metrics)
     }
 
-    /// This line should have been something else.
+    /// Creates an error for an unexpected line.
     pub(crate) fn broken(self, expected: &str) -> Failure {
         Failure::broken(Place::Line(self.number), expected, self.text)
     }
 }
 
-/// The lines of an output, as a terminal shows them: what stands before a carriage return is written over.
+/// Returns the lines of an output as a terminal shows them: text before a carriage return is overwritten.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
     text.split('\n').enumerate().map(|(index, line)| {
         let line = line.trim_end_matches('\r');
@@ -34,12 +33,12 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
     })
 }
 
-/// The entries, unless there are none, which means that the output is another tool's.
+/// Returns the entries, or an error that the output is not from this tool if there are none.
 pub(crate) fn some(entries: Vec<Entry>, expected: &str) -> Result<Vec<Entry>, Failure> {
     if entries.is_empty() { Err(Failure::foreign(expected)) } else { Ok(entries) }
 }
 
-/// A text without the sequences that color a terminal.
+/// Removes terminal color sequences from a text.
 pub(crate) fn without_colors(text: &str) -> Cow<'_, str> {
     const ESCAPE: char = '\u{1b}';
     if !text.contains(ESCAPE) {
@@ -54,7 +53,8 @@ pub(crate) fn without_colors(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What follows the sequence that a text begins with, whose escape is gone already. No sequence outlasts its line.
+/// Returns the text after the escape sequence at its start; the escape character is already removed. A sequence ends at the
+/// latest with its line.
 fn after_sequence(text: &str) -> &str {
     let end = match text.as_bytes().first() {
         Some(b'[') => text[1..].find(|character| matches!(character, '@'..='~' | '\n')).map(|end| end + 1),
@@ -62,7 +62,7 @@ fn after_sequence(text: &str) -> &str {
         Some(b'(' | b')') => text.char_indices().nth(1).map(|(end, _)| end),
         _ => Some(0),
     };
-    // The last character of a sequence goes with it.
+    // The last character of a sequence is removed with it.
     let rest = end.map_or("", |end| &text[end..]);
     if rest.starts_with('\n') { rest } else { after_first(rest) }
 }
@@ -94,12 +94,12 @@ impl Unit {
         ("s", Self::Seconds),
     ];
 
-    /// The unit that a whole word stands for.
+    /// Parses a unit from a whole word.
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, unit)| *unit)
     }
 
-    /// So many of this unit in nanoseconds.
+    /// Converts a number of this unit to nanoseconds.
     pub(crate) fn nanoseconds(self, count: f64) -> f64 {
         count
             * match self {
@@ -111,7 +111,7 @@ impl Unit {
             }
     }
 
-    /// So many in one of this unit, as a rate a second.
+    /// Converts a count per unit to a rate per second.
     pub(crate) fn per_second(self, count: f64) -> f64 {
         count
             / match self {
@@ -124,7 +124,7 @@ impl Unit {
     }
 }
 
-/// Reads a line from left to right. Each step either takes what it is named for or gives up on the line.
+/// Scans a line from left to right. Each method consumes the element of its name or fails.
 #[derive(Clone, Copy)]
 pub(crate) struct Scan<'a> {
     rest: &'a str,
@@ -135,34 +135,34 @@ impl<'a> Scan<'a> {
         Self { rest: text }
     }
 
-    /// What is left.
+    /// Returns the remaining text.
     pub(crate) fn rest(self) -> &'a str {
         self.rest
     }
 
-    /// Exactly this.
+    /// Consumes exactly this text.
     pub(crate) fn literal(&mut self, literal: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(literal)?;
         Some(())
     }
 
-    /// Spaces and tabs, at least one.
+    /// Consumes spaces and tabs, at least one.
     pub(crate) fn blanks(&mut self) -> Option<()> {
         self.rest.starts_with(is_blank).then(|| self.any_blanks())
     }
 
-    /// Spaces and tabs, if there are any.
+    /// Consumes spaces and tabs, if any.
     pub(crate) fn any_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches(is_blank);
     }
 
-    /// Anything up to a space or tab, at least one character.
+    /// Consumes text up to a space or tab, at least one character.
     pub(crate) fn token(&mut self) -> Option<&'a str> {
         let end = self.rest.find(is_blank).unwrap_or(self.rest.len());
         self.take(end)
     }
 
-    /// A number without sign and exponent, whose digits may be grouped by commas.
+    /// Consumes a number without sign and exponent, whose digits may be grouped by commas.
     pub(crate) fn number(&mut self) -> Option<f64> {
         let is_digit = |character: char| matches!(character, '0'..='9' | '.' | ',');
         let end = self.rest.find(|character| !is_digit(character)).unwrap_or(self.rest.len());
@@ -172,7 +172,7 @@ impl<'a> Scan<'a> {
         number.is_finite().then_some(number)
     }
 
-    /// Digits that may be grouped by commas, as a number.
+    /// Consumes digits that may be grouped by commas, and returns their number.
     pub(crate) fn integer(&mut self) -> Option<f64> {
         let mut ahead = *self;
         let number = ahead.number()?;
@@ -184,21 +184,21 @@ impl<'a> Scan<'a> {
         Some(number)
     }
 
-    /// A unit of time.
+    /// Consumes a unit of time.
     pub(crate) fn unit(&mut self) -> Option<Unit> {
         let (word, unit) = Unit::WORDS.iter().find(|(word, _)| self.rest.starts_with(word))?;
         self.literal(word)?;
         Some(*unit)
     }
 
-    /// A number, blanks and a unit, in nanoseconds.
+    /// Consumes a number, blanks and a unit, and returns nanoseconds.
     pub(crate) fn duration(&mut self) -> Option<f64> {
         let count = self.number()?;
         self.blanks()?;
         Some(self.unit()?.nanoseconds(count))
     }
 
-    /// The end of the line.
+    /// Succeeds at the end of the line.
     pub(crate) fn end(self) -> Option<()> {
         self.rest.is_empty().then_some(())
     }
@@ -210,7 +210,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether a character is a space or a tab, which is all that counts as blank.
+/// Whether a character is a space or a tab; nothing else counts as blank.
 pub(crate) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }

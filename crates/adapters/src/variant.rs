@@ -1,5 +1,4 @@
-//! The parameters that tools report of a benchmark, as the parameters of a variant. Where a tool writes them is known
-//! to its adapter.
+//! Converts the parameters that tools report to the parameters of a variant. The adapters extract them from the output.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,22 +8,22 @@ use tidemark_api::{Parameters, ResourceName};
 
 use crate::{Entry, Failure, Label, Place, results::group};
 
-/// What a tool says of an entry, given by its number, beside its name and its own parameters.
+/// A property of an entry, given its index, in addition to its name and its own parameters.
 pub(crate) type Trait<'a> = (&'static str, &'a dyn Fn(usize) -> Option<&'a str>);
 
-/// The parameters of a JSON object; none if it is empty, not an object, or if one of them has parts of its own or is
-/// too long for a variant.
+/// Returns the parameters of a JSON object; `None` if it is empty or not an object, or if a value is nested or too long for a
+/// variant.
 pub(crate) fn of_object(value: &Value) -> Option<Parameters> {
     let parameters = value.as_object()?.iter().map(|(name, value)| {
-        // Python and JavaScript have a value for nothing, and it is as good as any.
+        // Python and JavaScript have null values, which are valid parameters.
         let value = if value.is_null() { Value::from("null") } else { value.clone() };
         (name.clone(), value)
     });
     Parameters::deserialize(Value::Object(parameters.collect())).ok()
 }
 
-/// The parameters by name, of which there may be none. Without them benchmarks would be mixed up, so those that no
-/// variant can have are an error.
+/// Returns the parameters by name; `None` if there are none. Invalid parameters are an error, because without them benchmarks
+/// would be mixed.
 pub(crate) fn of_texts(
     place: impl FnOnce() -> Place,
     parameters: BTreeMap<String, String>,
@@ -39,10 +38,10 @@ pub(crate) fn of_texts(
     })
 }
 
-/// Makes sure that no entry overwrites another: those that would get the first of the traits in which they differ as
-/// a parameter, then the next. What no trait tells apart is an error.
+/// Ensures that no entry overwrites another: entries with the same key get the first trait in which they differ as a
+/// parameter, then the next. Entries that no trait distinguishes are an error.
 ///
-/// An entry that stands alone gets none, so that its series goes on whether or not the tool could say more.
+/// A unique entry gets no trait, so that its series continues even if the tool reports more.
 pub(crate) fn tell_apart(
     place: impl Fn(usize) -> Place,
     entries: &mut [Entry],
@@ -78,7 +77,7 @@ pub(crate) fn tell_apart(
     }
 }
 
-/// What two entries must not have in common. A benchmark may well be there once for each of several measures.
+/// Returns the key that must be unique per entry. A benchmark may have one entry for each of several measures.
 fn series(entry: &Entry) -> (&Label, Option<&Parameters>, Option<&ResourceName>) {
     let (label, parameters) = entry.key();
     (label, parameters, entry.metrics.first().map(|metric| &metric.measure))

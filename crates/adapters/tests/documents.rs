@@ -1,4 +1,4 @@
-//! The tools that write JSON, all alike: what holds for each of their documents, whole or damaged.
+//! Properties of all adapters for JSON documents, on valid and damaged documents.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ use proptest::{prelude::*, sample};
 use tidemark_adapters::{ADAPTERS, Results, parse};
 use tidemark_api::Adapter;
 
-/// Every captured document with the adapter that its directory is named for.
+/// Returns all captured documents, each with the adapter that its directory is named after.
 fn documents() -> Vec<(Adapter, String)> {
     let mut documents = Vec::new();
     for directory in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).unwrap() {
@@ -31,7 +31,7 @@ fn adapters() -> impl Iterator<Item = Adapter> {
     ADAPTERS.iter().map(|tool| tool.adapter).chain([Adapter::Magic])
 }
 
-/// Checks what every result promises.
+/// Checks the invariants of results.
 fn check(results: &Results) -> Result<(), TestCaseError> {
     let mut keys: Vec<_> = results.entries.iter().map(|entry| (&entry.label, &entry.parameters)).collect();
     keys.sort();
@@ -77,14 +77,14 @@ fn line_ends_colors_and_a_byte_order_mark_make_no_difference() {
     }
 }
 
-/// A document with parts of it taken out, doubled, or replaced by something that often does harm.
+/// Generates a document with parts removed, duplicated, or replaced by problematic text.
 fn damaged() -> impl Strategy<Value = String> {
     const HARM: [&str; 14] =
         ["", "null", "{}", "[]", "\"\"", "0", "-1", "1e308", "1e999", "\"NaN\"", "{", "]", ",", "\u{0}"];
     let harm = (any::<sample::Index>(), 0_usize..40, sample::select(&HARM[..]), any::<bool>());
     (sample::select(documents()), prop::collection::vec(harm, 1..4)).prop_map(|((_, mut text), harms)| {
         for (index, length, harm, doubled) in harms {
-            // At the edges of words and marks, so that the rest is still JSON often enough.
+            // Cuts at the edges of words and punctuation, so that the result is often still valid JSON.
             let edges: Vec<usize> = text
                 .char_indices()
                 .filter(|(_, character)| !character.is_ascii_alphanumeric())

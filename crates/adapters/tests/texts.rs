@@ -1,5 +1,5 @@
-//! What holds for every adapter and every text, however broken: an answer within linear time, finite numbers, each
-//! benchmark once, and errors that are short.
+//! Properties of every adapter for any text, including invalid ones: linear time, finite numbers, unique benchmarks, and
+//! short errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tidemark_adapters::{ADAPTERS, fold, parse};
 use tidemark_api::{Adapter, Average, Fold};
 
-/// The real outputs, so that mutations start close to what adapters accept.
+/// Returns the captured outputs, so that mutations start close to valid input.
 fn fixtures() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let directories =
@@ -20,7 +20,7 @@ fn fixtures() -> Vec<String> {
     files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Reads a text by every adapter and checks the answers.
+/// Parses a text with every adapter and checks the results.
 fn check(text: &str) {
     let adapters = ADAPTERS.iter().map(|tool| tool.adapter).chain([Adapter::Magic]);
     for adapter in adapters {
@@ -59,7 +59,7 @@ fn check(text: &str) {
     }
 }
 
-/// A piece of a line or document that adapters look for.
+/// Generates a part of a line or document that adapters look for.
 fn fragment() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "test a ... bench: ",
@@ -146,8 +146,8 @@ fn real_outputs_have_answers() {
     }
 }
 
-/// A linear adapter reads a mebibyte within a second. A quadratic one takes 5 × 10¹¹ steps for it, longer than the time after
-/// which a test counts as hung, so no time is measured here.
+/// A linear adapter parses a mebibyte within a second. A quadratic one takes 5 × 10¹¹ steps, longer than the timeout of a
+/// hung test, so the test measures no time.
 #[test]
 fn no_text_takes_quadratic_time() {
     for fragment in [
@@ -189,7 +189,7 @@ fn no_text_takes_quadratic_time() {
     ] {
         let text = fragment.repeat((1 << 20) / fragment.len());
         for adapter in ADAPTERS.iter().map(|tool| tool.adapter) {
-            // What is read does not matter here.
+            // The result does not matter here.
             let _ = parse(adapter, &text, None);
         }
     }
