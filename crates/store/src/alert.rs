@@ -1,4 +1,4 @@
-//! Alerts: metrics that crossed a limit.
+//! Alerts: metrics outside the limits of a threshold.
 
 use tidemark_api::{
     Alert, AlertStatus, AlertUuid, BoundaryLimit, Iteration, Metric, MetricAlert, MetricBoundary, Page,
@@ -14,24 +14,24 @@ use crate::{
     value::distinct,
 };
 
-/// An alert to raise.
+/// An alert to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct New {
-    /// The threshold.
+    /// Threshold.
     pub threshold: ThresholdId,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: BenchmarkId,
-    /// The variant of the benchmark, or 0.
+    /// Variant of the benchmark, or 0.
     pub variant: i64,
-    /// The place of the metric in the vector of the report.
+    /// Index of the metric in the vector of the report.
     pub place: u32,
-    /// The metric, with the model and the limits that judged it.
+    /// Metric with the model and the limits that it was compared with.
     pub metric: metric::Packed,
-    /// The limit that was crossed.
+    /// Limit that the metric exceeded.
     pub limit: BoundaryLimit,
 }
 
-/// Raises alerts for a report.
+/// Inserts the alerts of a report.
 pub fn insert(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -186,7 +186,7 @@ fn read(cells: &mut Cells<'_>) -> Result<(AlertId, ReportId, Alert)> {
     Ok((id, report_id, alert))
 }
 
-/// The alerts that reports have raised, by iteration, benchmark and measure.
+/// Returns the alerts of reports, ordered by iteration, benchmark and measure.
 pub(crate) fn of_reports(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<(ReportId, Alert)>> {
     tx.all(
         &format!(
@@ -203,7 +203,7 @@ pub(crate) fn of_reports(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<(Report
     )
 }
 
-/// The alerts of metrics in some reports, by report and place.
+/// Returns the alerts of the metrics of reports, keyed by report and index in the vector.
 pub fn of_metrics(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<((ReportId, u32), MetricAlert)>> {
     tx.all(
         "select report_id, place, uuid, crossed, status, modified from alert where report_id in {ints $1}",
@@ -220,7 +220,7 @@ pub fn of_metrics(tx: &mut Tx<'_>, reports: &[i64]) -> Result<Vec<((ReportId, u3
     )
 }
 
-/// One alert and its key.
+/// Returns an alert and its primary key.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, alert: AlertUuid) -> Result<(AlertId, Alert)> {
     let sql = format!(
         "select {} from alert {} where alert.project_id = $1 and alert.uuid = $2",
@@ -233,7 +233,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, alert: AlertUuid) -> Result<(Al
     })
 }
 
-/// The alerts of a project: the active ones first, then by time, benchmark and iteration.
+/// Lists the alerts of a project: active alerts first, then by time, benchmark and iteration.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -299,20 +299,20 @@ pub fn list(
     Ok((rows, total))
 }
 
-/// Which alerts to change.
+/// Filter of the alerts to update. `None` matches all alerts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Which {
-    /// This one.
+    /// Only this alert.
     pub id: Option<AlertId>,
-    /// Those with this status.
+    /// Only alerts with this status.
     pub status: Option<AlertStatus>,
-    /// Those of a report.
+    /// Only alerts of this report.
     pub report: Option<ReportId>,
-    /// Those of a part of the project.
+    /// Only alerts of this branch, testbed, benchmark and measure.
     pub part: Part,
 }
 
-/// Changes alerts, or only when they were last changed; answers how many.
+/// Updates alerts; without a status, updates only their modification time. Returns the number of updated alerts.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,

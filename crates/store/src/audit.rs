@@ -1,4 +1,4 @@
-//! The audit log: one row for every change of accounts, roles, keys and settings.
+//! Audit log: one row for every change of accounts, roles, keys and settings.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use tidemark_api::{
 
 use crate::{Error, Fresh, List, OrganizationId, Result, Row, Tx, sql::direction};
 
-/// What is about to be remembered.
+/// An entry to insert.
 #[derive(Clone, Debug)]
 pub struct New<'a> {
-    /// Who did it.
+    /// Actor.
     pub actor: &'a Actor,
-    /// Where the request came from.
+    /// Client address of the request.
     pub address: Option<&'a str>,
-    /// A stable word for what was done, such as `member.role`.
+    /// Stable identifier of the action, for example `member.role`.
     pub action: &'a str,
-    /// What it was done to.
+    /// Target of the action.
     pub target: &'a str,
-    /// The organization it belongs to, if any.
+    /// Organization of the target, if any.
     pub organization: Option<OrganizationId>,
-    /// What else is worth knowing.
+    /// Further details, as names and values.
     pub detail: &'a [(&'a str, &'a str)],
 }
 
@@ -45,7 +45,7 @@ fn read(row: &Row<'_>) -> Result<AuditEntry> {
     })
 }
 
-/// Adds an entry, in the transaction of the change it tells of.
+/// Inserts an entry, in the transaction of the change that it records.
 pub fn add(tx: &mut Tx<'_>, fresh: &Fresh, entry: &New<'_>) -> Result<()> {
     let detail: BTreeMap<_, _> = entry.detail.iter().copied().collect();
     let detail = serde_json::to_string(&detail).map_err(|error| Error::Engine(error.into()))?;
@@ -69,7 +69,7 @@ pub fn add(tx: &mut Tx<'_>, fresh: &Fresh, entry: &New<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The entries of one organization, or of the whole server, newest first.
+/// Lists the entries of an organization, or of the whole server, newest first.
 pub fn list(
     tx: &mut Tx<'_>,
     organization: Option<OrganizationId>,
@@ -92,11 +92,11 @@ pub fn list(
     }
 }
 
-/// The most entries that one call of [`purge`] deletes, so that it does not hold up other writers.
+/// Maximum number of entries that one call of [`purge`] deletes, so that it does not block other writers.
 const PURGED_MAX: i64 = 50_000;
 
-/// Deletes the entries before a time, the oldest first. It reads no entry that stays but the first: they are in the order
-/// of their time.
+/// Deletes the entries before a time, oldest first. Reads only one entry that it keeps, because entries are in the
+/// order of their time.
 pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     tx.execute(
         "delete from audit where id < (select min(id) + $2 from audit)

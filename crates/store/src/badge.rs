@@ -1,14 +1,15 @@
-//! What a badge says of a project, or of a part of it. How it looks is not known here.
+//! Numbers for the badge of a project, or of one of its branches, testbeds, benchmarks or measures. Another module
+//! renders the badge.
 
 use crate::{ProjectId, Result, Tx, part::Part, sql::Conditions};
 
-/// How many active alerts there are, without those of archived branches, testbeds and measures; nothing where nothing
-/// has been measured yet.
+/// Returns the number of active alerts, without alerts of archived branches, testbeds and measures; `None` if no report
+/// matches.
 pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
-    // The counts of thresholds know nothing of benchmarks.
+    // The counts per threshold do not distinguish benchmarks.
     let (count, from) = match which.benchmark {
         None => ("cast(coalesce(sum(counted.active), 0) as bigint)", "threshold_count as counted"),
         Some(_) => ("count(*)", "alert as counted"),
@@ -32,7 +33,7 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Optio
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
-/// How many regressions people were told of and have said nothing of; nothing where nothing has been measured yet.
+/// Returns the number of notified regressions that no user has reviewed; `None` if no report matches.
 pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
@@ -57,7 +58,7 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<
     Ok(Some(tx.value(&sql, &conditions.params)?))
 }
 
-/// Whether there is a report of it.
+/// Whether a report matches.
 fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<bool> {
     let mut lanes = Conditions::new("branch.project_id = $1 and lane.reports > 0".into(), vec![&project]);
     lanes.and("lane.branch_id =", &which.branch);

@@ -1,4 +1,4 @@
-//! Benchmarks: what is measured.
+//! Benchmarks.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
     dimension::{self, BENCHMARK, Wanted},
 };
 
-/// The columns of a benchmark, for [`read`].
+/// Columns of a benchmark, for [`read`].
 pub(crate) const COLUMNS: &str = "benchmark.uuid, project.uuid, benchmark.name, benchmark.slug, benchmark.created, \
      benchmark.modified, benchmark.archived";
-/// The joins that [`COLUMNS`] needs.
+/// Joins that [`COLUMNS`] requires.
 pub(crate) const JOINS: &str = "join project on project.id = benchmark.project_id";
 
 pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Benchmark> {
@@ -34,7 +34,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Benchmark> {
     })
 }
 
-/// Adds a benchmark.
+/// Inserts a benchmark.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -55,18 +55,18 @@ pub fn create(
     Ok(id)
 }
 
-/// The key of the benchmark with this slug or UUID.
+/// Returns the primary key of the benchmark with this slug or UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, benchmark: &ResourceId) -> Result<BenchmarkId> {
     BENCHMARK.find(tx, project, benchmark).map(BenchmarkId::from)
 }
 
-/// The key of the benchmark that a reference means, if there is one.
+/// Returns the primary key of the benchmark with this UUID, slug or name, if it exists.
 pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, benchmark: &NameId) -> Result<Option<BenchmarkId>> {
     Ok(BENCHMARK.resolve(tx, project, benchmark)?.map(BenchmarkId::from))
 }
 
-/// The benchmarks that are named, in the same order; missing ones are made, archived ones revived. One without a
-/// reference goes by its name alone.
+/// Returns the primary keys of the benchmarks, in the same order. Creates missing benchmarks and restores archived
+/// ones. An item without a reference is matched by its name only.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -85,7 +85,7 @@ pub fn ensure(
     Ok(BENCHMARK.ensure(tx, fresh, project, &wanted)?.into_iter().map(BenchmarkId::from).collect())
 }
 
-/// The benchmarks with these keys.
+/// Returns the benchmarks with these primary keys.
 pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<BenchmarkId, Arc<Benchmark>>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
@@ -101,7 +101,7 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<BenchmarkId, Arc<B
     Ok(found)
 }
 
-/// The benchmarks of a project with these UUIDs, with their keys.
+/// Returns the benchmarks of a project with these UUIDs, with their primary keys.
 pub fn by_uuids(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -119,13 +119,13 @@ pub fn by_uuids(
     Ok(rows.into_iter().collect())
 }
 
-/// One benchmark.
+/// Returns a benchmark.
 pub fn view(tx: &mut Tx<'_>, benchmark: BenchmarkId) -> Result<Benchmark> {
     let sql = format!("select {COLUMNS} from benchmark {JOINS} where benchmark.id = $1");
     tx.one("benchmark", &sql, &[&benchmark], |row| read(&mut row.cells()))
 }
 
-/// The benchmarks of a project, by name.
+/// Lists the benchmarks of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -140,7 +140,7 @@ pub fn list(
     BENCHMARK.list(tx, project, filter, page, (COLUMNS, JOINS), |row| read(&mut row.cells()))
 }
 
-/// Changes a benchmark.
+/// Updates a benchmark.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -156,7 +156,7 @@ pub fn update(
     BENCHMARK.update(tx, project, benchmark.get(), change, now)
 }
 
-/// Removes a benchmark that no report contains.
+/// Deletes a benchmark that no report contains.
 pub fn delete(tx: &mut Tx<'_>, project: ProjectId, benchmark: BenchmarkId) -> Result<()> {
     BENCHMARK.delete(tx, project, benchmark.get())
 }

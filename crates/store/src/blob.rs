@@ -1,27 +1,27 @@
-//! Blobs of the registry: bytes known by their digest, stored once and shared by the repositories that have them.
+//! Blobs of the registry: content-addressed bytes, stored once and shared by the repositories that link to them.
 //!
-//! A blob belongs to whoever is linked to it. What nobody needs any more is idle for a while before it goes, so that a
-//! push which relies on it has the time to say so.
+//! A blob belongs to the repositories that link to it. A blob or a link that is no longer needed stays idle for some time
+//! before it is deleted, so that a push has time to reference the blob.
 
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
 use crate::{BlobId, Fresh, ProjectId, RepositoryId, Result, Tx};
 
-/// A blob that a repository has.
+/// A blob of a repository.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: BlobId,
-    /// The name of its object.
+    /// Name of the object in the object store.
     pub object: Uuid,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// Since when no manifest of the repository needs it.
+    /// Time since when no manifest of the repository needs the blob.
     pub idle: Option<Timestamp>,
 }
 
-/// The blob with this digest, if the repository has it.
+/// Returns the blob with this digest, if the repository links to it.
 pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<Found>> {
     tx.optional(
         "select blob.id, blob.uuid, blob.size, repository_blob.idle from blob
@@ -32,8 +32,8 @@ pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<O
     )
 }
 
-/// Makes an object visible as the blob with this digest, unless there is one already; answers the blob's key and the
-/// name of its object, which is another one then.
+/// Inserts a blob for an object, unless a blob with this digest exists. Returns the primary key and the object name of
+/// the blob; the object name differs from `object` if the blob existed.
 pub fn store(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -42,7 +42,7 @@ pub fn store(
     size: u64,
 ) -> Result<(BlobId, Uuid)> {
     let size = i64::try_from(size).map_err(|error| crate::Error::Engine(error.into()))?;
-    // Touching the row that is there also keeps it from being collected until this transaction ends.
+    // Updating an existing row also protects it from garbage collection until this transaction ends.
     tx.one(
         "blob",
         "insert into blob (uuid, digest, size, created, touched) values ($1, $2, $3, $4, $4)
@@ -52,7 +52,7 @@ pub fn store(
     )
 }
 
-/// Gives a repository a blob, and if it has it, time to use it.
+/// Links a repository to a blob; restarts the idle time of an existing idle link.
 pub fn link(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into repository_blob (repository_id, blob_id, idle) values ($1, $2, $3)
@@ -63,7 +63,7 @@ pub fn link(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timest
     Ok(())
 }
 
-/// Gives a repository time to use a blob that it has; `false` if it does not have it any more.
+/// Restarts the idle time of a link to a blob; `false` if the repository no longer links to the blob.
 pub fn keep(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timestamp) -> Result<bool> {
     let kept = tx.execute(
         "update repository_blob set idle = case when idle is null then null else cast($3 as bigint) end
@@ -73,16 +73,16 @@ pub fn keep(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId, now: Timest
     Ok(kept == 1)
 }
 
-/// Where a blob may be taken from.
+/// Where a blob may be mounted from.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// One repository.
     Repository(RepositoryId),
-    /// Any repository of this project or of a public one.
+    /// Any repository of this project or of a public project.
     Anywhere(ProjectId),
 }
 
-/// Gives a repository a blob that it finds elsewhere; `false` if it is not there.
+/// Links a repository to a blob of another repository; `false` if the source does not have the blob.
 pub fn mount(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
@@ -113,7 +113,8 @@ pub fn mount(
     Ok(blob.is_some())
 }
 
-/// Takes a blob away from a repository, unless one of its manifests needs it; answers whether it is gone.
+/// Deletes the link of a repository to a blob, unless one of its manifests needs the blob. Returns whether the link is
+/// deleted.
 pub fn unlink(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId) -> Result<bool> {
     let gone = tx.execute(
         "delete from repository_blob where repository_id = $1 and blob_id = $2 and idle is not null",
@@ -122,7 +123,7 @@ pub fn unlink(tx: &mut Tx<'_>, repository: RepositoryId, blob: BlobId) -> Result
     Ok(gone == 1)
 }
 
-/// Takes blobs away from repositories that have not needed them since `before`, a few at a time; answers how many.
+/// Deletes at most `limit` links that have been idle since `before`. Returns the number of deleted links.
 pub fn unlink_idle(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<u64> {
     tx.execute(
         "delete from repository_blob where idle < $1 and (repository_id, blob_id) in
@@ -131,7 +132,8 @@ pub fn unlink_idle(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<u64
     )
 }
 
-/// The next few blobs after `after` that no repository has and nobody has touched since `before`.
+/// Returns the next blobs after `after` that no repository links to and that were last touched before `before`, at most
+/// `limit`.
 pub fn unlinked(tx: &mut Tx<'_>, after: BlobId, before: Timestamp, limit: u32) -> Result<Vec<BlobId>> {
     tx.all(
         "select id from blob where id > $1 and touched < $2
@@ -142,7 +144,7 @@ pub fn unlinked(tx: &mut Tx<'_>, after: BlobId, before: Timestamp, limit: u32) -
     )
 }
 
-/// Removes those of these blobs that are still unlinked and untouched; answers the names of their objects.
+/// Deletes the blobs among `blobs` that are still unlinked and untouched. Returns the names of their objects.
 pub fn remove(tx: &mut Tx<'_>, blobs: &[BlobId], before: Timestamp) -> Result<Vec<Uuid>> {
     let keys: Vec<i64> = blobs.iter().map(|blob| blob.get()).collect();
     tx.all(
@@ -155,7 +157,7 @@ pub fn remove(tx: &mut Tx<'_>, blobs: &[BlobId], before: Timestamp) -> Result<Ve
     )
 }
 
-/// Which of these objects belong to a blob, to an upload or to a job.
+/// Returns the objects among `objects` that belong to a blob, to an upload or to a job.
 pub fn known(tx: &mut Tx<'_>, objects: &[Uuid]) -> Result<Vec<Uuid>> {
     tx.all(
         "select uuid from blob where uuid in {uuids $1}

@@ -17,7 +17,7 @@ use crate::{
     head,
 };
 
-/// The columns of a branch with its head, for [`read`].
+/// Columns of a branch with its head, for [`read`].
 pub(crate) fn columns() -> String {
     format!(
         "branch.uuid, project.uuid, branch.name, branch.slug, branch.created, branch.modified, branch.archived, {}",
@@ -25,7 +25,7 @@ pub(crate) fn columns() -> String {
     )
 }
 
-/// The joins that [`columns`] needs, to the head in force.
+/// Joins that [`columns`] requires, to the current head.
 pub(crate) fn joins() -> String {
     format!(
         "join project on project.id = branch.project_id
@@ -47,7 +47,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Branch> {
     })
 }
 
-/// Adds a branch without a head; [`head::create`] must follow in the same transaction.
+/// Inserts a branch without a head. The caller must call [`head::create`] in the same transaction.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -68,18 +68,18 @@ pub fn create(
     Ok(id)
 }
 
-/// The key of the branch with this slug or UUID.
+/// Returns the primary key of the branch with this slug or UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, branch: &ResourceId) -> Result<BranchId> {
     BRANCH.find(tx, project, branch).map(BranchId::from)
 }
 
-/// The key of the branch that a reference means, if there is one.
+/// Returns the primary key of the branch with this UUID, slug or name, if it exists.
 pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, branch: &NameId) -> Result<Option<BranchId>> {
     Ok(BRANCH.resolve(tx, project, branch)?.map(BranchId::from))
 }
 
-/// The branch that a reference means, made if there is none, revived if it is archived. The head of a new one starts
-/// from `start`, with so many versions.
+/// Returns the primary key of a branch. Creates it if it is missing and restores it if it is archived. The head of a
+/// new branch starts from `start` and inherits the given number of versions.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -90,7 +90,7 @@ pub fn ensure(
 ) -> Result<BranchId> {
     let wanted = Wanted { reference: Some(branch), name: name.as_str(), slug: None, units: None };
     let id = only(BRANCH.ensure(tx, fresh, project, &[wanted])?)?;
-    // Whoever lost a race for the branch waited until the winner had given it a head.
+    // A transaction that lost the race for the branch has waited until the other transaction created the head.
     if !tx.value::<bool>("select exists (select 1 from head where branch_id = $1)", &[&id])? {
         let (start, max_versions) = start.unzip();
         head::create(tx, fresh, id, start, max_versions.unwrap_or_default())?;
@@ -98,13 +98,13 @@ pub fn ensure(
     Ok(id)
 }
 
-/// One branch with the head in force.
+/// Returns a branch with its current head.
 pub fn view(tx: &mut Tx<'_>, branch: BranchId) -> Result<Branch> {
     let sql = format!("select {} from branch {} where branch.id = $1", columns(), joins());
     tx.one("branch", &sql, &[&branch], |row| read(&mut row.cells()))
 }
 
-/// The branches of a project with these UUIDs, each with its head in force and the key of that.
+/// Returns the branches of a project with these UUIDs, each with its current head and the primary key of the head.
 pub fn by_uuids(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -124,7 +124,7 @@ pub fn by_uuids(
     Ok(rows.into_iter().collect())
 }
 
-/// The branches of a project, by name.
+/// Lists the branches of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -139,7 +139,7 @@ pub fn list(
     BRANCH.list(tx, project, filter, page, (&columns(), &joins()), |row| read(&mut row.cells()))
 }
 
-/// Changes a branch; its head is changed by [`head`].
+/// Updates a branch; [`head`] updates its head.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -153,7 +153,7 @@ pub fn update(
     BRANCH.update(tx, project, branch.get(), change, now)
 }
 
-/// Removes a branch that no report and no threshold uses.
+/// Deletes a branch that no report and no threshold uses.
 pub fn delete(tx: &mut Tx<'_>, project: ProjectId, branch: BranchId) -> Result<()> {
     BRANCH.delete(tx, project, branch.get())
 }

@@ -17,70 +17,70 @@ use crate::{
     testbed,
 };
 
-/// A change as detection has it.
+/// A change that detection found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
-    /// The first report of the new level, and the first and the last that it may be.
+    /// First report of the new level.
     pub at: ReportId,
-    /// The first report that it may be.
+    /// First report that may be the start of the new level.
     pub earliest: ReportId,
-    /// The last report that it may be.
+    /// Last report that may be the start of the new level.
     pub latest: ReportId,
-    /// When the first run of the new level began.
+    /// Start time of the first run of the new level.
     pub start_time: Timestamp,
-    /// The level before.
+    /// Old level.
     pub before: f64,
-    /// The level after.
+    /// New level.
     pub after: f64,
-    /// The share of the old level by which the new one differs.
+    /// Difference of the levels as a fraction of the old level.
     pub effect: Option<f64>,
-    /// How far apart they are, in standard deviations.
+    /// Difference of the levels in standard deviations.
     pub sigma: f64,
-    /// How likely it is one.
+    /// Confidence of the change.
     pub confidence: f64,
-    /// Whether the new level is worse (1), better (-1), or nobody knows (0).
+    /// Direction: regression (1), improvement (-1) or unknown (0).
     pub worse: i64,
-    /// What seems to be behind it.
+    /// Probable cause.
     pub cause: ChangeCause,
 }
 
-/// A change that is stored.
+/// A stored change.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
-    /// Its identifier.
+    /// UUID.
     pub uuid: ChangeUuid,
-    /// What it is of.
+    /// Benchmark, variant and measure.
     pub subject: Subject,
     /// The change.
     pub found: Found,
-    /// What people say of it.
+    /// Status set by users.
     pub status: ChangeStatus,
-    /// Whether they have said something.
+    /// Whether a user set the status or a note.
     pub is_touched: bool,
-    /// Whether detection does not see it any more.
+    /// Whether detection has withdrawn the change.
     pub is_withdrawn: bool,
-    /// Whether it was worth to be told already.
+    /// Whether the change was selected for notification.
     pub is_raised: bool,
 }
 
 /// A change to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
-    /// Its identifier; a new one has none yet.
+    /// UUID; `None` for a new change.
     pub uuid: Option<ChangeUuid>,
-    /// What it is of.
+    /// Benchmark, variant and measure.
     pub subject: Subject,
     /// The change.
     pub found: Found,
-    /// Since when detection does not see it any more.
+    /// Time when detection withdrew the change.
     pub withdrawn: Option<Timestamp>,
-    /// Whether it has just become worth to be told.
+    /// Whether the change has just been selected for notification.
     pub is_raised: bool,
-    /// Whether it belongs to an event that nobody was told of before.
+    /// Whether the change belongs to an event without an earlier notification.
     pub is_told: bool,
 }
 
-/// The changes on some heads and a testbed, oldest first.
+/// Returns the changes on heads and a testbed, oldest first.
 pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result<Vec<Stored>> {
     let heads: Vec<i64> = heads.iter().map(|head| head.get()).collect();
     tx.all(
@@ -120,7 +120,7 @@ pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result
     )
 }
 
-/// Lets the changes that go by a report, which is about to be deleted, go by one beside it.
+/// Moves the changes that refer to a report that is about to be deleted to the nearest other report.
 pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     let (head, testbed, version, start_time): (HeadId, TestbedId, VersionId, Timestamp) = tx.one(
         "report",
@@ -145,8 +145,7 @@ pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     Ok(())
 }
 
-/// Writes changes of a lane, whose newest report is this one: new changes, and what is known better of those that are there.
-/// What people say of them stays.
+/// Upserts changes of a lane, whose newest report is `newest`. Keeps the status and the notes of existing changes.
 pub fn write(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -241,7 +240,7 @@ pub fn write(
 }
 
 impl Found {
-    /// How far the levels are apart: as a share of the old one, or, where that is zero, as if it were small.
+    /// Returns the size of the change: its absolute effect, or `f64::MAX` if the old level is 0.
     fn size(&self) -> f64 {
         self.effect.map_or(f64::MAX, f64::abs)
     }
@@ -331,20 +330,20 @@ fn read(cells: &mut Cells<'_>) -> Result<Change> {
     })
 }
 
-/// Which changes to list.
+/// Filter of the changes to list.
 #[derive(Clone, Debug, Default)]
 pub struct Which {
-    /// Only those of which this is said.
+    /// Only changes with this status.
     pub status: Option<ChangeStatus>,
-    /// Only those that are worse (1), better (-1) or neither (0).
+    /// Only regressions (1), improvements (-1) or changes of unknown direction (0).
     pub worse: Option<i64>,
-    /// Only those of this part of the project.
+    /// Only changes of this branch, testbed, benchmark and measure.
     pub part: Part,
-    /// Only those that were found with this report.
+    /// Only changes that were found with this report.
     pub report: Option<ReportId>,
 }
 
-/// The changes of a project on the heads that its branches have now.
+/// Lists the changes of a project on the current heads of its branches.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -378,7 +377,7 @@ pub fn list(
     )
 }
 
-/// These changes of a project, in any order.
+/// Returns the changes of a project with these UUIDs, in any order.
 pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Change>> {
     let sql = format!(
         "select {} from {} where change.project_id = $1 and change.uuid in {{uuids $2}}",
@@ -388,7 +387,7 @@ pub fn by_uuids(tx: &mut Tx<'_>, project: ProjectId, uuids: &[Uuid]) -> Result<V
     tx.all(&sql, &[&project, &uuids], |row| read(&mut row.cells()))
 }
 
-/// The changes of a project that were worth to be told with these reports, and the report of each.
+/// Returns the changes of a project that were selected for notification with these reports, each with its report.
 pub fn raised_with(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -407,7 +406,8 @@ pub fn raised_with(
     })
 }
 
-/// Between which versions the changes of a head began that were worth to be told since a time, and whether they are worse.
+/// Returns the version ranges and the directions of the changes of a head that were selected for notification since a
+/// time.
 pub fn raised_since(
     tx: &mut Tx<'_>,
     head: HeadId,
@@ -423,14 +423,14 @@ pub fn raised_since(
     )
 }
 
-/// One change.
+/// Returns a change.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, change: ChangeUuid) -> Result<Change> {
     let sql =
         format!("select {} from {} where change.project_id = $1 and change.uuid = $2", columns(), joins());
     tx.one("change", &sql, &[&project, &change], |row| read(&mut row.cells()))
 }
 
-/// Says something of a change.
+/// Updates the status and the note of a change.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,

@@ -1,7 +1,7 @@
-//! The database: one door for reading, one for writing, whichever engine is behind it.
+//! The database: functions to read and to write, independent of the engine.
 //!
-//! A closure gets a [`Tx`] and runs inside one transaction on a thread of its own, so there is no `.await` between
-//! begin and commit.
+//! A closure gets a [`Tx`] and runs in one transaction on its own thread, so there is no `.await` between begin and
+//! commit.
 
 use std::{
     path::PathBuf,
@@ -19,28 +19,28 @@ use crate::{
     tx::Tx,
 };
 
-/// Where the data lives.
+/// Location of the database.
 #[derive(Clone, Debug)]
 pub enum Location {
     /// A file of the embedded engine.
     Sqlite {
-        /// The database file; its folder must exist.
+        /// Database file; its folder must exist.
         file: PathBuf,
-        /// How long to wait for a lock held by another process.
+        /// Maximum time to wait for a lock of another process.
         busy_timeout: Duration,
-        /// Page cache of the writer in KiB.
+        /// Page cache of the writer, in KiB.
         cache_kib: u32,
     },
     /// A PostgreSQL server.
     Postgres {
-        /// A `postgres://` address.
+        /// A `postgres://` URL.
         url: String,
-        /// The most connections this process opens.
+        /// Maximum number of connections of this process.
         connections: usize,
     },
 }
 
-/// A handle on the database; clones share it.
+/// Handle of the database; clones share it.
 #[derive(Clone)]
 pub struct Db {
     engine: Engine,
@@ -53,19 +53,19 @@ enum Engine {
     Postgres(Postgres),
 }
 
-/// How busy the connections are, for the operator.
+/// Utilization of the connections, for the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Connections that may serve reads.
     pub connections: usize,
-    /// Connections doing something right now.
+    /// Connections in use.
     pub busy: usize,
-    /// Calls waiting for a connection or for the writer.
+    /// Calls that wait for a connection or for the writer.
     pub waiting: usize,
 }
 
 impl Db {
-    /// Opens the database and brings its tables up to date.
+    /// Opens the database and applies pending migrations.
     pub async fn open(location: &Location) -> Result<Self> {
         let statements = Arc::new(AtomicU64::new(0));
         let engine = match location {
@@ -79,7 +79,7 @@ impl Db {
         Ok(Self { engine, statements })
     }
 
-    /// Runs `work` on one unchanging snapshot; it cannot write.
+    /// Runs `work` on one snapshot, read-only.
     pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
@@ -93,7 +93,7 @@ impl Db {
         }
     }
 
-    /// Runs `work` in one transaction: all of it is on disk when this returns `Ok`, none of it after an `Err`.
+    /// Runs `work` in one transaction: all of its writes are on disk after `Ok`, none after `Err`.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
@@ -107,8 +107,8 @@ impl Db {
         }
     }
 
-    /// Hands what other servers on this database tell by [`Tx::notify`] under a topic, a plain word, to `heard`. It ends
-    /// when the connection is lost; where there are no other servers, it never does.
+    /// Passes the messages that other servers on this database send with [`Tx::notify`] under a topic, a plain word, to
+    /// `heard`. Returns when the connection is lost; never returns on an engine without other servers.
     pub async fn listen(&self, topic: &str, heard: impl FnMut(&str)) -> Result<()> {
         match &self.engine {
             Engine::Sqlite(_) => std::future::pending().await,
@@ -116,8 +116,8 @@ impl Db {
         }
     }
 
-    /// Writes an online, consistent copy of the embedded database to `target`; `None` on PostgreSQL, whose own
-    /// tools do that.
+    /// Writes a consistent online copy of the embedded database to `target`. Returns `None` on PostgreSQL, which has
+    /// its own backup tools.
     pub async fn backup(&self, target: PathBuf) -> Option<Result<()>> {
         match &self.engine {
             Engine::Sqlite(sqlite) => Some(sqlite.backup(target).await),
@@ -125,7 +125,7 @@ impl Db {
         }
     }
 
-    /// Finishes what was accepted and closes every connection.
+    /// Completes the accepted work and closes all connections.
     pub async fn close(&self) {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.close().await,
@@ -133,7 +133,7 @@ impl Db {
         }
     }
 
-    /// How busy the connections are.
+    /// Returns the utilization of the connections.
     pub fn load(&self) -> Load {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.load(),
@@ -141,12 +141,13 @@ impl Db {
         }
     }
 
-    /// How many statements have been run so far; tests hold the cost of an operation against it.
+    /// Returns the number of statements run so far; tests check the cost of an operation with it.
     pub fn statements(&self) -> u64 {
         self.statements.load(Ordering::Relaxed)
     }
 
-    /// The plans of the statements that a read runs, each with what it cost; tests hold them against the indexes.
+    /// Returns the plans of the statements that a read runs, each with its cost; tests check with them which indexes
+    /// are used.
     pub async fn explain<F>(&self, work: F) -> Result<Vec<String>>
     where
         F: FnOnce(&mut Tx<'_>) -> Result<()> + Send + 'static,
@@ -154,7 +155,7 @@ impl Db {
         self.read(move |tx| tx.explain(work)).await
     }
 
-    /// Whether several servers may work on this database at once.
+    /// Whether several servers can use this database at the same time.
     pub fn is_shared(&self) -> bool {
         matches!(self.engine, Engine::Postgres(_))
     }

@@ -1,8 +1,9 @@
-//! Deliveries of notices. They are promised with the report that they tell, and those of a notice are told one
-//! after the other for each project: the outbox holds the first that waits, and whoever settles it puts in the next.
+//! Deliveries of notices. The transaction that records a report enqueues them. The deliveries of one notice and project
+//! are sent in order: the outbox contains only the first waiting delivery, and completing it enqueues the next one.
 //!
-//! Every function that changes whose turn it is holds the lock of the project, as those do who record reports. Whoever adds
-//! a delivery also keeps the notice from being put out of use, which lets go of all that waits whatever the project.
+//! Every function that changes which delivery is next holds the lock of the project, as do writers of reports. Adding a
+//! delivery also locks the notice against archiving, because archiving drops all waiting deliveries of the notice, of
+//! every project.
 
 use tidemark_api::{
     Delivery, DeliveryFilter, DeliveryStatus, DeliveryUuid, EventUuid, Page, PlainKey, Timestamp,
@@ -14,10 +15,10 @@ use crate::{
     UserId, Value, notice, outbox, sql::direction,
 };
 
-/// The word for deliveries in the outbox.
+/// Kind of deliveries in the outbox.
 pub const KIND: &str = "notice";
 
-/// The most reports that are told at once.
+/// Maximum number of reports per event.
 pub const MOST: i64 = 32;
 
 const COLUMNS: &str = "delivery.uuid, notice.uuid, delivery.event, project.uuid, report.uuid, delivery.status, delivery.attempts, \
@@ -53,8 +54,8 @@ const INSERTED: [(&str, Kind); 9] = [
     ("created", Kind::Int),
 ];
 
-/// Promises to tell a report to everybody who wants to hear of the project, and answers whether there is anybody. The
-/// caller holds the lock of the project.
+/// Enqueues deliveries of a report to all notices of the project. Returns whether there is a notice. The caller holds
+/// the lock of the project.
 pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
     let sql = format!(
         "select notice.id, exists (select 1 from delivery where delivery.notice_id = notice.id
@@ -92,32 +93,32 @@ pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
     Ok(true)
 }
 
-/// A delivery whose turn it is.
+/// A waiting delivery that is next in order.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// The project.
+    /// Project.
     pub project: ProjectId,
-    /// The organization of the project.
+    /// Organization of the project.
     pub organization: OrganizationId,
-    /// Whether the project is gone.
+    /// Whether the project is deleted.
     pub is_gone: bool,
-    /// Who is told, if the notice is that of a user.
+    /// Recipient, if the notice belongs to a user.
     pub user: Option<UserId>,
-    /// How it is told.
+    /// Notice.
     pub notice: notice::Found,
-    /// What signs it.
+    /// Secret that signs the message.
     pub secret: Option<PlainKey>,
-    /// What the receiver knows it by.
+    /// Event identifier, which the receiver sees.
     pub event: EventUuid,
-    /// Whether somebody asked for it to be told again.
+    /// Whether a user requested to send the event again.
     pub again: bool,
-    /// When its event was promised; the same when it is told again.
+    /// Time when the event was first enqueued. It stays the same when the event is sent again.
     pub promised: Timestamp,
-    /// What became of the one before it.
+    /// Status of the previous delivery of the notice.
     pub before: Option<DeliveryStatus>,
 }
 
-/// The delivery with this id, if it still waits.
+/// Returns the delivery with this UUID, if it is still waiting.
 pub fn turn(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<Turn>> {
     tx.optional(
         &format!(
@@ -148,7 +149,7 @@ pub fn turn(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<Turn>> {
     )
 }
 
-/// Makes one event of a delivery and those that wait behind it and were promised before `end`.
+/// Combines a delivery and the waiting deliveries after it that were enqueued before `end` into one event.
 pub fn gather(tx: &mut Tx<'_>, turn: &Turn, end: Timestamp) -> Result<()> {
     tx.execute(
         "update delivery set event = $2
@@ -159,7 +160,7 @@ pub fn gather(tx: &mut Tx<'_>, turn: &Turn, end: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// The reports of an event that are to be told, in order.
+/// Returns the reports of an event that are waiting for delivery, in order.
 pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Vec<ReportId>> {
     tx.all(
         "select report_id from delivery
@@ -170,12 +171,13 @@ pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Ve
     )
 }
 
-/// Remembers that an attempt did not succeed and that there will be another.
+/// Records a failed attempt that will be retried.
 pub fn put_off(tx: &mut Tx<'_>, turn: &Turn, error: &str, now: Timestamp) -> Result<()> {
     settle(tx, turn, DeliveryStatus::Waiting, Some(error), now).map(drop)
 }
 
-/// Settles an event for good, and gives the turn to the next. Nothing happens when it was settled before.
+/// Sets the final status of an event and enqueues the next delivery. Returns `false` and changes nothing if the event
+/// is already completed.
 pub fn end(
     tx: &mut Tx<'_>,
     turn: &Turn,
@@ -213,16 +215,16 @@ fn settle(
     )
 }
 
-/// Why a delivery is not told again.
+/// Why a delivery cannot be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAgain {
-    /// It still waits.
+    /// The delivery is still waiting.
     Waiting,
-    /// The notice is out of use.
+    /// The notice is archived.
     OutOfUse,
 }
 
-/// Promises to tell the event of a delivery again, after all that waits.
+/// Enqueues the event of a delivery again, after all waiting deliveries.
 pub fn again(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -270,7 +272,7 @@ pub fn again(
     view(tx, notice, DeliveryUuid::from(*uuid)).map(Ok)
 }
 
-/// One delivery of a notice.
+/// Returns a delivery of a notice.
 pub fn view(tx: &mut Tx<'_>, notice: NoticeId, delivery: DeliveryUuid) -> Result<Delivery> {
     tx.one(
         "delivery",
@@ -280,7 +282,7 @@ pub fn view(tx: &mut Tx<'_>, notice: NoticeId, delivery: DeliveryUuid) -> Result
     )
 }
 
-/// The deliveries of a notice, the newest first.
+/// Lists the deliveries of a notice, newest first.
 pub fn list(
     tx: &mut Tx<'_>,
     notice: NoticeId,
@@ -302,7 +304,7 @@ pub fn list(
     )
 }
 
-/// Forgets what was settled before a time.
+/// Deletes the deliveries that were completed before a time.
 pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     tx.execute("delete from delivery where tried < $1 and status <> 'waiting'", &[&before])?;
     Ok(())

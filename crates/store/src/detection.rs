@@ -1,21 +1,22 @@
-//! What a project is told of, how many false alarms it takes, and how many there were.
+//! Detection settings of projects: which changes cause notifications, the false-alarm budget, and the number of false
+//! alarms.
 
 use tidemark_api::{DetectionPatch, FalseAlarms, Notifies, Timestamp};
 
 use crate::{ProjectId, Result, Tx};
 
-/// What a project has chosen.
+/// Detection settings of a project.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// What it is told of.
+    /// Kinds of changes that cause notifications.
     pub notifies: Notifies,
-    /// How many false alarms a month are fine.
+    /// False-alarm budget: false alarms per month.
     pub budget: FalseAlarms,
-    /// Whether it is told when most benchmarks move together.
+    /// Whether to notify when most benchmarks change together.
     pub notifies_host: bool,
 }
 
-/// What a project has chosen.
+/// Returns the detection settings of a project.
 pub fn settings(tx: &mut Tx<'_>, project: ProjectId) -> Result<Settings> {
     tx.one(
         "project",
@@ -25,7 +26,7 @@ pub fn settings(tx: &mut Tx<'_>, project: ProjectId) -> Result<Settings> {
     )
 }
 
-/// Chooses something else.
+/// Updates the detection settings of a project.
 pub fn update(tx: &mut Tx<'_>, project: ProjectId, patch: &DetectionPatch) -> Result<()> {
     let budget = patch.false_alarms_per_month.map(FalseAlarms::get);
     tx.execute(
@@ -36,12 +37,12 @@ pub fn update(tx: &mut Tx<'_>, project: ProjectId, patch: &DetectionPatch) -> Re
     Ok(())
 }
 
-/// How many runs were recorded since a time.
+/// Returns the number of runs recorded since a time.
 pub fn runs(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<i64> {
     tx.value("select count(*) from report where project_id = $1 and created >= $2", &[&project, &since])
 }
 
-/// What people were told of since a time: how many events, and how many of them turned out to be none.
+/// Returns the number of events notified since a time, and how many of them were false alarms.
 pub fn raised(tx: &mut Tx<'_>, project: ProjectId, since: Timestamp) -> Result<(i64, i64)> {
     tx.one(
         "project",

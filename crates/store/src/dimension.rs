@@ -1,5 +1,5 @@
-//! What branches, testbeds, benchmarks and measures have in common: a name and a slug of their own in a project, a way
-//! to be found, listed, archived and counted. What is particular to each stands in its own file.
+//! Common operations of branches, testbeds, benchmarks and measures: unique names and slugs in a project, lookup,
+//! lists, archiving and counting. The file of each dimension contains its particular operations.
 
 use std::{
     borrow::Cow,
@@ -19,10 +19,10 @@ use crate::{
     sql::{direction, matching, uuids_starting_with},
 };
 
-/// One kind of dimension.
+/// A kind of dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct Dimension {
-    /// The table, which is also the word people know.
+    /// Table name, which is also the noun in messages.
     table: &'static str,
 }
 
@@ -35,7 +35,7 @@ pub const BENCHMARK: Dimension = Dimension { table: "benchmark" };
 /// Measures.
 pub const MEASURE: Dimension = Dimension { table: "measure" };
 
-/// What a list asks for.
+/// Filter of a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filter<'a> {
     pub(crate) name: Option<&'a str>,
@@ -43,7 +43,7 @@ pub(crate) struct Filter<'a> {
     pub(crate) archived: bool,
 }
 
-/// What a change may set.
+/// Fields to update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) name: Option<&'a str>,
@@ -52,12 +52,12 @@ pub(crate) struct Change<'a> {
 }
 
 impl Dimension {
-    /// The word for one of them.
+    /// Returns the noun for one item.
     pub fn noun(self) -> &'static str {
         self.table
     }
 
-    /// The key of the one with this slug or UUID.
+    /// Returns the primary key of the item with this slug or UUID.
     pub(crate) fn find(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &ResourceId) -> Result<i64> {
         let (column, value): (_, &dyn Param) = match wanted {
             ResourceId::Uuid(uuid) => ("uuid", uuid),
@@ -71,11 +71,11 @@ impl Dimension {
         )
     }
 
-    /// The key of the one that a reference means: by UUID, else by slug, else by name.
+    /// Returns the primary key of the item with this UUID, else slug, else name.
     pub(crate) fn resolve(self, tx: &mut Tx<'_>, project: ProjectId, wanted: &NameId) -> Result<Option<i64>> {
         let table = self.table;
         tx.optional(
-            // Not one `or`: without statistics SQLite would rather walk the whole project.
+            // `union all` instead of `or`: without statistics, SQLite would scan all rows of the project.
             &format!(
                 "select id from (
                      select id, 0 as place from {table} where project_id = $1 and uuid = $2
@@ -88,7 +88,7 @@ impl Dimension {
         )
     }
 
-    /// The names a project has, for a message that says what there is instead of what was asked for.
+    /// Returns the names that a project has, for an error message that lists the valid names.
     pub fn names(self, tx: &mut Tx<'_>, project: ProjectId, most: usize) -> Result<Vec<String>> {
         tx.all(
             &format!(
@@ -100,7 +100,7 @@ impl Dimension {
         )
     }
 
-    /// A slug that is free in the project, and stays so until the end of the transaction.
+    /// Returns a slug that is unused in the project and stays unused until the end of the transaction.
     pub(crate) fn slug(
         self,
         tx: &mut Tx<'_>,
@@ -115,7 +115,7 @@ impl Dimension {
         slug::choose(fresh, uuid, wanted, name, |slug| tx.value(&sql, &[&project, slug]))
     }
 
-    /// Counts new ones.
+    /// Adds to the counts of live and archived items.
     pub(crate) fn count(self, tx: &mut Tx<'_>, project: ProjectId, live: i64, archived: i64) -> Result<()> {
         tx.execute(
             "insert into dimension_count (project_id, kind, live, archived) values ($1, $2, $3, $4)
@@ -126,7 +126,8 @@ impl Dimension {
         Ok(())
     }
 
-    /// One page by name, and how many there are in all. Only a search counts rows; the rest is known.
+    /// Returns one page by name, and the total number of items. Only a search counts rows; otherwise the total is
+    /// stored.
     pub(crate) fn list<T>(
         self,
         tx: &mut Tx<'_>,
@@ -139,7 +140,7 @@ impl Dimension {
         let table = self.table;
         let state = if filter.archived { "is not null" } else { "is null" };
         let search = filter.search.filter(|search| !search.is_empty());
-        // The plus keeps the engine from walking the project's rows when the few that match are at hand.
+        // The plus disables the index on the project, because the search index returns fewer rows.
         let plus = if search.is_some() { "+" } else { "" };
         let mut condition = format!("{plus}{table}.project_id = $1 and {table}.archived {state}");
         let mut params: Vec<&dyn Param> = vec![&project];
@@ -172,7 +173,7 @@ impl Dimension {
         let direction = direction(page.direction.unwrap_or(Direction::Asc));
         params.push(&limit);
         params.push(&offset);
-        // The keys of the page first, from the index; the joins then only meet the rows that are shown.
+        // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
         let sql = format!(
             "select {columns} from (
                  select id as page_id from {table} where {condition}
@@ -185,7 +186,8 @@ impl Dimension {
         Ok((tx.all(&sql, &params, map)?, total))
     }
 
-    /// Changes what every dimension has. Archiving again restamps; nothing given only touches `modified`.
+    /// Updates the common fields of a dimension. Archiving an archived item updates its timestamp; an empty change
+    /// updates only `modified`.
     pub(crate) fn update(
         self,
         tx: &mut Tx<'_>,
@@ -196,7 +198,7 @@ impl Dimension {
     ) -> Result<()> {
         let table = self.table;
         let stamp = change.archived.filter(|archived| *archived).map(|_| now);
-        // Of two who archive at once, only the one that changes something counts it.
+        // If two transactions archive the item at the same time, only the one that changes the row updates the counts.
         let moved = match change.archived {
             Some(archived) => {
                 let before = if archived { "null" } else { "not null" };
@@ -220,7 +222,8 @@ impl Dimension {
         }
     }
 
-    /// Removes one that nothing refers to. A plot loses it, and goes when it has none of the kind left.
+    /// Deletes an item that nothing refers to. Removes it from plots, and deletes plots that would have no item of this
+    /// kind left.
     pub(crate) fn delete(self, tx: &mut Tx<'_>, project: ProjectId, id: i64) -> Result<()> {
         let table = self.table;
         tx.execute(
@@ -245,25 +248,26 @@ impl Dimension {
     }
 }
 
-/// How often to look again before giving up on others who change the same names.
+/// Maximum number of rounds when concurrent transactions change the same names.
 const ROUNDS: usize = 8;
 
-/// One that a report names, and what it is called if it has to be made.
+/// An item that a report names, and its fields if it has to be created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
-    /// How it is referred to, if by more than its name.
+    /// Reference, if the item is referred to by more than its name.
     pub(crate) reference: Option<&'a NameId>,
-    /// The name of a new one.
+    /// Name of a new item.
     pub(crate) name: &'a str,
-    /// The slug of a new one, if it has one of its own.
+    /// Slug of a new item, if it is not derived from the name.
     pub(crate) slug: Option<&'a str>,
-    /// The units of a new measure.
+    /// Units of a new measure.
     pub(crate) units: Option<&'a str>,
 }
 
 impl Dimension {
-    /// The keys of all that are named, in the same order. Those that are missing are made, archived ones are revived,
-    /// and whoever makes the same one at the same time gets the same key. The cost does not grow with their number.
+    /// Returns the primary keys of all named items, in the same order. Creates missing items and restores archived
+    /// ones. Concurrent transactions that create the same item get the same key. The number of statements does not grow
+    /// with the number of items.
     pub(crate) fn ensure(
         self,
         tx: &mut Tx<'_>,
@@ -271,7 +275,7 @@ impl Dimension {
         project: ProjectId,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<i64>> {
-        // On SQLite there is only one writer: what was read stays true.
+        // SQLite has only one writer, so rows cannot change after they are read.
         let (mut locked, mut made, mut revived) = (!tx.is_postgres(), 0, 0);
         let mut known = self.known(tx, project, wanted)?;
         for _ in 0..ROUNDS {
@@ -318,14 +322,14 @@ impl Dimension {
         let references = || wanted.iter().filter_map(|one| one.reference);
         let uuids: Vec<Uuid> = references().filter_map(NameId::uuid).collect();
         let texts = || references().map(NameId::as_str);
-        // Most names are no slugs, and need not be looked for among them.
+        // Search only texts with the form of a slug in the slugs; most names do not have it.
         let slugs: Vec<&str> = texts().filter(|text| Slug::is_shaped(text)).collect();
-        // What a reference says is its name, too, except for those that are known by another.
+        // The text of a reference is searched as a name, too; add the names that differ from their reference.
         let named = wanted.iter().filter(|one| one.reference.is_none_or(|other| other.as_str() != one.name));
         let names: Vec<&str> = texts().chain(named.map(|one| one.name)).collect();
         let (table, mut known) = (self.table, Known::default());
         tx.each(
-            // As in `resolve`; the plus leads to the index of the UUIDs.
+            // `union all` as in `resolve`; the plus selects the index on the UUID.
             &format!(
                 "select id, uuid, slug, name, archived is not null from {table} where id in (
                      select id from {table} where +project_id = $1 and uuid in {{uuids $2}}
@@ -348,7 +352,7 @@ impl Dimension {
         Ok(known)
     }
 
-    /// Makes what is missing and adds it to what is known. Answers how many were made, and whether that is all.
+    /// Inserts the missing items and adds them to `known`. Returns how many were inserted, and whether all were.
     fn insert(
         self,
         tx: &mut Tx<'_>,
@@ -391,7 +395,8 @@ impl Dimension {
             if given.insert(slug.clone()) {
                 return true;
             }
-            // The slug of another new one is another spelling of it, under which the next round finds it.
+            // A reference that equals the slug of another new item means the same item; the next round finds it by
+            // slug.
             let same = is_slug(one, slug);
             *slug = slug::suffixed(fresh, slug);
             !same
@@ -417,7 +422,7 @@ impl Dimension {
                 row
             })
             .collect();
-        // Whoever renames one takes no lock: a name or slug lost that way is found taken in the next round.
+        // Renames take no lock: the next round detects a name or slug that was taken by a rename.
         let keys = tx.insert_keyed(self.table, &columns, &rows, "on conflict do nothing")?;
         let all = keys.len() == new.len();
         if all {
@@ -445,12 +450,12 @@ impl Dimension {
     }
 }
 
-/// The only key of a list made for one reference.
+/// Returns the primary key of a list with one item.
 pub(crate) fn only<T: From<i64>>(keys: Vec<i64>) -> Result<T> {
     keys.into_iter().next().map(T::from).ok_or_else(|| Error::engine("no key for the one reference"))
 }
 
-/// What a project has of what was asked for.
+/// Existing items that match the references.
 #[derive(Default)]
 struct Known {
     uuids: HashMap<Uuid, i64>,
@@ -460,7 +465,7 @@ struct Known {
 }
 
 impl Known {
-    /// By UUID, else by slug, else by name.
+    /// Returns the primary key by UUID, else by slug, else by name.
     fn find(&self, reference: &NameId) -> Option<i64> {
         let text = reference.as_str();
         reference

@@ -1,30 +1,30 @@
-//! What a database operation can end in. Five outcomes, whatever the engine; no status codes here.
+//! Errors of database operations: five cases, independent of the engine and without HTTP status codes.
 
 use std::{error, fmt};
 
-/// The result of every function in this crate.
+/// Result of the functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The conflict of removing what other rows still need.
+/// Conflict when a row to delete is still referenced.
 pub const IN_USE: &str = "in_use";
 
-/// Why a database operation did not happen.
+/// Why a database operation failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The row asked for is not there; names the kind of thing looked for.
+    /// The row does not exist; contains the kind of resource.
     NotFound(&'static str),
-    /// A uniqueness rule was broken; names the index, `<table>_<column>_<column>` on both engines.
+    /// A unique constraint was violated; contains the name of the index, `<table>_<column>_<column>` on both engines.
     Conflict(String),
-    /// The database is overloaded, locked or unreachable; the caller may try again.
+    /// The database is overloaded, locked or unreachable; the caller may retry.
     Busy(Box<dyn error::Error + Send + Sync>),
-    /// There is no room left to write to; reading goes on, and so does writing once there is room again.
+    /// The disk is full. Reads still work, and writes work again when there is free space.
     Full(Box<dyn error::Error + Send + Sync>),
-    /// Anything else: a fault of ours, of the disk or of the data.
+    /// Any other error: a bug, a disk error or invalid data.
     Engine(Box<dyn error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// An engine error with a message of our own.
+    /// Creates an engine error with a message.
     pub fn engine(message: impl Into<String>) -> Self {
         Self::Engine(message.into().into())
     }
@@ -97,8 +97,8 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// Turns `UNIQUE constraint failed: member.organization_id, member.user_id` into `member_organization_id_user_id`,
-/// which is the name every unique index carries, so that both engines report a conflict alike.
+/// Converts `UNIQUE constraint failed: member.organization_id, member.user_id` to `member_organization_id_user_id`, the
+/// name of the unique index, so that both engines report the same conflict.
 fn index_of(message: &str) -> String {
     let columns = message.rsplit(": ").next().unwrap_or_default();
     let mut name = String::new();

@@ -1,4 +1,5 @@
-//! What an export is made of: every metric of a project once, batch by batch, so that no project is too long for it.
+//! Export of all metrics of a project, each once, in batches, so that memory use does not depend on the size of the
+//! project.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,69 +17,69 @@ use crate::{
     variant,
 };
 
-/// How many reports a batch has at most.
+/// Maximum number of reports per batch.
 const REPORTS: i64 = 1_024;
-/// How many metrics a batch has at most, unless a single report has more.
+/// Maximum number of metrics per batch, unless a single report has more.
 const METRICS: i64 = 65_536;
 
-/// Which metrics to export; what is not given is not asked.
+/// Filter of the metrics to export. `None` matches all metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Those of these branches.
+    /// Only metrics of these branches.
     pub branches: Option<Vec<Uuid>>,
-    /// Those of these testbeds.
+    /// Only metrics of these testbeds.
     pub testbeds: Option<Vec<Uuid>>,
-    /// Those of these benchmarks.
+    /// Only metrics of these benchmarks.
     pub benchmarks: Option<Vec<Uuid>>,
-    /// Those of these measures.
+    /// Only metrics of these measures.
     pub measures: Option<Vec<Uuid>>,
-    /// Those whose run began at this time or later.
+    /// Only metrics of runs that started at this time or later.
     pub start_time: Option<Timestamp>,
-    /// Those whose run ended at this time or earlier.
+    /// Only metrics of runs that ended at this time or earlier.
     pub end_time: Option<Timestamp>,
 }
 
-/// A report as an export shows it.
+/// A report in an export.
 #[derive(Clone, Debug)]
 pub struct Report {
     id: ReportId,
     metrics: i64,
-    /// The id.
+    /// UUID.
     pub uuid: ReportUuid,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// The branch that was measured.
+    /// Branch.
     pub branch: BranchName,
-    /// The version of the branch's head at the time.
+    /// Version of the head.
     pub version: Version,
-    /// Where it was measured.
+    /// Testbed.
     pub testbed: ResourceName,
 }
 
-/// A metric with all that an export tells of it.
+/// A metric in an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// The report that brought it.
+    /// Report.
     pub report: &'a Report,
-    /// The result of the report that it is from.
+    /// Iteration of the report.
     pub iteration: u32,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: &'a Benchmark,
-    /// The variant of the benchmark, if it was run with parameters.
+    /// Variant of the benchmark, if it has parameters.
     pub variant: Option<&'a Variant>,
-    /// The measure.
+    /// Measure.
     pub measure: &'a Measure,
-    /// The metric itself.
+    /// Metric.
     pub metric: Metric,
-    /// What it was held against; all absent when it was not judged.
+    /// Baseline and limits; all absent if no threshold checked the metric.
     pub boundary: MetricBoundary,
-    /// What became of the alert it raised, if it did.
+    /// Status of the alert of the metric, if any.
     pub alert: Option<AlertStatus>,
 }
 
-/// Some reports with those of their metrics that were asked for.
+/// Reports with their matching metrics.
 #[derive(Debug, Default)]
 pub struct Batch {
     reports: Vec<Report>,
@@ -90,7 +91,7 @@ pub struct Batch {
     alerts: HashMap<(ReportId, u32), AlertStatus>,
 }
 
-/// Reads the next reports after the one with this key, with their metrics; an empty batch when there are no more.
+/// Returns the next reports after the report with this primary key, with their metrics; an empty batch at the end.
 pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: ReportId) -> Result<Batch> {
     let reports = reports(tx, project, filter, after)?;
     if reports.is_empty() {
@@ -131,16 +132,16 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
 }
 
 impl Batch {
-    /// The key of the last report, after which the next batch begins; none when there are no reports.
+    /// Returns the primary key of the last report, after which the next batch begins; `None` if the batch is empty.
     pub fn last(&self) -> Option<ReportId> {
         self.reports.last().map(|report| report.id)
     }
 
-    /// The metrics, by report, series and iteration.
+    /// Returns the metrics, ordered by report, series and iteration.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>>> {
         let mut reports = self.reports.iter().peekable();
         self.metrics.iter().map(move |(id, place, metric)| {
-            // Both are in the order of keys.
+            // Both lists are in the order of primary keys.
             while reports.next_if(|report| report.id < *id).is_some() {}
             let report = *reports.peek().ok_or_else(gone)?;
             let subject = self.subjects.get(&metric.series).ok_or_else(gone)?;

@@ -1,4 +1,4 @@
-//! The reports of a project that raised alerts, or with which people were told of changes, the newest first. What is told of them is decided elsewhere.
+//! Reports of a project with alerts or notified changes, newest first, for the feed. Another module renders the feed.
 
 use std::collections::HashMap;
 
@@ -9,60 +9,61 @@ use tidemark_api::{
 
 use crate::{ProjectId, ReportId, Result, Row, Tx, measure, part::Part, sql::Conditions};
 
-/// A report that raised alerts or changes.
+/// A report with alerts or notified changes.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The report.
+    /// Report.
     pub report: ReportUuid,
-    /// When it raised them.
+    /// Time when the alerts or changes were raised.
     pub told: Timestamp,
-    /// The branch that was measured.
+    /// Branch.
     pub branch: BranchName,
-    /// The commit that was measured, if it is known.
+    /// Commit, if known.
     pub hash: Option<GitHash>,
-    /// Where it was measured.
+    /// Testbed.
     pub testbed: ResourceName,
 }
 
 /// An alert of an event.
 #[derive(Clone, Debug)]
 pub struct Alert {
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: BenchmarkName,
-    /// Its parameters, if it was run with some.
+    /// Parameters of the benchmark, if any.
     pub parameters: Option<Parameters>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// What was measured.
+    /// Value of the metric.
     pub value: f64,
-    /// What it was held against.
+    /// Baseline and limits of the metric.
     pub boundary: MetricBoundary,
-    /// The limit that was crossed.
+    /// Limit that the value exceeded.
     pub limit: BoundaryLimit,
 }
 
 /// A change of an event.
 #[derive(Clone, Debug)]
 pub struct Moved {
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: BenchmarkName,
-    /// Its parameters, if it was run with some.
+    /// Parameters of the benchmark, if any.
     pub parameters: Option<Parameters>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// The level before.
+    /// Old level.
     pub before: f64,
-    /// The level after.
+    /// New level.
     pub after: f64,
-    /// By which share of the old level the new one differs.
+    /// Difference of the levels as a fraction of the old level.
     pub effect: Option<f64>,
-    /// Whether it is worse (1), better (-1) or neither (0).
+    /// Direction: regression (1), improvement (-1) or unknown (0).
     pub worse: i64,
-    /// The commit that it began with, if that is known.
+    /// First commit of the new level, if known.
     pub since: Option<GitHash>,
 }
 
-/// The newest events with changes, at most so many. Each change is handed to `take` with the place of its event in the answer.
+/// Returns the newest events with changes, at most `most`. Passes each change to `take` with the index of its event in
+/// the result.
 pub fn changes(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -128,8 +129,8 @@ fn event(row: &Row<'_>) -> Result<(ReportId, Event)> {
     Ok((row.get(0)?, event))
 }
 
-/// The newest events with alerts, at most so many. Each alert is handed to `take` with the place of its event in the answer: a
-/// report can have raised thousands, and no more of them need to be kept than are told.
+/// Returns the newest events with alerts, at most `most`. Passes each alert to `take` with the index of its event in
+/// the result: a report can have thousands of alerts, and the caller keeps only the alerts that it shows.
 pub fn alerts(
     tx: &mut Tx<'_>,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! What a write needs from the outside world: the time, and randomness nobody can guess.
+//! Inputs of a write: the time and unpredictable random bytes.
 
 use std::{fmt, sync::Arc};
 
@@ -11,10 +11,10 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The time of one operation, and a source of new ids and secrets.
+/// The time of one operation, and a source of new UUIDs and secrets.
 #[derive(Clone)]
 pub struct Fresh {
-    /// The time of the operation; everything it writes carries the same.
+    /// Time of the operation; all rows that it writes have the same time.
     pub now: Timestamp,
     entropy: Arc<dyn Entropy>,
 }
@@ -26,12 +26,12 @@ impl fmt::Debug for Fresh {
 }
 
 impl Fresh {
-    /// The given time with the given randomness.
+    /// Creates an input from a time and a source of random bytes.
     pub fn new(now: Timestamp, entropy: Arc<dyn Entropy>) -> Self {
         Self { now, entropy }
     }
 
-    /// A new UUID of version 7, so that ids sort by time.
+    /// Returns a new UUID of version 7, so that UUIDs sort by time.
     pub fn uuid(&self) -> Uuid {
         let mut random = [0; 10];
         self.entropy.fill(&mut random);
@@ -39,9 +39,10 @@ impl Fresh {
         Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }
 
-    /// So many characters of the alphabet, each equally likely. The alphabet holds at most 256 characters.
+    /// Returns `count` characters of the alphabet, each with the same probability. The alphabet has at most 256
+    /// characters.
     pub fn letters(&self, alphabet: &[u8], count: usize) -> String {
-        // Bytes beyond the largest multiple of the alphabet would favor its first letters.
+        // Bytes above the largest multiple of the alphabet size would favor its first characters.
         let limit = 256 - 256 % alphabet.len();
         let mut text = String::with_capacity(count);
         let mut bytes = [0; 64];

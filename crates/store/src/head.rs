@@ -1,7 +1,8 @@
-//! Heads of branches: which versions they see, where they start, and how one replaces another.
+//! Heads of branches: their versions, start points and replacement.
 //!
-//! A version belongs to the head it was made on. A head that starts from another sees that one's versions through its
-//! lineage: a few ranges of numbers (`segment`), written once when the head is made, however long the history is.
+//! A version belongs to the head that it was created on. A head that starts from another head inherits versions of that
+//! head as version ranges (`segment`). The ranges are written once when the head is created, and their number does not
+//! depend on the length of the history.
 
 use std::collections::HashMap;
 
@@ -17,33 +18,33 @@ use crate::{
     BranchId, Cells, Fresh, HeadId, Lock, ProjectId, Result, Tx, alert, dimension::BRANCH, threshold,
 };
 
-/// Where a new head would start: a version that the current head of a branch sees.
+/// Start point of a new head: a version in the history of the current head of a branch.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// The branch it starts from.
+    /// Branch of the start point.
     pub branch: BranchId,
-    /// The hash of the version it starts from, if that has one.
+    /// Commit hash of the version, if it has one.
     pub hash: Option<GitHash>,
     head: HeadId,
     version: i64,
     number: i64,
 }
 
-/// Where the current head of a branch started.
+/// Current head of a branch and its start point.
 #[derive(Clone, Debug)]
 pub struct Current {
-    /// The head.
+    /// Head.
     pub id: HeadId,
-    /// The branch it started from, if any.
+    /// Branch of the start point, if any.
     pub start_branch: Option<BranchId>,
-    /// The hash of the version it started from, if it has one.
+    /// Commit hash of the start point, if any.
     pub start_hash: Option<GitHash>,
 }
 
-/// The columns of a head with its start point, for [`read`]; the head's table is `head`.
+/// Columns of a head with its start point, for [`read`]; the table of the head is `head`.
 pub(crate) const COLUMNS: &str = "head.uuid, head.created, head.replaced, start_branch.uuid, start_head.uuid, \
      start_version.number, start_version.hash";
-/// The joins that [`COLUMNS`] needs.
+/// Joins that [`COLUMNS`] requires.
 pub(crate) const JOINS: &str = "left join head as start_head on start_head.id = head.start_head_id
      left join version as start_version on start_version.id = head.start_version_id
      left join branch as start_branch on start_branch.id = start_head.branch_id";
@@ -56,13 +57,13 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Head> {
         (Some(branch), Some(head), Some(number)) => {
             Some(StartPoint { branch, head, version: Version { number, hash } })
         }
-        // The source or its version is gone.
+        // The branch or the version of the start point was deleted.
         _ => None,
     };
     Ok(Head { uuid, start_point, version: None, created, replaced })
 }
 
-/// The head with this id, of this branch, replaced ones included.
+/// Returns the head of this branch with this UUID, current or replaced.
 pub fn find(tx: &mut Tx<'_>, branch: BranchId, head: HeadUuid) -> Result<Head> {
     tx.one(
         "head",
@@ -72,7 +73,7 @@ pub fn find(tx: &mut Tx<'_>, branch: BranchId, head: HeadUuid) -> Result<Head> {
     )
 }
 
-/// The heads with these ids, replaced ones included, each with its key and its branch.
+/// Returns the heads with these UUIDs, current or replaced, each with its primary key and its branch.
 pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (HeadId, BranchId, Head)>> {
     if uuids.is_empty() {
         return Ok(HashMap::new());
@@ -89,7 +90,7 @@ pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (HeadId
     Ok(rows.into_iter().collect())
 }
 
-/// The current head of a branch and where it started.
+/// Returns the current head of a branch and its start point.
 pub fn current(tx: &mut Tx<'_>, branch: BranchId) -> Result<Current> {
     tx.one(
         "head",
@@ -102,8 +103,8 @@ pub fn current(tx: &mut Tx<'_>, branch: BranchId) -> Result<Current> {
     )
 }
 
-/// Resolves a start point: the version of this hash that the source's head sees, or else its newest. `None` when there
-/// is no such branch or it has no version yet.
+/// Resolves a start point: the version with this hash in the history of the branch's current head, or else its newest
+/// version. Returns `None` if the branch does not exist or has no version.
 pub fn resolve(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -112,7 +113,7 @@ pub fn resolve(
 ) -> Result<Option<Start>> {
     let Some(branch) = BRANCH.resolve(tx, project, branch)? else { return Ok(None) };
     tx.optional(
-        // One version a source at the most: its newest of this hash, or else its newest. Two steps in an index each.
+        // At most one version per source: the newest with this hash, or else the newest. Two index lookups each.
         "select source.branch_id, version.hash, source.head_id, version.id, version.number from (
              select head.branch_id, head.id as head_id, head.id as source_head_id, 0 as first_number,
                     9223372036854775807 as last_number
@@ -143,7 +144,8 @@ pub fn resolve(
     )
 }
 
-/// Makes a head and, with a start, gives it the newest versions up to there. The cost does not grow with the history.
+/// Inserts a head. With a start point, the head inherits the newest versions up to it. The cost does not depend on the
+/// length of the history.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -166,7 +168,7 @@ pub fn create(
     )?;
     if let Some(start) = start.filter(|_| max_versions > 0) {
         let first = start.number - i64::from(max_versions) + 1;
-        // What the source inherited itself, and then what it made, each cut to the wanted range.
+        // The version ranges that the source inherited, then its own versions, each limited to the requested range.
         tx.execute(
             "insert into segment (head_id, source_head_id, first_number, last_number)
              select $1, source_head_id, case when first_number < $3 then $3 else first_number end,
@@ -184,15 +186,15 @@ pub fn create(
     Ok(head)
 }
 
-/// Stamps the current head of a branch as replaced and silences its alerts; another head must be made in the same
-/// transaction.
+/// Marks the current head of a branch as replaced and silences its alerts. The caller must create another head in the
+/// same transaction.
 pub fn replace(tx: &mut Tx<'_>, head: HeadId, now: Timestamp) -> Result<()> {
     tx.execute("update head set replaced = $2 where id = $1", &[&head, &now])?;
     alert::silence(tx, head, now)
 }
 
-/// Moves a branch to a start point if that is another than it has. A start point without a hash does not move a head
-/// that started from the same branch: the source moving on is no reason to lose the history.
+/// Changes the start point of a branch if it differs from the current one. A start point without a hash does not
+/// replace a head that started from the same branch: new versions of the source are no reason to lose the history.
 pub fn start_from(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -210,9 +212,9 @@ pub fn start_from(
         _ if wanted.reset.unwrap_or(false) => true,
         None => false,
         Some(start) if current.start_branch != Some(start.branch) => true,
-        // The hash it started from may have left the source since; asking for it again is no change.
+        // The source may no longer have the hash of the current start point; the same hash is not a change.
         Some(_) if wanted.hash.is_none() || wanted.hash == current.start_hash => false,
-        // A hash that the source does not have says nothing about where to start.
+        // A hash that the source does not have is ignored.
         Some(start) => start.hash == wanted.hash,
     };
     if moves {

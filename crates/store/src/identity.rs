@@ -1,8 +1,8 @@
-//! Who users are at identity providers.
+//! Identities of users at identity providers.
 
 use crate::{Fresh, Result, Tx, UserId, user};
 
-/// The user whom a provider knows by this subject.
+/// Returns the user with this subject at a provider.
 pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<user::Found>> {
     tx.optional(
         &format!(
@@ -15,7 +15,7 @@ pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<use
     )
 }
 
-/// Remembers who a user is at a provider; `false` when the provider knew the user, or the subject was somebody, before.
+/// Links a user to a subject at a provider; `false` if the user or the subject is already linked at this provider.
 pub fn link(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, provider: &str, subject: &str) -> Result<bool> {
     let linked = tx.execute(
         "insert into identity (account_id, provider, subject, created) values ($1, $2, $3, $4) on conflict do nothing",

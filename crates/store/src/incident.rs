@@ -1,30 +1,31 @@
-//! Incidents: where the changes of a project may have begun, so that those of one event can be put together.
+//! Incidents: the version ranges in which changes of a project may have begun, from which changes with a common cause
+//! are grouped.
 
 use tidemark_api::{ChangeStatus, ChangeUuid};
 
 use crate::{BranchId, HeadId, ProjectId, Result, Tx, sql::Conditions};
 
-/// Where a change may have begun, and how it goes.
+/// The version range in which a change may have begun, its size and its direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Its key: an older one has a smaller key.
+    /// Primary key; older changes have smaller keys.
     pub id: i64,
-    /// Its identifier.
+    /// UUID.
     pub uuid: ChangeUuid,
-    /// The head.
+    /// Head.
     pub head: HeadId,
-    /// The number of the first version that it may have begun with, whether its testbed measured that or not: the one after
-    /// the last that was measured before it.
+    /// Number of the first version that the change may have begun with: the version after the last one that the testbed
+    /// measured before the change. The testbed may not have measured this version.
     pub earliest: u32,
-    /// The number of the last one.
+    /// Number of the last version that the change may have begun with.
     pub latest: u32,
-    /// How large it is.
+    /// Size of the change.
     pub size: f64,
-    /// Whether it is worse (1), better (-1) or neither (0).
+    /// Direction: regression (1), improvement (-1) or unknown (0).
     pub worse: i64,
 }
 
-/// Where the changes of a project may have begun, on the heads that its branches have now.
+/// Returns the version ranges in which the changes of a project may have begun, on the current heads of its branches.
 pub fn spans(
     tx: &mut Tx<'_>,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! Invitations into an organization: recorded, listed, revocable, single use.
+//! Invitations to organizations: recorded, listed, revocable, single-use.
 
 use tidemark_api::{
     id::InvitationUuid,
@@ -12,12 +12,12 @@ use tidemark_api::{
 
 use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, sql::direction};
 
-/// An invitation with its keys.
+/// An invitation with its organization.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The organization it leads into.
+    /// Organization.
     pub organization: OrganizationId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub invitation: Invitation,
 }
 
@@ -57,7 +57,7 @@ fn read(row: &Row<'_>, now: Timestamp) -> Result<Found> {
     })
 }
 
-/// Records an invitation.
+/// Inserts an invitation.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -76,7 +76,7 @@ pub fn create(
     find(tx, uuid, fresh.now)
 }
 
-/// The invitation with this id, into a live organization.
+/// Returns the invitation with this UUID, if its organization is not deleted.
 pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<Found> {
     tx.one(
         "invitation",
@@ -88,7 +88,7 @@ pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Resu
     )
 }
 
-/// The invitations of an organization, newest first.
+/// Lists the invitations of an organization, newest first.
 pub fn list(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -108,7 +108,7 @@ pub fn list(
     )
 }
 
-/// Uses up a pending invitation; `false` when it is used, revoked or has run out.
+/// Accepts a pending invitation; `false` if it was accepted or revoked or has expired.
 pub fn accept(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<bool> {
     let accepted = tx.execute(
         "update invitation set accepted = $2
@@ -118,7 +118,7 @@ pub fn accept(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Re
     Ok(accepted == 1)
 }
 
-/// Revokes a pending invitation; `false` when there is nothing left to revoke.
+/// Revokes a pending invitation; `false` if it is not pending.
 pub fn revoke(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<bool> {
     let revoked = tx.execute(
         "update invitation set revoked = $2 where uuid = $1 and accepted is null and revoked is null",
@@ -127,7 +127,7 @@ pub fn revoke(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Re
     Ok(revoked == 1)
 }
 
-/// Revokes every pending invitation of an address into an organization.
+/// Revokes all pending invitations of an address to an organization.
 pub fn revoke_all(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -142,13 +142,13 @@ pub fn revoke_all(
     Ok(())
 }
 
-/// Deletes the invitations that were accepted, were revoked or have expired before a time.
+/// Deletes the invitations that were accepted or revoked or that expired before a time.
 pub fn purge(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     tx.execute("delete from invitation where coalesce(accepted, revoked, expires) < $1", &[&before])?;
     Ok(())
 }
 
-/// Revokes every pending invitation into an organization that a user issued. Returns the invited addresses.
+/// Revokes all pending invitations to an organization that a user issued. Returns the invited addresses.
 pub fn revoke_issued(
     tx: &mut Tx<'_>,
     organization: OrganizationId,

@@ -1,5 +1,5 @@
-//! Jobs: runs that runners make, from the queue to the report. Every change of a status goes through [`advance`], which
-//! lets nothing happen that the table of the API does not have.
+//! Jobs: runs on runners, from the queue to the report. [`advance`] changes every status and allows only the
+//! transitions of the table in the API.
 
 mod due;
 
@@ -18,30 +18,30 @@ use crate::{
     Tx, outbox, plan, spec, sql::direction,
 };
 
-/// A job to write down.
+/// A job to insert.
 #[derive(Clone, Debug)]
 pub struct New<'a> {
-    /// The project it belongs to.
+    /// Project.
     pub project: ProjectId,
-    /// The report that it fills.
+    /// Report that the job fills.
     pub report: ReportId,
-    /// The machine that it runs on.
+    /// Spec of the machine that runs the job.
     pub spec: SpecId,
-    /// The higher, the sooner.
+    /// Priority: a higher rank runs sooner.
     pub rank: i64,
-    /// Where it was asked for from, if jobs are limited by that.
+    /// Client address of the request, if the concurrency limit applies to addresses.
     pub address: Option<&'a str>,
-    /// How many such jobs may be under way at once.
+    /// Maximum number of jobs that run at the same time for the address or the organization.
     pub concurrency: Option<u32>,
-    /// What the runner is told.
+    /// Configuration for the runner.
     pub config: &'a JobConfig,
-    /// Whom to tell of its end.
+    /// Callback at the end of the job.
     pub callback: Option<&'a JobCallback>,
-    /// When it is canceled if no runner has taken it.
+    /// Time when the job is canceled if no runner has claimed it.
     pub expires: Timestamp,
 }
 
-/// Adds a job to the queue.
+/// Inserts a job into the queue.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<JobUuid> {
     let uuid = JobUuid::from(fresh.uuid());
     let config = JobConfig { env: None, ..new.config.clone() };
@@ -73,23 +73,22 @@ fn unreadable(error: serde_json::Error) -> Error {
     Error::Engine(error.into())
 }
 
-/// Which parts of a job to change with its status.
+/// Fields to update together with the status.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change<'a> {
-    /// What went wrong.
+    /// Error message.
     pub error: Option<&'a str>,
-    /// The object that holds the output.
+    /// Object that contains the output.
     pub output: Option<Uuid>,
-    /// When it is given up in the new status; one that waits again is given up when it was to be.
+    /// Deadline in the new status; a job that is pending again gets its original deadline.
     pub deadline: Option<Timestamp>,
-    /// The runner that takes it.
+    /// Runner that claims the job.
     pub runner: Option<RunnerId>,
-    /// What the runner that takes it holds it by; of one that was taken, what it must be held by for anything to happen.
+    /// Lease of the claim. For a claimed job: the lease that the job must have for the update to apply.
     pub lease: Option<LeaseUuid>,
 }
 
-/// Lets something happen to a job, if it can happen in the status that the job has at this moment; answers whether it
-/// did.
+/// Applies an event to a job, if its current status allows the event. Returns whether the event was applied.
 pub fn advance(
     tx: &mut Tx<'_>,
     job: JobId,
@@ -100,7 +99,7 @@ pub fn advance(
     Ok(!advance_all(tx, &[job], event, change, now)?.is_empty())
 }
 
-/// Lets the same happen to several jobs; answers those that it happened to.
+/// Applies an event to several jobs. Returns the jobs that it was applied to.
 pub fn advance_all(
     tx: &mut Tx<'_>,
     jobs: &[JobId],
@@ -157,26 +156,26 @@ pub fn advance_all(
     Ok(changed)
 }
 
-/// The kind of the work in the outbox that tells of the end of a job; its payload is the UUID of the job.
+/// Outbox kind of callbacks at the end of a job; the payload is the UUID of the job.
 pub const CALLBACK: &str = "job_callback";
 
-/// The statuses that the one who asked for a job wants to be told of.
+/// Statuses that trigger the callback of a job.
 pub const ENDS: [JobStatus; 4] =
     [JobStatus::Processed, JobStatus::Failed, JobStatus::Canceled, JobStatus::Unknown];
 
-/// Whom to tell of the end of a job, if somebody wants to know and has not been told.
+/// Returns the callback of a job, if it has one that is not yet delivered.
 pub fn callback(tx: &mut Tx<'_>, job: JobId) -> Result<Option<JobCallback>> {
     let text: Option<String> = tx.value("select callback from job where id = $1", &[&job])?;
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
 }
 
-/// Forgets whom to tell, and the token for that.
+/// Deletes the callback of a job, with its token.
 pub fn forget_callback(tx: &mut Tx<'_>, job: JobUuid) -> Result<()> {
     tx.execute("update job set callback = null where uuid = $1", &[&job])?;
     Ok(())
 }
 
-/// Forgets the same of all jobs that ended before.
+/// Deletes the callbacks of all jobs that ended before a time.
 pub fn forget_callbacks(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     let ends = ENDS.map(JobStatus::as_str);
     tx.execute(
@@ -186,28 +185,28 @@ pub fn forget_callbacks(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// A job with what only the server knows of it.
+/// A job with its internal fields.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: JobId,
-    /// The project it belongs to.
+    /// Project.
     pub project: ProjectId,
-    /// The organization of the project.
+    /// Organization of the project.
     pub organization: OrganizationId,
-    /// The report that it fills.
+    /// Report that the job fills.
     pub report: ReportId,
-    /// The runner that has it.
+    /// Runner that claimed the job.
     pub runner: Option<RunnerId>,
-    /// What that runner holds it by.
+    /// Lease of the runner.
     pub lease: Option<LeaseUuid>,
-    /// What the runner is told.
+    /// Configuration for the runner.
     pub config: JobConfig,
-    /// The object that holds the output.
+    /// Object that contains the output.
     pub output: Option<Uuid>,
-    /// When its runner last spoke of it, if it has.
+    /// Time of the last heartbeat of the runner, if any.
     pub heartbeat: Option<Timestamp>,
-    /// What the wire shows.
+    /// Representation in the API.
     pub job: Job,
 }
 
@@ -252,7 +251,8 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
     Ok(Found { id, project, organization, report, runner, lease, config, output, heartbeat, job })
 }
 
-/// The job of a project with this id; when it waits, with its place in the queue, and when it runs, with what it prints.
+/// Returns the job of a project with this UUID: a pending job with its position in the queue, a running job with its
+/// output so far.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> {
     let sql = format!("select {} from {TABLES} where job.project_id = $1 and job.uuid = $2", columns());
     let mut found = tx.one("job", &sql, &[&project, &job], |row| read(&mut row.cells()))?;
@@ -272,13 +272,13 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> 
     Ok(found)
 }
 
-/// The job with this id, whatever its project.
+/// Returns the job with this UUID, of any project.
 pub fn find(tx: &mut Tx<'_>, job: JobUuid) -> Result<Found> {
     let sql = format!("select {} from {TABLES} where job.uuid = $1", columns());
     tx.one("job", &sql, &[&job], |row| read(&mut row.cells()))
 }
 
-/// The job that a runner has under way, if there is one.
+/// Returns the job that a runner has claimed or is running, if any.
 pub fn of_runner(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Option<JobUuid>> {
     tx.optional(
         "select uuid from job where runner_id = $1 and status in ('claimed', 'running')",
@@ -287,7 +287,7 @@ pub fn of_runner(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Option<JobUuid>> {
     )
 }
 
-/// The jobs of a project, the newest first.
+/// Lists the jobs of a project, newest first.
 pub fn list(tx: &mut Tx<'_>, project: ProjectId, filter: &JobFilter, page: &Page) -> Result<(Vec<Job>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
     let (found, total) = tx.page(
@@ -305,17 +305,17 @@ pub fn list(tx: &mut Tx<'_>, project: ProjectId, filter: &JobFilter, page: &Page
     Ok((found.into_iter().map(|found| found.job).collect(), total))
 }
 
-/// What a runner can do, for the choice of a job.
+/// Capabilities of a runner, to select a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Able<'a> {
-    /// The runner.
+    /// Runner.
     pub runner: RunnerId,
-    /// Its operating system and instruction set, if it says them.
+    /// Operating system and architecture, if the runner sent them.
     pub platform: Option<(&'a str, &'a str)>,
 }
 
-/// The job that a runner is to do next, if there is one: of those whose spec it serves and whose organization or
-/// address has not enough under way, the first in the queue. A runner that has a job gets no other.
+/// Returns the next job for a runner, if any: the first pending job whose spec the runner serves and whose organization
+/// or address is below its concurrency limit. A runner that has a job gets no other job.
 pub fn next(tx: &mut Tx<'_>, able: Able<'_>) -> Result<Option<JobId>> {
     let (os, architecture) = able.platform.unzip();
     tx.optional(
@@ -337,7 +337,8 @@ pub fn next(tx: &mut Tx<'_>, able: Able<'_>) -> Result<Option<JobId>> {
     )
 }
 
-/// The job that a runner was given for its request but has not begun, if there is one: it may not have heard of it.
+/// Returns the job that a runner claimed with this lease but has not started, if any: the response to the claim may
+/// have been lost.
 pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Option<Found>> {
     let sql = format!(
         "select {} from {TABLES} where job.runner_id = $1 and job.status = 'claimed' and job.lease = $2",
@@ -346,8 +347,8 @@ pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Opt
     tx.optional(&sql, &[&runner, &lease], |row| read(&mut row.cells()))
 }
 
-/// Gives a runner its next job, if there is one. Those who ask at the same time are served one after the other, because
-/// what one gets counts against what another may get.
+/// Claims the next job for a runner, if any. Concurrent claims are serialized, because each claim counts towards the
+/// concurrency limits of the others.
 pub fn claim(
     tx: &mut Tx<'_>,
     able: Able<'_>,
@@ -367,7 +368,7 @@ pub fn claim(
     tx.one("job", &sql, &[&job], |row| read(&mut row.cells())).map(Some)
 }
 
-/// Remembers that the runner of a job was heard of, and what the job has printed, if that is something new.
+/// Records a heartbeat of the runner of a job, and the output of the job, if it is new.
 pub fn heard(tx: &mut Tx<'_>, job: JobId, printed: Option<&str>, now: Timestamp) -> Result<()> {
     tx.execute(
         "update job set heartbeat = $2, printed = coalesce($3, printed)
@@ -377,7 +378,7 @@ pub fn heard(tx: &mut Tx<'_>, job: JobId, printed: Option<&str>, now: Timestamp)
     Ok(())
 }
 
-/// Keeps the output of a job before its end is told; answers whether it still can.
+/// Stores the output of a job before the job ends. Returns whether the status still allows it.
 pub fn upload(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     let kept = tx.execute(
         "update job set output = $2 where id = $1
@@ -387,7 +388,7 @@ pub fn upload(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     Ok(kept == 1)
 }
 
-/// Keeps the output of a job whose status does not change by it, such as a canceled one; answers whether it had none.
+/// Stores the output of a canceled job, whose status does not change. Returns whether the job had no output.
 pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     let kept = tx.execute(
         "update job set output = $2 where id = $1 and output is null and status = 'canceled'",
@@ -396,7 +397,7 @@ pub fn keep_output(tx: &mut Tx<'_>, job: JobId, output: Uuid) -> Result<bool> {
     Ok(kept == 1)
 }
 
-/// Writes down how restless the machine was around the runs of a job.
+/// Stores the noise of the machine before and after the runs of a job.
 pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
     tx.execute(
         "update job set noise_before = $2, noise_after = $3 where id = $1",
@@ -405,7 +406,7 @@ pub fn note_noise(tx: &mut Tx<'_>, job: JobId, noise: JobNoise) -> Result<()> {
     Ok(())
 }
 
-/// Moves the waiting jobs of an organization up, now that somebody owns it or pays for it.
+/// Raises the rank of the pending jobs of an organization after it was claimed or got a plan.
 pub fn raise(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result<()> {
     tx.execute(
         "update job set rank = $2, address = null, concurrency = null where status = 'pending' and rank < $2
@@ -415,15 +416,15 @@ pub fn raise(tx: &mut Tx<'_>, organization: OrganizationId, rank: i64) -> Result
     Ok(())
 }
 
-/// How many minutes the runners worked for an organization on jobs that ended from `from` to `until`, each begun minute
-/// of a job counted, whatever came of it.
+/// Returns the runner minutes of an organization for jobs that ended from `from` to `until`. Every started minute of a
+/// job counts, regardless of its result.
 pub fn minutes(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
     from: Timestamp,
     until: Timestamp,
 ) -> Result<u64> {
-    // A job that was given up ended when its runner was last heard of, not when somebody said so.
+    // A canceled job counts until the last heartbeat of its runner, not until the cancellation.
     tx.value(
         "select cast(coalesce(sum((ended - started + 59999999) / 60000000), 0) as bigint)
          from (select job.started,

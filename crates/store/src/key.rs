@@ -1,4 +1,4 @@
-//! API keys of users. Only their hashes are here; a key itself is shown once, when it is made.
+//! API keys of users. Only the hashes are stored; a key is shown once, when it is created.
 
 use tidemark_api::{
     id::UserKeyUuid,
@@ -28,18 +28,18 @@ fn read(row: &Row<'_>) -> Result<UserKey> {
     })
 }
 
-/// What a key is made of, a user's or a project's.
+/// Fields of a new key of a user or a project.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a ResourceName,
-    /// The hash of the key.
+    /// Hash of the key.
     pub hash: &'a [u8],
-    /// When it runs out.
+    /// Expiry time.
     pub expires: Timestamp,
 }
 
-/// Adds a key of a user.
+/// Inserts a key of a user.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, key: New<'_>) -> Result<UserKey> {
     let uuid = UserKeyUuid::from(fresh.uuid());
     tx.execute(
@@ -49,7 +49,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, user: UserId, key: New<'_>) -> Res
     view(tx, user, uuid)
 }
 
-/// One key of a user.
+/// Returns a key of a user.
 pub fn view(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid) -> Result<UserKey> {
     tx.one(
         "key",
@@ -59,7 +59,7 @@ pub fn view(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid) -> Result<UserKey> 
     )
 }
 
-/// The keys of a user by name; `only` shows a single one of them.
+/// Lists the keys of a user by name; `only` limits the list to one key.
 pub fn list(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -101,7 +101,7 @@ pub fn rename(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid, name: &ResourceNa
     Ok(())
 }
 
-/// Revokes a key of a user for ever; `false` when it was revoked before.
+/// Revokes a key of a user permanently; `false` if it was already revoked.
 pub fn revoke(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid, now: Timestamp) -> Result<bool> {
     let revoked = tx.execute(
         "update user_key set revoked = $3 where account_id = $1 and uuid = $2 and revoked is null",
@@ -110,7 +110,7 @@ pub fn revoke(tx: &mut Tx<'_>, user: UserId, key: UserKeyUuid, now: Timestamp) -
     Ok(revoked == 1)
 }
 
-/// The live key with this hash: its id and its owner.
+/// Returns the UUID and the owner of the valid key with this hash.
 pub fn authenticate(
     tx: &mut Tx<'_>,
     hash: &[u8],
@@ -127,7 +127,7 @@ pub fn authenticate(
     )
 }
 
-/// The owner of a key that is still good.
+/// Returns the owner of a key that is still valid.
 pub fn owner(tx: &mut Tx<'_>, key: UserKeyUuid, now: Timestamp) -> Result<Option<user::Found>> {
     tx.optional(
         &format!(

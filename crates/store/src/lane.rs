@@ -1,32 +1,32 @@
-//! Lanes: a branch on a testbed, whose reports are looked at together.
+//! Lanes: a branch on a testbed, whose reports are analyzed together.
 
 use crate::{BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, part::Part};
 
-/// A lane with reports that were not looked at for changes.
+/// A lane and its analysis state.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
-    /// The project.
+    /// Project.
     pub project: ProjectId,
-    /// The branch.
+    /// Branch.
     pub branch: BranchId,
-    /// Its head.
+    /// Current head of the branch.
     pub head: HeadId,
-    /// The testbed.
+    /// Testbed.
     pub testbed: TestbedId,
-    /// How many reports with results there are.
+    /// Number of reports with results.
     pub reports: i64,
-    /// How many reports were deleted.
+    /// Number of deleted reports.
     pub deleted: i64,
-    /// How many there were when it was last looked at; less than none if that has to be done again.
+    /// Number of reports at the last analysis; negative if the lane must be analyzed again.
     pub analyzed: i64,
 }
 
-/// What the first lane comes after.
+/// Returns the cursor before the first lane.
 pub fn before_all() -> (BranchId, TestbedId) {
     (BranchId::from(0), TestbedId::from(0))
 }
 
-/// Lanes after this one with reports that were not looked at, at most so many.
+/// Returns the lanes after a cursor with reports that are not analyzed, at most `limit`.
 pub fn stale(tx: &mut Tx<'_>, (branch, testbed): (BranchId, TestbedId), limit: i64) -> Result<Vec<Lane>> {
     read(
         tx,
@@ -36,7 +36,7 @@ pub fn stale(tx: &mut Tx<'_>, (branch, testbed): (BranchId, TestbedId), limit: i
     )
 }
 
-/// The lanes of a part of a project that have reports.
+/// Returns the lanes with reports of a project, filtered by branch and testbed.
 pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<Vec<Lane>> {
     read(
         tx,
@@ -46,7 +46,7 @@ pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<Ve
     )
 }
 
-/// How many values the reports of a part of a project have.
+/// Returns the number of metrics of the reports of a project, filtered by branch and testbed.
 pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<i64> {
     tx.value(
         "select cast(coalesce(sum(report.metrics), 0) as bigint) from report
@@ -76,7 +76,7 @@ fn read(tx: &mut Tx<'_>, condition: &str, params: &[&dyn Param]) -> Result<Vec<L
     })
 }
 
-/// Whether all reports of a lane were looked at.
+/// Whether all reports of a lane are analyzed.
 pub fn is_settled(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<bool> {
     tx.value(
         "select exists (select 1 from lane where branch_id = $1 and testbed_id = $2 and reports = analyzed)",
@@ -84,8 +84,8 @@ pub fn is_settled(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Resu
     )
 }
 
-/// Remembers that a lane was looked at when it had so many reports; not if something has happened since that has to be looked
-/// at again.
+/// Marks a lane as analyzed with its number of reports, unless another transaction has marked it for another analysis
+/// since it was read.
 pub fn settle(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
     tx.execute(
         "update lane set analyzed = $3 where branch_id = $1 and testbed_id = $2 and analyzed = $4",
@@ -94,7 +94,7 @@ pub fn settle(tx: &mut Tx<'_>, lane: &Lane) -> Result<()> {
     Ok(())
 }
 
-/// Counts a report that has just got its results.
+/// Counts a report that has just received its results.
 pub(crate) fn join(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     tx.execute(
         "insert into lane (branch_id, testbed_id, reports) select branch_id, testbed_id, 1 from report where id = $1
@@ -104,7 +104,7 @@ pub(crate) fn join(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     Ok(())
 }
 
-/// Counts a report no more that is about to be deleted, and has its lane looked at again.
+/// Subtracts a report that is about to be deleted, and marks its lane for another analysis.
 pub(crate) fn leave(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     tx.execute(
         "update lane set reports = reports - (select count(*) from report_vector where report_id = $1),

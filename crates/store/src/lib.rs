@@ -1,7 +1,7 @@
-//! Every SQL statement of Tidemark, written once and run on both engines. No HTTP, no status codes, no clock.
+//! All SQL statements of Tidemark, each written once and run on both engines. No HTTP, no status codes, no clock.
 //!
-//! Plain functions on a [`Tx`], one file a noun: `organization::find(tx, …)`. What a write needs from outside, the
-//! time and randomness, comes in as [`Fresh`].
+//! Plain functions on a [`Tx`], one file per resource: `organization::find(tx, …)`. [`Fresh`] provides the time and the
+//! random bytes of a write.
 
 pub mod alert;
 pub mod audit;

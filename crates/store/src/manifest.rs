@@ -1,4 +1,5 @@
-//! Manifests of the registry, kept whole: they are small, and come and go with the rows that speak of them.
+//! Manifests of the registry, stored in the database: they are small, and are inserted and deleted in the same
+//! transaction as the rows that refer to them.
 
 use tidemark_api::time::Timestamp;
 
@@ -7,45 +8,45 @@ use crate::{BlobId, ManifestId, RepositoryId, Result, Row, Tx, Value, value::Kin
 /// A stored manifest.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: ManifestId,
-    /// Its digest.
+    /// Digest.
     pub digest: String,
-    /// What it is.
+    /// Media type.
     pub media_type: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// A manifest to store.
+/// A manifest to insert.
 #[derive(Clone, Debug)]
 pub struct New {
-    /// Its digest.
+    /// Digest.
     pub digest: String,
-    /// What it is.
+    /// Media type.
     pub media_type: String,
-    /// What it is about, for those that look for it by that.
+    /// Artifact type, a filter of the referrers API.
     pub artifact_type: Option<String>,
-    /// The digest of the manifest that it says something about.
+    /// Digest of the manifest that this manifest refers to.
     pub subject: Option<String>,
-    /// Its annotations, as a JSON object.
+    /// Annotations, as a JSON object.
     pub annotations: Option<String>,
-    /// The manifest itself.
+    /// Body.
     pub body: Vec<u8>,
 }
 
-/// A manifest that says something about another.
+/// A manifest that refers to another manifest.
 #[derive(Clone, Debug)]
 pub struct Referrer {
-    /// Its digest.
+    /// Digest.
     pub digest: String,
-    /// What it is.
+    /// Media type.
     pub media_type: String,
-    /// What it is about.
+    /// Artifact type.
     pub artifact_type: Option<String>,
-    /// Its annotations, as a JSON object.
+    /// Annotations, as a JSON object.
     pub annotations: Option<String>,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -53,7 +54,7 @@ fn read(row: &Row<'_>) -> Result<Found> {
     Ok(Found { id: row.get(0)?, digest: row.get(1)?, media_type: row.get(2)?, size: row.get(3)? })
 }
 
-/// The manifest of a repository with this digest.
+/// Returns the manifest of a repository with this digest.
 pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<Found>> {
     tx.optional(
         "select id, digest, media_type, size from manifest where repository_id = $1 and digest = $2",
@@ -62,7 +63,7 @@ pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Res
     )
 }
 
-/// The manifest of a repository that a tag points to.
+/// Returns the manifest of a repository that a tag points to.
 pub fn by_tag(tx: &mut Tx<'_>, repository: RepositoryId, tag: &str) -> Result<Option<Found>> {
     tx.optional(
         "select manifest.id, manifest.digest, manifest.media_type, manifest.size
@@ -72,19 +73,19 @@ pub fn by_tag(tx: &mut Tx<'_>, repository: RepositoryId, tag: &str) -> Result<Op
     )
 }
 
-/// The bytes of a manifest.
+/// Returns the body of a manifest.
 pub fn body(tx: &mut Tx<'_>, manifest: ManifestId) -> Result<Vec<u8>> {
     tx.one("manifest", "select body from manifest where id = $1", &[&manifest], |row| row.get(0))
 }
 
-/// Which of these digests a repository has as a blob, with their keys: a manifest needs them from now on. The caller
-/// holds the lock of the repository.
+/// Marks the blobs of a repository with these digests as needed by a manifest. Returns the primary keys and the digests
+/// of the blobs that exist. The caller holds the lock of the repository.
 pub fn need_blobs(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
     digests: &[&str],
 ) -> Result<Vec<(BlobId, String)>> {
-    // As an update it also keeps them from being collected until the transaction ends.
+    // The update also protects the blobs from garbage collection until the transaction ends.
     tx.all(
         "update repository_blob set idle = null
          where repository_id = $1 and blob_id in (select id from blob where digest in {texts $2})
@@ -94,7 +95,7 @@ pub fn need_blobs(
     )
 }
 
-/// Which of these digests a repository has as a manifest.
+/// Returns the digests among `digests` that the repository has as a manifest.
 pub fn known(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Result<Vec<String>> {
     tx.all(
         "select digest from manifest where repository_id = $1 and digest in {texts $2}",
@@ -103,7 +104,7 @@ pub fn known(tx: &mut Tx<'_>, repository: RepositoryId, digests: &[&str]) -> Res
     )
 }
 
-/// Stores a manifest, unless it is there, with the blobs that it needs.
+/// Inserts a manifest, unless it exists, with links to the blobs that it needs.
 pub fn store(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
@@ -141,8 +142,8 @@ pub fn store(
     Ok(id)
 }
 
-/// Removes a manifest and the tags that point to it. Blobs that only it needed become idle. The caller holds the lock
-/// of the repository.
+/// Deletes a manifest and the tags that point to it. Blobs that no other manifest needs become idle. The caller holds
+/// the lock of the repository.
 pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, manifest: ManifestId, now: Timestamp) -> Result<()> {
     let blobs: Vec<i64> =
         tx.all("select blob_id from manifest_blob where manifest_id = $1", &[&manifest], |row| row.get(0))?;
@@ -156,8 +157,8 @@ pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, manifest: ManifestId, n
     Ok(())
 }
 
-/// The manifests of a repository that say something about the one with this digest, by their digests, which come after
-/// `last`.
+/// Returns the manifests of a repository that refer to the manifest with this digest, ordered by digest, after the
+/// cursor `last`.
 pub fn referrers(
     tx: &mut Tx<'_>,
     repository: RepositoryId,

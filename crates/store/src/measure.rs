@@ -1,4 +1,4 @@
-//! Measures: what is measured of a benchmark.
+//! Measures: the measured quantities.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,10 +18,10 @@ use crate::{
     dimension::{self, MEASURE, Wanted},
 };
 
-/// The columns of a measure, for [`read`].
+/// Columns of a measure, for [`read`].
 pub(crate) const COLUMNS: &str = "measure.uuid, project.uuid, measure.name, measure.slug, measure.units, \
      measure.created, measure.modified, measure.archived";
-/// The joins that [`COLUMNS`] needs.
+/// Joins that [`COLUMNS`] requires.
 pub(crate) const JOINS: &str = "join project on project.id = measure.project_id";
 
 pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Measure> {
@@ -37,7 +37,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Measure> {
     })
 }
 
-/// Adds a measure.
+/// Inserts a measure.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -59,18 +59,18 @@ pub fn create(
     Ok(id)
 }
 
-/// The key of the measure with this slug or UUID.
+/// Returns the primary key of the measure with this slug or UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, measure: &ResourceId) -> Result<MeasureId> {
     MEASURE.find(tx, project, measure).map(MeasureId::from)
 }
 
-/// The key of the measure that a reference means, if there is one.
+/// Returns the primary key of the measure with this UUID, slug or name, if it exists.
 pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, measure: &NameId) -> Result<Option<MeasureId>> {
     Ok(MEASURE.resolve(tx, project, measure)?.map(MeasureId::from))
 }
 
-/// The measures that references mean, in the same order; missing ones are made, the well-known ones with their own
-/// name, slug and units, and archived ones are revived.
+/// Returns the primary keys of the measures, in the same order. Creates missing measures, built-in ones with their own
+/// name, slug and units, and restores archived ones.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -95,7 +95,7 @@ pub fn ensure(
     Ok(MEASURE.ensure(tx, fresh, project, &wanted)?.into_iter().map(MeasureId::from).collect())
 }
 
-/// The measures with these keys.
+/// Returns the measures with these primary keys.
 pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Shared<Measure>>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
@@ -111,7 +111,7 @@ pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<MeasureId, Shared<
     Ok(found)
 }
 
-/// The measures of a project with these UUIDs, with their keys.
+/// Returns the measures of a project with these UUIDs, with their primary keys.
 pub fn by_uuids(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -129,13 +129,13 @@ pub fn by_uuids(
     Ok(rows.into_iter().collect())
 }
 
-/// One measure.
+/// Returns a measure.
 pub fn view(tx: &mut Tx<'_>, measure: MeasureId) -> Result<Measure> {
     let sql = format!("select {COLUMNS} from measure {JOINS} where measure.id = $1");
     tx.one("measure", &sql, &[&measure], |row| read(&mut row.cells()))
 }
 
-/// The measures of a project, by name.
+/// Lists the measures of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -150,7 +150,7 @@ pub fn list(
     MEASURE.list(tx, project, filter, page, (COLUMNS, JOINS), |row| read(&mut row.cells()))
 }
 
-/// Changes a measure.
+/// Updates a measure.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -169,7 +169,7 @@ pub fn update(
     MEASURE.update(tx, project, measure.get(), change, now)
 }
 
-/// Removes a measure that no metric and no threshold uses.
+/// Deletes a measure that no metric and no threshold uses.
 pub fn delete(tx: &mut Tx<'_>, project: ProjectId, measure: MeasureId) -> Result<()> {
     MEASURE.delete(tx, project, measure.get())
 }

@@ -1,4 +1,4 @@
-//! Members: who belongs to an organization, and as what.
+//! Members of organizations and their roles.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use crate::{
 const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, account.email, member.role, \
      member.created, member.modified";
 
-/// A member with the key of the user.
+/// A member with the primary key of the user.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key of the user.
+    /// Primary key of the user.
     pub user: UserId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub member: Member,
 }
 
@@ -42,7 +42,7 @@ fn read(row: &Row<'_>) -> Result<Found> {
     })
 }
 
-/// Adds a member; somebody who is one already is a conflict.
+/// Inserts a member; an existing member is a conflict.
 pub fn add(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -57,7 +57,7 @@ pub fn add(
     Ok(())
 }
 
-/// The role of a user in an organization.
+/// Returns the role of a user in an organization.
 pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<Option<OrganizationRole>> {
     tx.optional(
         "select role from member where organization_id = $1 and account_id = $2",
@@ -66,7 +66,7 @@ pub fn role(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Resu
     )
 }
 
-/// The roles of a user in all organizations.
+/// Returns the roles of a user in all organizations.
 pub fn roles(tx: &mut Tx<'_>, user: UserId) -> Result<HashMap<OrganizationUuid, OrganizationRole>> {
     let sql = "select organization.uuid, member.role from member
                join organization on organization.id = member.organization_id where member.account_id = $1";
@@ -74,7 +74,7 @@ pub fn roles(tx: &mut Tx<'_>, user: UserId) -> Result<HashMap<OrganizationUuid, 
     Ok(roles.into_iter().collect())
 }
 
-/// One member, by the user's slug or UUID.
+/// Returns a member, by the slug or UUID of the user.
 pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) -> Result<Found> {
     let (column, value): (_, &dyn Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
@@ -91,7 +91,7 @@ pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) ->
     )
 }
 
-/// The members of an organization, by name.
+/// Lists the members of an organization, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -114,7 +114,7 @@ pub fn list(
     )
 }
 
-/// Gives a member another role.
+/// Updates the role of a member.
 pub fn set_role(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -129,7 +129,7 @@ pub fn set_role(
     Ok(())
 }
 
-/// Removes a member, and with it the roles in the projects of the organization.
+/// Deletes a member, and the roles of the user in the projects of the organization.
 pub fn remove(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
     tx.execute(
         "delete from project_member where account_id = $2
@@ -140,7 +140,7 @@ pub fn remove(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Re
     Ok(())
 }
 
-/// How many leaders who are not locked the organization has beside this user.
+/// Returns the number of unlocked leaders of an organization other than this user.
 pub fn other_leaders(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId) -> Result<i64> {
     tx.value(
         "select count(*) from member join account on account.id = member.account_id
@@ -149,7 +149,7 @@ pub fn other_leaders(tx: &mut Tx<'_>, organization: OrganizationId, user: UserId
     )
 }
 
-/// Whether a user belongs to any live organization.
+/// Whether a user is a member of an organization that is not deleted.
 pub fn has_any(tx: &mut Tx<'_>, user: UserId) -> Result<bool> {
     tx.value(
         "select exists (select 1 from member join organization on organization.id = member.organization_id

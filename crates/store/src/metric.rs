@@ -1,8 +1,8 @@
-//! Metrics, packed: how they are written with their report and found again.
+//! Metrics in a packed format: how they are written with their report and read again.
 //!
-//! A report has one vector, the values of its metrics by series and iteration, and one row for each 64 neighboring series
-//! with all there is to know about theirs. The place of a metric in the vector is the tail of its UUID, the rest of which
-//! is the report's.
+//! A report has one vector with the values of its metrics, ordered by series and iteration, and one row for every 64
+//! neighboring series with all fields of their metrics. The UUID of a metric is the UUID of its report with the index of
+//! the metric in the vector XORed into the last four bytes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,43 +15,43 @@ use crate::{
     series, threshold, variant, vector,
 };
 
-/// How many neighboring series share a row, as a power of two.
+/// Number of neighboring series per row, as a power of two.
 const BUCKET_BITS: u32 = 6;
 
-/// A metric as it is stored.
+/// A metric in the packed format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packed {
-    /// What was measured where.
+    /// Series.
     pub series: u32,
-    /// The result of the report that it is from.
+    /// Iteration of the report.
     pub iteration: u32,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// The lower end of its range.
+    /// Lower value.
     pub lower_value: Option<f64>,
-    /// The upper end of its range.
+    /// Upper value.
     pub upper_value: Option<f64>,
-    /// What it was held against, if there was a threshold.
+    /// Model and limits, if a threshold checked the metric.
     pub judged: Option<Judged>,
 }
 
-/// What a metric was held against.
+/// Model and limits that a metric was compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// The model that judged it.
+    /// Model.
     pub model: ModelId,
-    /// The limits; none when there was too little to tell by.
+    /// Limits; `None` if the sample was too small.
     pub limits: Option<Limits>,
 }
 
 impl Judged {
-    /// The limits as the wire has them.
+    /// Returns the limits as an API type.
     pub fn boundary(&self) -> MetricBoundary {
         self.limits.into()
     }
 }
 
-/// The UUID of the metric at a place of its report's vector.
+/// Returns the UUID of the metric at an index of its report's vector.
 pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
     let mut bytes = report.uuid().into_bytes();
     // Counted from 1, so that no metric has the UUID of its report.
@@ -61,7 +61,7 @@ pub fn uuid(report: ReportUuid, place: u32) -> MetricUuid {
     Uuid::from_bytes(bytes).into()
 }
 
-/// One metric of a project, with all that it belongs to.
+/// Returns a metric of a project with its report, benchmark and measure.
 pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricUuid) -> Result<OneMetric> {
     let (report, place) = find(tx, id, uuid)?;
     let found = report::summary(tx, project, report)?.report;
@@ -99,7 +99,7 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
     })
 }
 
-/// The report of a project and the place that a metric's UUID tells of.
+/// Returns the report of a project and the index that the UUID of a metric contains.
 fn find(tx: &mut Tx<'_>, project: ProjectId, metric: MetricUuid) -> Result<(ReportId, u32)> {
     let bytes = metric.uuid().into_bytes();
     let (mut first, mut last) = (bytes, bytes);
@@ -119,7 +119,7 @@ fn find(tx: &mut Tx<'_>, project: ProjectId, metric: MetricUuid) -> Result<(Repo
     })
 }
 
-/// Writes the metrics of a new report, which are in the order of series and iteration.
+/// Inserts the metrics of a new report, which are ordered by series and iteration.
 pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<()> {
     vector::insert(tx, report, metrics.iter().map(|metric| (metric.series, metric.value)))?;
     let mut rows: Vec<(i64, i64, Vec<u8>)> = Vec::new();
@@ -143,7 +143,7 @@ pub fn insert(tx: &mut Tx<'_>, report: ReportId, metrics: &[Packed]) -> Result<(
     Ok(())
 }
 
-/// The metrics of reports, each with its report and its place, in the order of report, series and iteration.
+/// Reads the metrics of reports, each with its report and index, ordered by report, series and iteration.
 pub fn of_reports(
     tx: &mut Tx<'_>,
     reports: &[i64],
@@ -159,7 +159,7 @@ pub fn of_reports(
     )
 }
 
-/// The metrics of some series in some reports, in the order of bucket and report.
+/// Reads the metrics of series in reports, ordered by bucket and report.
 pub fn of_series(
     tx: &mut Tx<'_>,
     reports: &[i64],
@@ -179,7 +179,7 @@ pub fn of_series(
     )
 }
 
-/// The series of a report that no other report has.
+/// Returns the series of a report that no other report has.
 pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
     let mut own: Vec<u32> = Vec::new();
     of_reports(tx, &[report.get()], |_, _, metric| {
@@ -188,7 +188,7 @@ pub(crate) fn only_in(tx: &mut Tx<'_>, report: ReportId) -> Result<Vec<i64>> {
     })?;
     own.dedup();
     let mut others = std::collections::HashSet::new();
-    // Most are in the report next to it; only what is not is looked for everywhere.
+    // Most series are in the most recent other report; search all reports only for the rest.
     for newest_only in [true, false] {
         own.retain(|series| !others.contains(series));
         if own.is_empty() {
@@ -219,7 +219,7 @@ const fn bucket(series: u32) -> u32 {
     series >> BUCKET_BITS
 }
 
-/// Which of the numbers that may be absent a metric has.
+/// Flags of the optional numbers of a metric.
 mod flag {
     pub(super) const LOWER_VALUE: u8 = 1;
     pub(super) const UPPER_VALUE: u8 = 1 << 1;
@@ -230,7 +230,8 @@ mod flag {
     pub(super) const UPPER_LIMIT: u8 = 1 << 6;
 }
 
-/// The place of the series in its bucket, the flags, the iteration, the model, and then the numbers that are there.
+/// Appends the index of the series in its bucket, the flags, the iteration, the model, the value, and the optional
+/// numbers.
 fn pack(metric: &Packed, out: &mut Vec<u8>) {
     let limits = metric.judged.and_then(|judged| judged.limits);
     let numbers = [
@@ -260,7 +261,7 @@ fn pack(metric: &Packed, out: &mut Vec<u8>) {
     }
 }
 
-/// Seven bits a byte, the lowest first; the high bit says that more follow.
+/// Appends a variable-length integer: 7 bits per byte, lowest bits first; the high bit marks that more bytes follow.
 fn pack_number(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
@@ -285,7 +286,7 @@ fn unpack(
     Ok(())
 }
 
-/// What is left to unpack.
+/// Remaining bytes to unpack.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -381,7 +382,7 @@ mod tests {
             pack(&metric, &mut body);
             let whole = body.len();
             pack(&metric, &mut body);
-            // Anywhere within the second one.
+            // Cuts within the second metric.
             body.truncate(whole + 1 + cut.index(whole - 1));
             let mut places = Vec::new();
             let unpacked = unpack(0, 0, &body, |place, _| {
@@ -399,7 +400,7 @@ mod tests {
                 metrics += 1;
                 Ok(())
             });
-            // Nothing shorter than eleven bytes is a metric: place, flags, iteration and value.
+            // A metric has at least 11 bytes: index, flags, iteration and value.
             prop_assert!(metrics * 11 <= body.len());
             prop_assert!(unpacked.is_ok() || !body.is_empty());
         }

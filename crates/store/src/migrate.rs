@@ -1,10 +1,11 @@
-//! The numbered steps from an empty database to today's tables. Forward only, never edited once released.
+//! Migrations: the numbered steps from an empty database to the current tables. Forward only, never edited after a
+//! release.
 //!
-//! The files use words where the engines differ: `{key}` a primary key that counts by itself, `{number}` one that may
-//! come again after its row is gone, `{int}`, `{real}`, `{bool}`, `{text}`, `{uuid}`, `{blob}`, `{strict}` at the end of a
-//! table, `{clustered}` instead for one that is kept in the order of its primary key where the engine can,
-//! `{search TABLE}` for an index that finds any part of a name or slug, and `{config_env}` and `{config_without_env}` for
-//! parts of the JSON of a job.
+//! The files use placeholders where the engines differ: `{key}` for an auto-increment primary key, `{number}` for a
+//! primary key whose values may be reused after the row is deleted, `{int}`, `{real}`, `{bool}`, `{text}`, `{uuid}`,
+//! `{blob}`, `{strict}` at the end of a table, `{clustered}` instead of it for a table that is stored in the order of
+//! its primary key if the engine supports it, `{search TABLE}` for a substring index on name and slug, and
+//! `{config_env}` and `{config_without_env}` for parts of the JSON of a job.
 
 use sha2::{Digest, Sha256};
 
@@ -13,7 +14,7 @@ use crate::{
     tx::Tx,
 };
 
-/// Every step: number, name, text.
+/// All migrations: number, name, text.
 const STEPS: &[(i64, &str, &str)] = &[
     (1, "accounts", include_str!("../migrations/0001_accounts.sql")),
     (2, "projects", include_str!("../migrations/0002_projects.sql")),
@@ -32,20 +33,20 @@ const STEPS: &[(i64, &str, &str)] = &[
     (15, "factors", include_str!("../migrations/0015_factors.sql")),
 ];
 
-/// The tables with a search index.
+/// Tables with a search index.
 pub(crate) const SEARCHED: [&str; 4] = ["branch", "testbed", "benchmark", "measure"];
 
-/// A step that a database has seen.
+/// A migration that was applied to a database.
 pub(crate) struct Applied {
     pub(crate) number: i64,
     pub(crate) name: String,
     pub(crate) checksum: String,
 }
 
-/// The columns of [`Applied`], in the order of the steps.
+/// Selects the columns of [`Applied`], in the order of the migrations.
 pub(crate) const APPLIED: &str = "select number, name, checksum from migration order by number";
 
-/// Refuses a database that this release cannot open, by the steps that it has seen.
+/// Rejects a database that this release cannot open, based on its applied migrations.
 pub(crate) fn verify(done: &[Applied]) -> Result<()> {
     for Applied { number, name, checksum } in done {
         let Some((_, _, text)) = STEPS.iter().find(|(known, ..)| known == number) else {
@@ -65,7 +66,7 @@ pub(crate) fn verify(done: &[Applied]) -> Result<()> {
     Ok(())
 }
 
-/// Runs the steps that this database has not seen. The caller holds a lock and a transaction.
+/// Applies the pending migrations. The caller holds a lock and a transaction.
 pub(crate) fn run(tx: &mut Tx<'_>) -> Result<()> {
     tx.batch(&words(
         "create table if not exists migration (number {int} primary key, name {text} not null, \
@@ -95,13 +96,13 @@ fn words(text: &str, postgres: bool) -> String {
             ("{int}", "bigint"),
             ("{real}", "double precision"),
             ("{bool}", "boolean"),
-            // Byte order, as SQLite has it, whatever the locale of the server.
+            // Byte order, as in SQLite, independent of the locale of the server.
             ("{text}", "text collate \"C\""),
             ("{uuid}", "uuid"),
             ("{blob}", "bytea"),
             ("{strict}", ""),
             ("{clustered}", ""),
-            // A NUL, which earlier releases took, is in no `jsonb`.
+            // `jsonb` cannot contain NUL, which earlier releases accepted.
             ("{config_env}", r"cast(cast(replace(config, '\u0000', '\ufffd') as jsonb) -> 'env' as text)"),
             (
                 "{config_without_env}",
@@ -110,7 +111,7 @@ fn words(text: &str, postgres: bool) -> String {
         ]
     } else {
         [
-            // Never hand out a key twice, as PostgreSQL does not.
+            // Never reuses a key, as in PostgreSQL.
             ("{key}", "integer primary key autoincrement"),
             ("{number}", "integer primary key"),
             ("{int}", "integer"),
@@ -138,7 +139,7 @@ fn words(text: &str, postgres: bool) -> String {
     out
 }
 
-/// An index over all runs of three characters in the name and the slug; see `Tx::matching`.
+/// Returns the statements for a trigram index on the name and the slug; see `Tx::matching`.
 fn search_index(table: &str, postgres: bool) -> String {
     if postgres {
         return format!(

@@ -1,4 +1,4 @@
-//! The models that thresholds have had. A model is never changed: another takes its place.
+//! Models of thresholds. A model is never updated: a new model replaces it.
 
 use tidemark_api::{
     id::ModelUuid,
@@ -9,11 +9,11 @@ use tidemark_stats as stats;
 
 use crate::{Cells, Fresh, Kind, List, Param, Result, ThresholdId, Tx, Value, sql::direction};
 
-/// The columns of a model, for [`read`].
+/// Columns of a model, for [`read`].
 pub(crate) const COLUMNS: &str = "model.uuid, model.test, model.min_sample_size, model.max_sample_size, \
      model.span, model.lower_boundary, model.upper_boundary, model.created, model.replaced";
 
-/// Reads a model that may be absent (a left join).
+/// Reads a model that may be absent (left join).
 pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Model>> {
     let Some(uuid) = cells.take()? else {
         cells.skip(8);
@@ -32,7 +32,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Model>> {
     }))
 }
 
-/// One model of a threshold, replaced ones included.
+/// Returns a model of a threshold, current or replaced.
 pub fn find(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result<Option<Model>> {
     tx.one(
         "model",
@@ -42,7 +42,7 @@ pub fn find(tx: &mut Tx<'_>, threshold: ThresholdId, model: ModelUuid) -> Result
     )
 }
 
-/// The models a threshold has had, newest first.
+/// Lists the models of a threshold, newest first.
 pub fn list(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec<Model>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Desc));
     let (rows, total) = tx.page(
@@ -58,7 +58,7 @@ pub fn list(tx: &mut Tx<'_>, threshold: ThresholdId, page: &Page) -> Result<(Vec
     Ok((rows.into_iter().flatten().collect(), total))
 }
 
-/// Puts models in force for thresholds that have none.
+/// Inserts models for thresholds that have no current model.
 pub(crate) fn insert_many(
     tx: &mut Tx<'_>,
     fresh: &Fresh,

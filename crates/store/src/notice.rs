@@ -1,4 +1,4 @@
-//! Notices: where projects and users are told of alerts. What became of each telling is in `delivery.rs`.
+//! Notices: configured destinations of the notifications of projects and users. `delivery.rs` contains the deliveries.
 
 use tidemark_api::{
     DeliveryStatus, Digest, Email, Notice, NoticeEvent, NoticeFilter, NoticeKind, NoticeUuid, Page, PlainKey,
@@ -10,20 +10,20 @@ use crate::{
     sql::direction,
 };
 
-/// The most notices of one project or one user.
+/// Maximum number of notices of a project or a user.
 pub const MOST: i64 = 64;
 
-/// Whose a notice is.
+/// Owner of a notice.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner {
-    /// That of a project, which tells of itself.
+    /// A project; the notice covers this project.
     Project(ProjectId),
-    /// That of a user, who is told of what they may view.
+    /// A user; the notice covers the projects that the user may view.
     User(UserId),
 }
 
 impl Owner {
-    /// Keeps others from changing how many notices there are.
+    /// Locks the number of notices of the owner.
     pub fn lock(self, tx: &mut Tx<'_>) -> Result<()> {
         tx.lock(match self {
             Self::Project(project) => Lock::Project(project.get()),
@@ -31,7 +31,7 @@ impl Owner {
         })
     }
 
-    /// The condition that a notice is theirs, of the key that goes with it as the first parameter.
+    /// Returns the predicate that a notice belongs to the owner, whose primary key is the first parameter.
     const fn condition(self) -> &'static str {
         match self {
             Self::Project(_) => "notice.project_id = $1 and notice.account_id is null",
@@ -47,31 +47,31 @@ impl Owner {
     }
 }
 
-/// A notice with its key.
+/// A notice with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: NoticeId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub notice: Notice,
 }
 
-/// What can be changed about a notice.
+/// Fields of a notice that can be updated.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its name.
+    /// Name.
     pub name: ResourceName,
-    /// Where it is told, unless by mail.
+    /// URL of the destination, unless it is e-mail.
     pub url: Option<Url>,
-    /// Who gets the mail of a project.
+    /// Recipient of the e-mail of a project.
     pub email: Option<Email>,
-    /// What it tells of.
+    /// Events that cause notifications.
     pub event: NoticeEvent,
-    /// When it is silent.
+    /// Quiet hours.
     pub quiet: Option<QuietHours>,
-    /// What it gathers.
+    /// Digest: how notifications are combined.
     pub digest: Digest,
-    /// When it was put out of use.
+    /// Time when the notice was archived.
     pub archived: Option<Timestamp>,
 }
 
@@ -110,12 +110,12 @@ fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
 }
 
-/// How many notices there are.
+/// Returns the number of notices of an owner.
 pub fn count(tx: &mut Tx<'_>, owner: Owner) -> Result<i64> {
     tx.value(&format!("select count(*) from notice where {}", owner.condition()), &[owner.key()])
 }
 
-/// Adds a notice about a project, or about all of the organizations of a user, with the secret of a webhook.
+/// Inserts a notice of a project, or of a user for all organizations of the user, with the secret of a webhook.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -144,7 +144,7 @@ pub fn create(
     find(tx, owner, uuid)
 }
 
-/// One notice.
+/// Returns a notice.
 pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<Found> {
     tx.one(
         "notice",
@@ -154,7 +154,7 @@ pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<Found> 
     )
 }
 
-/// The notices of a project or a user, by name.
+/// Lists the notices of a project or a user, by name.
 pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -> Result<(Vec<Notice>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     let (rows, total) = tx.page(
@@ -170,13 +170,13 @@ pub fn list(tx: &mut Tx<'_>, owner: Owner, filter: &NoticeFilter, page: &Page) -
     Ok((rows.into_iter().map(|found| found.notice).collect(), total))
 }
 
-/// Whether a notice is in use, which stays so until the end of the transaction.
+/// Whether a notice is not archived. It cannot be archived until the end of the transaction.
 pub fn is_used(tx: &mut Tx<'_>, notice: NoticeId) -> Result<bool> {
     let sql = format!("select notice.archived is null from notice where id = $1 {}", tx.share("notice"));
     tx.one("notice", &sql, &[&notice], |row| row.get(0))
 }
 
-/// Changes a notice. One that is put out of use lets go of all that waits.
+/// Updates a notice. Archiving it drops all of its waiting deliveries.
 pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &Settings, now: Timestamp) -> Result<()> {
     let Settings { name, url, email, event, quiet, digest, archived } = settings;
     let (from, to) = (quiet.as_ref().map(|quiet| &quiet.from), quiet.as_ref().map(|quiet| &quiet.to));
@@ -195,13 +195,13 @@ pub fn update(tx: &mut Tx<'_>, notice: NoticeId, settings: &Settings, now: Times
     Ok(())
 }
 
-/// Deletes a notice with all that waits and its log.
+/// Deletes a notice with all of its deliveries.
 pub fn delete(tx: &mut Tx<'_>, notice: NoticeId) -> Result<()> {
     tx.execute("delete from notice where id = $1", &[&notice])?;
     Ok(())
 }
 
-/// Whether an address is that of a member of the organization who is not locked out.
+/// Whether an address belongs to a member of the organization who is not locked.
 pub fn is_member(tx: &mut Tx<'_>, organization: OrganizationId, email: &Email) -> Result<bool> {
     tx.value(
         "select exists (select 1 from member join account on account.id = member.account_id

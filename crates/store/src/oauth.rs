@@ -1,32 +1,32 @@
-//! Sign-ins at identity providers that have begun, single use.
+//! Pending sign-ins at identity providers, single-use.
 
 use tidemark_api::{PlanLevel, id::OrganizationUuid, name::Jwt, time::Timestamp};
 use uuid::Uuid;
 
 use crate::{Result, Row, Tx};
 
-/// A sign-in that has begun.
+/// A pending sign-in.
 #[derive(Clone, Debug)]
 pub struct OAuth {
-    /// The id inside the state that the provider hands back.
+    /// UUID in the state that the provider returns.
     pub uuid: Uuid,
-    /// The provider.
+    /// Provider.
     pub provider: String,
-    /// The hash of the secret in the cookie of the browser that began it, or of the verifier that the client keeps.
+    /// Hash of the secret in the cookie of the browser that started the sign-in, or of the verifier of the client.
     pub browser: Vec<u8>,
-    /// Whether it is a verifier of the client.
+    /// Whether the hash is that of a verifier of the client.
     pub has_challenge: bool,
-    /// What the provider must repeat in the token it signs.
+    /// Nonce that the provider must include in the ID token.
     pub nonce: String,
-    /// What proves to the provider that the one who began is the one who ends.
+    /// PKCE verifier, which proves to the provider that the same client started and completes the sign-in.
     pub verifier: String,
-    /// The invitation to take up.
+    /// Invitation to accept.
     pub invite: Option<Jwt>,
-    /// The organization to claim.
+    /// Organization to claim.
     pub claim: Option<OrganizationUuid>,
-    /// The plan the person has in mind.
+    /// Plan that the user has chosen.
     pub plan: Option<PlanLevel>,
-    /// When it runs out.
+    /// Expiry time.
     pub expires: Timestamp,
 }
 
@@ -48,7 +48,7 @@ fn read(row: &Row<'_>) -> Result<OAuth> {
     })
 }
 
-/// Remembers that a sign-in has begun.
+/// Inserts a pending sign-in.
 pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
     tx.execute(
         &format!("insert into oauth ({COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
@@ -68,18 +68,18 @@ pub fn create(tx: &mut Tx<'_>, begun: &OAuth) -> Result<()> {
     Ok(())
 }
 
-/// Who completes a sign-in.
+/// Proof of the client that completes a sign-in.
 #[derive(Clone, Debug)]
 pub enum Proof {
-    /// The browser that began it, by the hash of the secret in its cookie.
+    /// Hash of the secret in the cookie of the browser that started the sign-in.
     Cookie(Vec<u8>),
-    /// The client that began it, by the hash of its verifier.
+    /// Hash of the verifier of the client that started the sign-in.
     Verifier(Vec<u8>),
-    /// A client without proof; it completes only a sign-in that began without a challenge.
+    /// No proof; completes only a sign-in that was started without a challenge.
     None,
 }
 
-/// Takes a sign-in out of the table for the client that began it, so that it can be ended once.
+/// Deletes and returns a sign-in for the client that started it, so that it can be completed only once.
 pub fn take(tx: &mut Tx<'_>, uuid: Uuid, proof: &Proof, now: Timestamp) -> Result<Option<OAuth>> {
     let (has_challenge, hash) = match proof {
         Proof::Cookie(hash) => (false, Some(hash.as_slice())),
@@ -96,7 +96,7 @@ pub fn take(tx: &mut Tx<'_>, uuid: Uuid, proof: &Proof, now: Timestamp) -> Resul
     )
 }
 
-/// Forgets sign-ins that have run out.
+/// Deletes expired sign-ins.
 pub fn purge(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64> {
     tx.execute("delete from oauth where expires <= $1", &[&now])
 }

@@ -1,4 +1,4 @@
-//! Organizations: what holds projects and members.
+//! Organizations: the owners of projects.
 
 use tidemark_api::{
     id::{OrganizationUuid, ResourceId},
@@ -14,23 +14,23 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// An organization with its key.
+/// An organization with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: OrganizationId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub organization: Organization,
 }
 
-/// What a change may set.
+/// Fields to update.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// The new name.
+    /// New name.
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     pub slug: Option<Slug>,
-    /// The license: absent keeps it, `None` removes it.
+    /// License: absent keeps it, `None` removes it.
     pub license: Option<Option<Jwt>>,
 }
 
@@ -53,7 +53,7 @@ fn read(row: &Row<'_>) -> Result<Found> {
     })
 }
 
-/// Adds an organization that nobody has claimed yet. `uuid` is given for a personal one, which shares its owner's.
+/// Inserts an unclaimed organization. `uuid` is given for a personal organization, which has the UUID of its owner.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -76,12 +76,12 @@ pub fn create(
     )
 }
 
-/// The live organization with this slug or UUID.
+/// Returns the organization with this slug or UUID, unless it is deleted.
 pub fn find(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
     lookup(tx, organization, "and deleted is null")
 }
 
-/// The organization with this slug or UUID, deleted ones included.
+/// Returns the organization with this slug or UUID, including deleted ones.
 pub fn find_any(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
     lookup(tx, organization, "")
 }
@@ -95,18 +95,18 @@ fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Foun
     tx.one("organization", &sql, &[value], read)
 }
 
-/// The organization with this key, deleted ones included.
+/// Returns the organization with this primary key, including deleted ones.
 pub fn by_id(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Found> {
     let sql = format!("select {COLUMNS} from organization where id = $1");
     tx.one("organization", &sql, &[&organization], read)
 }
 
-/// Whether an organization has this id.
+/// Whether an organization has this UUID.
 pub fn exists(tx: &mut Tx<'_>, organization: OrganizationUuid) -> Result<bool> {
     tx.value("select exists (select 1 from organization where uuid = $1)", &[&organization])
 }
 
-/// Takes the id from a deleted organization, so that the owner of a personal one can have another.
+/// Replaces the UUID of a deleted organization, so that the owner of a personal organization can create another.
 pub fn release(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationUuid) -> Result<()> {
     let uuid = fresh.uuid();
     tx.execute(
@@ -116,7 +116,7 @@ pub fn release(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationUuid) -
     Ok(())
 }
 
-/// The organizations a user belongs to, or all of them for an administrator (`member` is none).
+/// Lists the organizations of a user, or all organizations for an administrator (`member` is `None`).
 pub fn list(
     tx: &mut Tx<'_>,
     member: Option<UserId>,
@@ -140,7 +140,7 @@ pub fn list(
     )
 }
 
-/// Changes an organization.
+/// Updates an organization.
 pub fn update(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -166,7 +166,7 @@ pub fn update(
     )
 }
 
-/// Remembers that somebody owns the organization now; `false` when somebody did already.
+/// Records that the organization has an owner; `false` if it was already claimed.
 pub fn claim(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<bool> {
     let claimed = tx.execute(
         "update organization set claimed = $2 where id = $1 and claimed is null and deleted is null",
@@ -175,7 +175,7 @@ pub fn claim(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> R
     Ok(claimed == 1)
 }
 
-/// Hides the organization and its projects and frees their names and slugs.
+/// Marks the organization and its projects as deleted and frees their names and slugs.
 pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     let deleted = tx.execute(
         "update organization set deleted = $2, name = 'Deleted ' || cast(uuid as text),
@@ -197,14 +197,14 @@ pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> 
     Ok(())
 }
 
-/// Removes the organization and all it holds for good.
+/// Deletes the organization and all of its data permanently.
 pub fn destroy(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     plan::end(tx, organization, now)?;
     tx.execute("delete from organization where id = $1", &[&organization])?;
     Ok(())
 }
 
-/// Every live organization, for the server's statistics.
+/// Returns all organizations that are not deleted, for the statistics of the server.
 pub fn all(tx: &mut Tx<'_>) -> Result<Vec<Organization>> {
     let sql = format!("select {COLUMNS} from organization where deleted is null order by id");
     tx.all(&sql, &[], |row| Ok(read(row)?.organization))

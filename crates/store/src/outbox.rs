@@ -1,25 +1,25 @@
-//! The outbox: work enqueued in the same transaction as its cause, done afterwards and retried until it succeeds.
+//! Outbox: work that is enqueued in the transaction that causes it, processed afterwards and retried until it succeeds.
 
 use tidemark_api::time::Timestamp;
 
 use crate::{Kind, OrganizationId, Param, Result, Tx, Value};
 
-/// Work that this server has claimed.
+/// An item that this server has claimed.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The key.
+    /// Primary key.
     pub id: i64,
-    /// What kind of work it is.
+    /// Kind of work.
     pub kind: String,
-    /// What the worker needs to know, as JSON.
+    /// Payload, as JSON.
     pub payload: String,
-    /// How often it has been tried, this time included.
+    /// Number of attempts, including the current one.
     pub attempts: i64,
-    /// When it was enqueued.
+    /// Time when the item was enqueued.
     pub created: Timestamp,
 }
 
-/// Enqueues work. The claims of one owner are limited; work without an owner is the server's own.
+/// Enqueues an item. The number of concurrent claims per owner is limited; items without an owner belong to the server.
 pub fn add(
     tx: &mut Tx<'_>,
     kind: &str,
@@ -34,7 +34,7 @@ pub fn add(
     Ok(())
 }
 
-/// Enqueues work of one kind: payloads and their owners.
+/// Enqueues items of one kind: payloads and their owners.
 pub fn add_many(
     tx: &mut Tx<'_>,
     kind: &str,
@@ -63,17 +63,17 @@ pub fn add_many(
 /// What to claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
-    /// The kinds of work.
+    /// Kinds of work.
     pub kinds: &'a [&'a str],
     /// Maximum number of items.
     pub count: usize,
-    /// Maximum number of items of one owner that are claimed at a time, by all servers together.
+    /// Maximum number of items of one owner that are claimed at the same time, by all servers together.
     pub per_owner: usize,
-    /// The claim ends then: the work of a server that died becomes due again.
+    /// End of the claim: items of a server that crashed become due again then.
     pub lease: Timestamp,
 }
 
-/// Claims work that is due, the oldest first.
+/// Claims the items that are due, oldest first.
 pub fn claim(tx: &mut Tx<'_>, claim: &Claim<'_>, now: Timestamp) -> Result<Vec<Item>> {
     let sql = format!(
         "update outbox set due = $2, attempts = attempts + 1, claimed = true
@@ -108,19 +108,19 @@ fn as_limit(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Lets go of all that was claimed. Only for a server that knows that it is the only one: whoever claimed it is dead.
+/// Releases all claims. Only for a server that is known to be the only one: the process with the claims has ended.
 pub fn release(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
     tx.execute("update outbox set due = $1, claimed = false where claimed", &[&now])?;
     Ok(())
 }
 
-/// Removes work that is done, or given up.
+/// Deletes an item that is done or failed permanently.
 pub fn done(tx: &mut Tx<'_>, item: i64) -> Result<()> {
     tx.execute("delete from outbox where id = $1", &[&item])?;
     Ok(())
 }
 
-/// Puts work off until `due`, and remembers why.
+/// Postpones an item until `due` and records the error.
 pub fn postpone(tx: &mut Tx<'_>, item: i64, due: Timestamp, error: &str) -> Result<()> {
     tx.execute(
         "update outbox set due = $2, error = $3, claimed = false where id = $1",
@@ -129,7 +129,7 @@ pub fn postpone(tx: &mut Tx<'_>, item: i64, due: Timestamp, error: &str) -> Resu
     Ok(())
 }
 
-/// Puts work off until `due` because its time has not come, which does not count as an attempt.
+/// Postpones an item until `due` because it cannot run yet. This does not count as an attempt.
 pub fn put_back(tx: &mut Tx<'_>, item: i64, due: Timestamp) -> Result<()> {
     tx.execute(
         "update outbox set due = $2, attempts = attempts - 1, claimed = false where id = $1",
@@ -138,12 +138,12 @@ pub fn put_back(tx: &mut Tx<'_>, item: i64, due: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// How much work is waiting.
+/// Returns the number of items in the outbox.
 pub fn depth(tx: &mut Tx<'_>) -> Result<i64> {
     tx.value("select count(*) from outbox", &[])
 }
 
-/// When the next work of these kinds is due.
+/// Returns the time when the next item of these kinds is due.
 pub fn next_due(tx: &mut Tx<'_>, kinds: &[&str]) -> Result<Option<Timestamp>> {
     tx.value("select min(due) from outbox where kind in {texts $1}", &[&kinds])
 }

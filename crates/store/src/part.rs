@@ -1,16 +1,16 @@
-//! A part of a project.
+//! Filter by branch, testbed, benchmark and measure.
 
 use crate::{BenchmarkId, BranchId, MeasureId, TestbedId};
 
-/// All of a project, or what every part that is given has to do with.
+/// Filter by dimensions of a project. Fields that are `None` match everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
-    /// This branch.
+    /// Branch.
     pub branch: Option<BranchId>,
-    /// This testbed.
+    /// Testbed.
     pub testbed: Option<TestbedId>,
-    /// This benchmark.
+    /// Benchmark.
     pub benchmark: Option<BenchmarkId>,
-    /// This measure.
+    /// Measure.
     pub measure: Option<MeasureId>,
 }

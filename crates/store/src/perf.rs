@@ -1,4 +1,4 @@
-//! Reports in the order of time, for what is measured over it.
+//! Reports in chronological order, for perf queries.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use tidemark_api::{ReportUuid, Timestamp, Version};
 
 use crate::{HeadId, ReportId, Result, SpecId, TestbedId, Tx, VersionId};
 
-/// A report in its place in time.
+/// A report with its position in the history.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// The key.
+    /// Primary key.
     pub id: ReportId,
-    /// The id.
+    /// UUID.
     pub uuid: ReportUuid,
-    /// The head it was made under.
+    /// Head.
     pub head: HeadId,
-    /// The version that was measured.
+    /// Primary key of the version.
     pub version_id: VersionId,
-    /// The number and the commit of the version.
+    /// Number and commit of the version.
     pub version: Arc<Version>,
-    /// Where it was measured.
+    /// Testbed.
     pub testbed: TestbedId,
-    /// The spec of the job that made it.
+    /// Spec of the job of the report.
     pub spec: Option<SpecId>,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// How many iterations it has, and so the most metrics of a series.
+    /// Number of iterations, which is the maximum number of metrics per series.
     pub iterations: u64,
 }
 
-/// The reports of these heads on these testbeds, by version, start and key; those of the other heads only up to a
-/// version.
+/// Returns the reports of heads on testbeds, ordered by version, start time and primary key; reports of the heads `others`
+/// only up to the version `last`.
 pub fn placed(
     tx: &mut Tx<'_>,
     heads: &[i64],

@@ -1,46 +1,46 @@
-//! Plans of organizations, as the payment provider was last seen to have them, and what is owed to it.
+//! Plans of organizations, in the state last read from the payment provider, and the pending requests to the provider.
 
 use serde::{Deserialize, Serialize};
 use tidemark_api::{JobUuid, Plan, PlanLevel, PlanStatus, Timestamp, UserUuid};
 
 use crate::{Error, OrganizationId, Result, Row, Tx, UserId, outbox};
 
-/// The kind of outbox work that looks at a subscription; its payload is the subscription.
+/// Outbox kind that synchronizes a subscription; the payload is the subscription.
 pub const SYNC: &str = "plan.sync";
-/// The kind of outbox work that looks at a checkout session; its payload is the session.
+/// Outbox kind that synchronizes a checkout session; the payload is the session.
 pub const SESSION: &str = "plan.session";
-/// The kind of outbox work that ends a subscription; its payload is the subscription.
+/// Outbox kind that cancels a subscription; the payload is the subscription.
 pub const CANCEL: &str = "plan.cancel";
-/// The kind of outbox work that reports what was used; its payload is a [`Reading`].
+/// Outbox kind that reports usage; the payload is a [`Reading`].
 pub const METER: &str = "plan.meter";
 
-/// What was used, for the payment provider.
+/// A usage record for the payment provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// What is counted.
+    /// Meter.
     pub meter: String,
-    /// Who pays.
+    /// Customer at the provider.
     pub customer: String,
-    /// How much.
+    /// Quantity.
     pub value: u64,
-    /// By what the provider knows it when it is sent again.
+    /// Idempotency key at the provider.
     pub identifier: String,
 }
 
-/// A plan of an organization.
+/// The plan of an organization.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The organization.
+    /// Organization.
     pub organization: OrganizationId,
-    /// The subscription at the provider.
+    /// Subscription at the provider.
     pub subscription: String,
-    /// Who pays, at the provider.
+    /// Customer at the provider.
     pub customer: String,
-    /// What for.
+    /// Level of the plan.
     pub level: PlanLevel,
-    /// How it stands with the payment.
+    /// Payment status.
     pub status: PlanStatus,
-    /// How often it was written.
+    /// Revision: the number of writes of the row.
     pub revision: i64,
     /// Whether the organization is deleted.
     pub is_deleted: bool,
@@ -64,26 +64,26 @@ fn read(row: &Row<'_>) -> Result<Found> {
     })
 }
 
-/// The plan of an organization.
+/// Returns the plan of an organization.
 pub fn of(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Found>> {
     let sql = format!("select {COLUMNS} from {FROM} where plan.organization_id = $1");
     tx.optional(&sql, &[&organization], read)
 }
 
-/// The plan with a subscription.
+/// Returns the plan with a subscription.
 pub fn by_subscription(tx: &mut Tx<'_>, subscription: &str) -> Result<Option<Found>> {
     let sql = format!("select {COLUMNS} from {FROM} where plan.subscription = $1");
     tx.optional(&sql, &[&subscription], read)
 }
 
-/// The plan of an organization, as it is shown.
+/// Returns the plan of an organization as an API type.
 pub fn view(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Plan>> {
     let sql = "select shown from plan where organization_id = $1";
     let text: Option<String> = tx.optional(sql, &[&organization], |row| row.get(0))?;
     text.map(|text| serde_json::from_str(&text).map_err(|error| Error::Engine(error.into()))).transpose()
 }
 
-/// Writes what was seen of a plan, in place of whatever plan the organization had.
+/// Upserts the plan of an organization with the state read from the provider.
 pub fn put(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -104,13 +104,13 @@ pub fn put(
     Ok(())
 }
 
-/// Forgets the plan of an organization.
+/// Deletes the plan of an organization.
 pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<()> {
     tx.execute("delete from plan where organization_id = $1", &[&organization])?;
     Ok(())
 }
 
-/// Promises to end the plan of an organization at the provider.
+/// Enqueues the cancellation of the subscription of an organization.
 pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Result<()> {
     match of(tx, organization)? {
         Some(found) if !found.status.is_over() => outbox::add(tx, CANCEL, &found.subscription, None, now),
@@ -118,8 +118,8 @@ pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Res
     }
 }
 
-/// Promises to ask the provider about every plan and every checkout that it was not asked about since `since`. What
-/// it told by itself may have been lost.
+/// Enqueues the synchronization of all plans and checkouts that were last synchronized before `since`, because events
+/// of the provider may have been lost.
 pub fn ask(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
     let unowned = |row: &Row<'_>| Ok((row.get::<String>(0)?, None));
     let plans = tx.all(
@@ -137,7 +137,7 @@ pub fn ask(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
     outbox::add_many(tx, SESSION, &sessions, now)
 }
 
-/// Promises to report that an organization used something, if it pays for what it uses.
+/// Enqueues a usage record of an organization, if the organization has an active plan.
 pub fn meter(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -156,7 +156,7 @@ pub fn meter(
     promise(tx, &[reading], now)
 }
 
-/// The same for the minutes of jobs that have ended, each begun minute counted.
+/// Enqueues usage records for the minutes of ended jobs. Every started minute counts.
 pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.uuid()).collect();
     let readings = tx.all(
@@ -184,12 +184,12 @@ fn promise(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> 
     outbox::add_many(tx, METER, &written.map_err(|error| Error::Engine(error.into()))?, now)
 }
 
-/// Who a user is at the provider.
+/// Returns the customer of a user at the provider.
 pub fn customer(tx: &mut Tx<'_>, user: UserId) -> Result<Option<String>> {
     tx.optional("select customer from customer where account_id = $1", &[&user], |row| row.get(0))
 }
 
-/// Remembers who a user is at the provider; the first to say it is believed, and told.
+/// Stores the customer of a user at the provider, unless the user has one. Returns the stored customer.
 pub fn set_customer(tx: &mut Tx<'_>, user: UserId, customer: &str) -> Result<String> {
     tx.execute(
         "insert into customer (account_id, customer) values ($1, $2) on conflict (account_id) do nothing",
@@ -198,7 +198,7 @@ pub fn set_customer(tx: &mut Tx<'_>, user: UserId, customer: &str) -> Result<Str
     tx.value("select customer from customer where account_id = $1", &[&user])
 }
 
-/// The user who is this customer at the provider.
+/// Returns the user of a customer at the provider.
 pub fn payer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
     tx.optional(
         "select account.uuid from customer join account on account.id = customer.account_id
@@ -208,7 +208,7 @@ pub fn payer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
     )
 }
 
-/// Remembers that somebody may be paying for an organization.
+/// Records a checkout for an organization.
 pub fn open_checkout(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -222,12 +222,12 @@ pub fn open_checkout(
     Ok(())
 }
 
-/// Whether a checkout is one of this server, and has not been seen to be over.
+/// Whether a checkout belongs to this server and is not known to be completed.
 pub fn is_open(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     tx.value("select exists (select 1 from checkout where session = $1)", &[&session])
 }
 
-/// Forgets a checkout that is over.
+/// Deletes a completed checkout.
 pub fn close_checkout(tx: &mut Tx<'_>, session: &str) -> Result<()> {
     tx.execute("delete from checkout where session = $1", &[&session])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Pinned plots, in the order people gave them.
+//! Pinned plots, in the order that users set.
 
 use std::collections::HashMap;
 
@@ -17,49 +17,49 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// The most plots of one project.
+/// Maximum number of plots of a project.
 pub const MOST: i64 = 64;
 
-/// A plot with its key.
+/// A plot with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: PlotId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub plot: Plot,
 }
 
-/// Everything about a plot but its place and its dimensions.
+/// All fields of a plot except its position and its dimensions.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its title.
+    /// Title.
     pub title: Option<ResourceName>,
-    /// Whether lower values are drawn.
+    /// Whether to draw lower values.
     pub lower_value: bool,
-    /// Whether upper values are drawn.
+    /// Whether to draw upper values.
     pub upper_value: bool,
-    /// Whether lower boundaries are drawn.
+    /// Whether to draw lower boundaries.
     pub lower_boundary: bool,
-    /// Whether upper boundaries are drawn.
+    /// Whether to draw upper boundaries.
     pub upper_boundary: bool,
-    /// What runs along the bottom.
+    /// Unit of the x axis.
     pub x_axis: XAxis,
-    /// How values are scaled.
+    /// Scale of the y axis.
     pub y_axis: YAxis,
-    /// How many seconds it looks back.
+    /// Time window in seconds.
     pub window: Window,
 }
 
-/// The dimensions of a plot, in order.
+/// Dimensions of a plot, in order.
 #[derive(Clone, Debug)]
 pub struct Dimensions {
-    /// The branches.
+    /// Branches.
     pub branches: Vec<BranchUuid>,
-    /// The testbeds.
+    /// Testbeds.
     pub testbeds: Vec<TestbedUuid>,
-    /// The benchmarks.
+    /// Benchmarks.
     pub benchmarks: Vec<BenchmarkUuid>,
-    /// The measures.
+    /// Measures.
     pub measures: Vec<MeasureUuid>,
 }
 
@@ -95,12 +95,12 @@ fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
 }
 
-/// How many plots the project has.
+/// Returns the number of plots of a project.
 pub fn count(tx: &mut Tx<'_>, project: ProjectId) -> Result<i64> {
     tx.value("select count(*) from plot where project_id = $1", &[&project])
 }
 
-/// Adds a plot at a place.
+/// Inserts a plot at a position.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -136,7 +136,7 @@ pub fn create(
     find(tx, project, uuid)
 }
 
-/// The plot with this id.
+/// Returns the plot with this UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<Found> {
     let mut found = tx.one(
         "plot",
@@ -148,7 +148,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<Found
     Ok(found)
 }
 
-/// The plots of a project, by place or by title; those without a title come first.
+/// Lists the plots of a project, by position or by title; plots without a title come first.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -182,7 +182,7 @@ pub fn list(
     Ok((rows.into_iter().map(|found| found.plot).collect(), total))
 }
 
-/// Changes a plot in its place.
+/// Updates a plot, without its position.
 pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &Settings, now: Timestamp) -> Result<()> {
     tx.execute(
         "update plot set title = $2, lower_value = $3, upper_value = $4, lower_boundary = $5, upper_boundary = $6,
@@ -204,16 +204,17 @@ pub fn update(tx: &mut Tx<'_>, plot: PlotId, settings: &Settings, now: Timestamp
     Ok(())
 }
 
-/// Moves a plot among the others.
+/// Moves a plot to a position.
 pub fn set_place(tx: &mut Tx<'_>, project: ProjectId, plot: PlotId, index: u8) -> Result<()> {
-    // Out of the way first, so that it is not counted among those it moves between.
+    // Move the plot to the end first, so that it does not count among the plots before the new position.
     tx.execute("update plot set place = $2 where id = $1", &[&plot, &i64::MAX])?;
     let place = make_room(tx, project, index)?;
     tx.execute("update plot set place = $2 where id = $1", &[&plot, &place])?;
     Ok(())
 }
 
-/// Pushes the plots from the index on one place further and answers the place; beyond the end it is the end.
+/// Increments the positions of the plots from the index on. Returns the free position; an index beyond the end gives
+/// the end.
 fn make_room(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
     let taken: Option<i64> = tx.optional(
         "select place from plot where project_id = $1 and place < $2 order by place, id limit 1 offset $3",
@@ -233,13 +234,13 @@ fn make_room(tx: &mut Tx<'_>, project: ProjectId, index: u8) -> Result<i64> {
     Ok(place)
 }
 
-/// Removes a plot. The gap it leaves does no harm: only the order of places counts.
+/// Deletes a plot. The gap in the positions is harmless: only their order matters.
 pub fn delete(tx: &mut Tx<'_>, plot: PlotId) -> Result<()> {
     tx.execute("delete from plot where id = $1", &[&plot])?;
     Ok(())
 }
 
-/// Replaces all dimensions of a plot; one that is not of this project is not found.
+/// Replaces all dimensions of a plot; a dimension of another project is not found.
 pub fn set_dimensions(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -296,7 +297,7 @@ fn set_dimension(
     Ok(())
 }
 
-/// Fills in the dimensions of some plots, at the cost of one statement a kind.
+/// Adds the dimensions to plots, with one statement per kind.
 fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [Found]) -> Result<()> {
     if plots.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool of connections, each with its cache of prepared statements, driven from a blocking thread.
+//! PostgreSQL: a pool of connections, each with a cache of prepared statements, called from blocking threads.
 
 use std::{
     borrow::Cow,
@@ -42,13 +42,13 @@ use crate::{
     value::{Kind, Param, Value},
 };
 
-/// How long a call waits for a connection before it is told that the database is busy.
+/// Maximum time that a call waits for a connection before it fails with `Busy`.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Time between two attempts to cancel an abandoned transaction.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long one attempt may take.
+/// Time limit of one cancel request.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many notices of other servers wait to be heard.
+/// Maximum number of messages of other servers that wait to be processed.
 const NOTICES: usize = 256;
 
 #[derive(Clone)]
@@ -58,7 +58,7 @@ pub(crate) struct Postgres {
     tls: MakeRustlsConnect,
 }
 
-/// What a transaction may do.
+/// Access mode of a transaction.
 #[derive(Clone, Copy)]
 pub(crate) enum Mode {
     Read,
@@ -80,7 +80,7 @@ impl Postgres {
             .max_size(connections)
             .wait_timeout(Some(PATIENCE))
             .runtime(Runtime::Tokio1)
-            // Compiling a statement takes longer than any of ours runs.
+            // JIT compilation takes longer than any statement of this crate.
             .post_create(Hook::async_fn(|client, _| {
                 Box::pin(async { client.batch_execute("set jit = off").await.map_err(HookError::Backend) })
             }))
@@ -106,7 +106,8 @@ impl Postgres {
             other => Error::Busy(other.into()),
         })?;
         let handle = Handle::current();
-        // The receiver is dropped with this future. The client of an abandoned request may repeat it, so nothing is committed.
+        // The receiver is dropped with this future. The client of an abandoned request may repeat it, so nothing is
+        // committed.
         let (caller, _waits) = oneshot::channel::<()>();
         let mut running = Running {
             token: client.cancel_token(),
@@ -124,8 +125,8 @@ impl Postgres {
         outcome
     }
 
-    /// Hands what servers tell each other under a topic, a plain word, to `heard`, on a connection of its own. It ends
-    /// with that connection.
+    /// Passes the messages that servers send under a topic, a plain word, to `heard`, on a separate connection. Returns
+    /// when the connection ends.
     pub(crate) async fn listen(&self, topic: &str, mut heard: impl FnMut(&str)) -> Result<()> {
         let (client, mut connection) = self.config.connect(self.tls.clone()).await?;
         let (tell, mut told) = mpsc::channel(NOTICES);
@@ -159,7 +160,7 @@ impl Postgres {
     }
 }
 
-/// Runs `work` in one transaction and commits it, unless the caller is gone.
+/// Runs `work` in one transaction and commits it, unless the caller has dropped the future.
 fn transact<T, E: From<Error>>(
     client: &mut Object,
     handle: &Handle,
@@ -177,7 +178,7 @@ fn transact<T, E: From<Error>>(
         Mode::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
         Mode::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
     };
-    // Dropped early, by an error or a panic, the transaction rolls itself back.
+    // If the transaction is dropped early, by an error or a panic, it is rolled back.
     let transaction = handle.block_on(builder.start()).map_err(Error::from)?;
     let connection = Connection { transaction: &transaction, handle };
     let answer = work(&mut Tx::postgres(connection, statements))?;
@@ -186,8 +187,8 @@ fn transact<T, E: From<Error>>(
     Ok(answer)
 }
 
-/// A transaction on its thread. If it is dropped before it ends, its statements are canceled: it would keep its connection
-/// and its locks, or wait for those of others, until the last statement ends.
+/// A transaction on its thread. Dropping it before the end cancels its statements: otherwise it would keep its
+/// connection and its locks, or wait for locks of other transactions, until the last statement ends.
 struct Running<R: Send + 'static> {
     token: CancelToken,
     tls: MakeRustlsConnect,
@@ -200,23 +201,25 @@ impl<R: Send + 'static> Drop for Running<R> {
         let Some(mut task) = self.task.take() else { return };
         let (token, tls) = (self.token.clone(), self.tls.clone());
         self.handle.spawn(async move {
-            // A cancel request between two statements has no effect, and the server may be out of reach: send it again.
+            // A cancel request between two statements has no effect, and the server may be unreachable: repeat the
+            // request.
             let ended = loop {
-                // Without an answer, the next request is the retry.
+                // If there is no response, the next request is the retry.
                 drop(timeout(CANCEL_TIMEOUT, token.cancel_query(tls.clone())).await);
                 if let Ok(ended) = timeout(CANCEL_INTERVAL, &mut task).await {
                     break ended;
                 }
             };
             if let Ok((client, _)) = ended {
-                // The last cancel request may still be in flight and would hit the next transaction on this connection.
+                // The last cancel request may still be in flight and could cancel the next transaction on this
+                // connection.
                 drop(Object::take(client));
             }
         });
     }
 }
 
-/// The open transaction of one connection.
+/// The open transaction of a connection.
 pub(crate) struct Connection<'c> {
     transaction: &'c Transaction<'c>,
     handle: &'c Handle,
@@ -237,7 +240,7 @@ impl Connection<'_> {
         rows.iter().try_for_each(|next| row(&Row::Postgres(next)))
     }
 
-    /// How the server goes about a statement, and how many rows each step met.
+    /// Returns the query plan of a statement, with the number of rows of each step.
     pub(crate) fn explain(&self, sql: &str, params: &[&dyn Param]) -> Result<String> {
         let mut plan = String::new();
         let sql = format!("explain (analyze, costs off, timing off, summary off) {sql}");
@@ -287,7 +290,7 @@ impl Connection<'_> {
             self.transaction.query(&statement, &columns_of(&arrays)).await
         })?;
         let mut keys = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
-        // The rows get their keys in their order; what order they are answered in, nobody promises.
+        // The rows get their keys in order, but `returning` does not guarantee the order of its rows.
         keys.sort_unstable();
         Ok(keys)
     }
@@ -301,8 +304,8 @@ impl Connection<'_> {
     }
 }
 
-/// `in {ints $1}` and its like to an array, whose length the planner knows, unlike that of a subquery. Everything else
-/// is PostgreSQL's own notation already.
+/// Translates `in {ints $1}` and similar lists to an array, whose length the planner knows, unlike the length of a
+/// subquery. The rest of a statement is already in PostgreSQL syntax.
 fn translate(sql: &str) -> Cow<'_, str> {
     if !sql.contains('{') {
         return Cow::Borrowed(sql);
@@ -311,7 +314,7 @@ fn translate(sql: &str) -> Cow<'_, str> {
     Cow::Owned(expand_lists(&sql, |kind, param| format!("({param}::{}[])", type_word(kind))))
 }
 
-/// Rows as an array a column. The rows are inserted in their order.
+/// Returns an `insert` statement with one array parameter per column. It inserts the rows in their order.
 fn insert(table: &str, columns: &[(&str, Kind)], suffix: &str) -> String {
     let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let arrays = columns
@@ -391,14 +394,15 @@ impl ToSql for Bound<'_> {
     }
 
     fn accepts(_: &Type) -> bool {
-        // The server has inferred the type of every parameter; `to_sql` writes what it asked for.
+        // The server has inferred the type of every parameter; `to_sql` writes the inferred type.
         true
     }
 
     to_sql_checked!();
 }
 
-/// `sslmode=prefer` encrypts where the server can, against onlookers only; `require` proves the server's name, too.
+/// Returns the TLS configuration: `sslmode=prefer` encrypts if the server supports it and protects only against passive
+/// eavesdropping; `require` also verifies the certificate of the server.
 fn tls_for(mode: SslMode) -> Result<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -413,7 +417,7 @@ fn tls_for(mode: SslMode) -> Result<ClientConfig> {
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Takes any certificate, as every PostgreSQL client does under `sslmode=prefer`.
+/// Accepts any certificate, as every PostgreSQL client does with `sslmode=prefer`.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Projects: what holds the dimensions and the results.
+//! Projects: the containers of dimensions and results.
 
 use tidemark_api::{
     detection::Notifies,
@@ -18,49 +18,49 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// A project with its keys.
+/// A project with its primary key and its organization.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: ProjectId,
-    /// The organization it belongs to.
+    /// Organization.
     pub organization: OrganizationId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub project: Project,
 }
 
-/// The roles of one user around one project.
+/// Roles of a user in a project and its organization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// In its organization.
+    /// Role in the organization.
     pub organization: Option<OrganizationRole>,
-    /// In the project itself.
+    /// Role in the project.
     pub project: Option<ProjectRole>,
 }
 
-/// Who looks at a list of projects.
+/// The viewer of a list of projects.
 #[derive(Clone, Copy, Debug)]
 pub enum Viewer {
-    /// Anybody: sees what is public.
+    /// Anonymous: can view public projects.
     Public,
-    /// A user: sees what is public, and what a role opens.
+    /// User: can view public projects and projects in which the user has a role.
     User(UserId),
-    /// An administrator: sees all.
+    /// Administrator: can view all projects.
     Admin,
-    /// A project's key: sees its own.
+    /// Project key: can view its own project.
     Key(ProjectId),
 }
 
-/// What a change may set.
+/// Fields to update.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// The new name.
+    /// New name.
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     pub slug: Option<Slug>,
-    /// The address: absent keeps it, `None` removes it.
+    /// URL: absent keeps it, `None` removes it.
     pub url: Option<Option<AnyUrl>>,
-    /// Who may see it.
+    /// Visibility.
     pub visibility: Option<Visibility>,
 }
 
@@ -90,24 +90,24 @@ fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
 }
 
-/// A project to add.
+/// A project to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
-    /// The organization it belongs to.
+    /// Organization.
     pub organization: OrganizationId,
-    /// Its id; a new one if none is given.
+    /// UUID; generated if `None`.
     pub uuid: Option<Uuid>,
-    /// What it is called.
+    /// Name.
     pub name: &'a ResourceName,
-    /// Its slug; made from the name if none is given.
+    /// Slug; derived from the name if `None`.
     pub slug: Option<&'a Slug>,
-    /// Its website.
+    /// Website.
     pub url: Option<&'a AnyUrl>,
-    /// Who may see it.
+    /// Visibility.
     pub visibility: Visibility,
 }
 
-/// Adds a project to an organization.
+/// Inserts a project into an organization.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
     let New { organization, uuid, name, slug, url, visibility } = *new;
     let uuid = uuid.unwrap_or_else(|| fresh.uuid());
@@ -124,12 +124,12 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
     by_id(tx, id)
 }
 
-/// The project with this key.
+/// Returns the project with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, project: ProjectId) -> Result<Found> {
     tx.one("project", &format!("select {COLUMNS} from {TABLES} where project.id = $1"), &[&project], read_row)
 }
 
-/// The live project with this slug or UUID, and the roles of a user around it.
+/// Returns the project with this slug or UUID, unless it is deleted, and the roles of a user in it.
 pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Result<(Found, Roles)> {
     let (column, value) = key(project);
     tx.one(
@@ -161,7 +161,7 @@ pub fn is_visible_to(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Resul
     )
 }
 
-/// The project with this slug or UUID, deleted ones included.
+/// Returns the project with this slug or UUID, including deleted ones.
 pub fn find_any(tx: &mut Tx<'_>, project: &ResourceId) -> Result<Found> {
     let (column, value) = key(project);
     tx.one(
@@ -179,7 +179,7 @@ fn key(project: &ResourceId) -> (&'static str, &dyn Param) {
     }
 }
 
-/// The projects somebody may see, of one organization or of all, by name.
+/// Lists the projects that a viewer can view, of one organization or of all, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     viewer: Viewer,
@@ -223,11 +223,13 @@ pub fn list(
     )
 }
 
-/// The longest name that a number still fits behind, in bytes, and what a longer one is cut to, in characters.
+/// Maximum length in bytes of a name that gets a number without truncation. A longer name is truncated to
+/// [`NUMBERED_CUT`] characters.
 const NUMBERED: usize = 41;
 const NUMBERED_CUT: usize = 38;
 
-/// A name that no project of the organization has: this one, or with the next number behind it.
+/// Returns a name that no project of the organization has: the given name, or the name with the next number as a
+/// suffix.
 pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceName) -> Result<ResourceName> {
     let stem = match name.as_str() {
         text if text.len() > NUMBERED => {
@@ -254,7 +256,7 @@ pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceN
     }
 }
 
-/// Changes a project.
+/// Updates a project.
 pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timestamp) -> Result<Found> {
     tx.execute(
         "update project set name = coalesce($2, name), slug = coalesce($3, slug),
@@ -273,7 +275,7 @@ pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timesta
     by_id(tx, project)
 }
 
-/// Hides the project and frees its name and slug.
+/// Marks the project as deleted and frees its name and slug.
 pub fn delete(tx: &mut Tx<'_>, project: ProjectId, now: Timestamp) -> Result<()> {
     tx.execute(
         "update project set deleted = $2, name = 'Deleted ' || cast(uuid as text),
@@ -284,7 +286,7 @@ pub fn delete(tx: &mut Tx<'_>, project: ProjectId, now: Timestamp) -> Result<()>
     Ok(())
 }
 
-/// Removes the project and all it holds for good.
+/// Deletes the project and all of its data permanently.
 pub fn destroy(tx: &mut Tx<'_>, project: ProjectId) -> Result<()> {
     tx.execute("delete from project where id = $1", &[&project])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! API keys of projects. Only their hashes are here; a key itself is shown once, when it is made.
+//! API keys of projects. Only the hashes are stored; a key is shown once, when it is created.
 
 use tidemark_api::{
     id::ProjectKeyUuid,
@@ -33,7 +33,7 @@ fn read(row: &Row<'_>) -> Result<ProjectKey> {
     })
 }
 
-/// Adds a key of a project.
+/// Inserts a key of a project.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -50,7 +50,7 @@ pub fn create(
     view(tx, project, uuid)
 }
 
-/// One key of a project.
+/// Returns a key of a project.
 pub fn view(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid) -> Result<ProjectKey> {
     tx.one(
         "key",
@@ -63,7 +63,7 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid) -> Result<
     )
 }
 
-/// The keys of a project, by name.
+/// Lists the keys of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -105,7 +105,7 @@ pub fn rename(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, name: &R
     Ok(())
 }
 
-/// Revokes a key of a project for ever; `false` when it was revoked before.
+/// Revokes a key of a project permanently; `false` if it was already revoked.
 pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Timestamp) -> Result<bool> {
     let revoked = tx.execute(
         "update project_key set revoked = $3 where project_id = $1 and uuid = $2 and revoked is null",
@@ -114,20 +114,20 @@ pub fn revoke(tx: &mut Tx<'_>, project: ProjectId, key: ProjectKeyUuid, now: Tim
     Ok(revoked == 1)
 }
 
-/// A live key whose creator may no longer manage its project.
+/// A valid key whose creator may no longer manage its project.
 #[derive(Clone, Debug)]
 pub struct Orphan {
     id: i64,
-    /// The identifier of the key.
+    /// UUID of the key.
     pub uuid: ProjectKeyUuid,
-    /// The name of the key.
+    /// Name of the key.
     pub name: ResourceName,
-    /// The slug of the project.
+    /// Slug of the project.
     pub project: String,
 }
 
-/// The live keys that a user created in the projects of an organization and that the user could not create now: the user
-/// neither leads the organization nor maintains the project.
+/// Returns the valid keys that a user created in the projects of an organization and could not create now: the user is
+/// neither a leader of the organization nor a maintainer of the project.
 pub fn orphans(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -159,12 +159,12 @@ pub fn revoke_all(tx: &mut Tx<'_>, keys: &[Orphan], now: Timestamp) -> Result<()
     Ok(())
 }
 
-/// The live key of a live project with this hash.
+/// Returns the valid key with this hash, unless its project is deleted.
 pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Found>> {
     live(tx, "hash", &hash, now)
 }
 
-/// The key with this id, if it and its project are still good.
+/// Returns the key with this UUID, if it is valid and its project is not deleted.
 pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<Option<Found>> {
     live(tx, "uuid", &key, now)
 }
@@ -189,15 +189,15 @@ fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Res
     )
 }
 
-/// A project key that was just proven.
+/// An authenticated project key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key's id.
+    /// UUID of the key.
     pub uuid: ProjectKeyUuid,
-    /// The key's name.
+    /// Name of the key.
     pub name: ResourceName,
-    /// The project it opens.
+    /// Project of the key.
     pub project: ProjectId,
-    /// The id of that project.
+    /// UUID of the project.
     pub project_uuid: Uuid,
 }

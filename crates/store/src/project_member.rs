@@ -1,4 +1,4 @@
-//! Members of a project: users with a role of their own in it, beside those of its organization.
+//! Members of a project: users with a role in the project, in addition to the members of its organization.
 
 use tidemark_api::{
     id::ResourceId,
@@ -13,12 +13,12 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// A member with the key of the user.
+/// A member with the primary key of the user.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key of the user.
+    /// Primary key of the user.
     pub user: UserId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub member: ProjectMember,
 }
 
@@ -41,7 +41,7 @@ fn read(row: &Row<'_>) -> Result<Found> {
     })
 }
 
-/// Gives a user a role; somebody who has one already is a conflict.
+/// Gives a user a role in a project; an existing member is a conflict.
 pub fn add(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -57,7 +57,7 @@ pub fn add(
     Ok(())
 }
 
-/// One member, by the user's slug or UUID.
+/// Returns a member, by the slug or UUID of the user.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<Found> {
     let (column, value): (_, &dyn Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
@@ -73,7 +73,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<Fo
     )
 }
 
-/// The members of a project, by name.
+/// Lists the members of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -98,7 +98,7 @@ pub fn list(
     )
 }
 
-/// Gives a member another role.
+/// Updates the role of a member.
 pub fn set_role(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -113,7 +113,7 @@ pub fn set_role(
     Ok(())
 }
 
-/// Takes the role away.
+/// Removes a member.
 pub fn remove(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Result<()> {
     tx.execute("delete from project_member where project_id = $1 and account_id = $2", &[&project, &user])?;
     Ok(())

@@ -1,10 +1,10 @@
-//! How much was made lately, for limits on creation.
+//! Number of recently created resources, for limits on creation.
 
 use tidemark_api::time::Timestamp;
 
 use crate::{BranchId, OrganizationId, Param, ProjectId, Result, ThresholdId, Tx};
 
-/// What is counted, and where.
+/// The resources that are counted together.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope {
     /// Projects of an organization.
@@ -30,7 +30,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The word for one of what is counted, which is also its table.
+    /// Returns the noun for one resource, which is also the table name.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Projects(_) => "project",
@@ -48,7 +48,7 @@ impl Scope {
 }
 
 impl Scope {
-    /// The column that holds what is counted together, and its key.
+    /// Returns the column of the owner of the resources, and the primary key of the owner.
     fn owner(&self) -> (&'static str, &dyn Param) {
         match self {
             Self::Projects(id) => ("organization_id", id),
@@ -65,7 +65,7 @@ impl Scope {
     }
 }
 
-/// When the `limit`-th newest of them was made, if there are so many.
+/// Returns when the `limit`-th newest resource was created; `None` if there are fewer.
 pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
     tx.optional(
@@ -75,7 +75,8 @@ pub fn limit_reached(tx: &mut Tx<'_>, scope: Scope, limit: u32) -> Result<Option
     )
 }
 
-/// When the newest one beyond `limit` was made, if there are so many and some of them were made just now.
+/// Returns when the newest resource beyond `limit` was created; `None` if the limit is not exceeded or no resource was
+/// created at `now`.
 pub fn overrun(tx: &mut Tx<'_>, scope: Scope, limit: u32, now: Timestamp) -> Result<Option<Timestamp>> {
     let (table, (column, id)) = (scope.noun(), scope.owner());
     tx.optional(

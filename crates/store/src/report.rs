@@ -1,4 +1,4 @@
-//! Reports: what was sent, in which place of a history it stands, and what it shows.
+//! Reports: their content and their position in the history of a head.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,68 +20,68 @@ use crate::{
     variant, version,
 };
 
-/// A report to write down.
+/// A report to insert.
 #[derive(Clone, Debug)]
 pub struct New<'a> {
-    /// The project it belongs to.
+    /// Project.
     pub project: ProjectId,
-    /// Who sent it.
+    /// User who sent the report.
     pub user: Option<UserId>,
-    /// The branch that was measured.
+    /// Branch.
     pub branch: BranchId,
-    /// Its head.
+    /// Head of the branch.
     pub head: HeadId,
-    /// The version.
+    /// Version.
     pub version: VersionId,
-    /// Where it was measured.
+    /// Testbed.
     pub testbed: TestbedId,
-    /// The spec of the job that made it.
+    /// Spec of the job of the report.
     pub spec: Option<SpecId>,
-    /// The tool whose output it holds.
+    /// Adapter that parsed the output.
     pub adapter: Adapter,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// What was measured, by its content.
+    /// Hash of the measured binary.
     pub binary_hash: Option<&'a str>,
-    /// The machine that it was measured on.
+    /// Host of the run.
     pub host: Option<&'a str>,
-    /// By what it is known when it is sent again.
+    /// Idempotency key, which identifies the report if a client sends it again.
     pub idempotency_key: Option<Uuid>,
-    /// How much is in each iteration.
+    /// Counts of each iteration.
     pub counts: &'a [IterationCounts],
-    /// How many metrics it has.
+    /// Number of metrics.
     pub metrics: usize,
 }
 
-/// Which reports to list.
+/// Filter of the reports to list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
-    /// Those of a branch.
+    /// Only reports of this branch.
     pub branch: Option<BranchId>,
-    /// Those of a testbed.
+    /// Only reports of this testbed.
     pub testbed: Option<TestbedId>,
-    /// Those whose run began at this time or later.
+    /// Only reports of runs that started at this time or later.
     pub start_time: Option<Timestamp>,
-    /// Those whose run ended at this time or earlier.
+    /// Only reports of runs that ended at this time or earlier.
     pub end_time: Option<Timestamp>,
-    /// Those whose branch or testbed is archived, instead of the others.
+    /// Only reports with an archived branch or testbed, instead of the others.
     pub archived: bool,
 }
 
-/// A report with its key.
+/// A report with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: ReportId,
-    /// How many metrics it has.
+    /// Number of metrics.
     pub metrics: u64,
-    /// What the wire shows.
+    /// Representation in the API.
     pub report: Report,
 }
 
-/// Writes a report down, without its metrics.
+/// Inserts a report, without its metrics.
 pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId, ReportUuid)> {
     let uuid = ReportUuid::from(fresh.uuid());
     let counts = serde_json::to_string(new.counts).map_err(|error| Error::Engine(error.into()))?;
@@ -119,7 +119,7 @@ pub fn insert(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<(ReportId
     Ok((id, uuid))
 }
 
-/// The report that was sent with this key before.
+/// Returns the report with this idempotency key.
 pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Result<Option<ReportId>> {
     tx.optional(
         "select id from report where project_id = $1 and idempotency_key = $2",
@@ -128,24 +128,24 @@ pub fn by_idempotency_key(tx: &mut Tx<'_>, project: ProjectId, key: Uuid) -> Res
     )
 }
 
-/// The place of a report that is there without its results.
+/// Position of a report that has no results yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Empty {
-    /// The project it belongs to.
+    /// Project.
     pub project: ProjectId,
-    /// The branch that is measured.
+    /// Branch.
     pub branch: BranchId,
-    /// Its head.
+    /// Head of the branch.
     pub head: HeadId,
-    /// Where it is measured.
+    /// Testbed.
     pub testbed: TestbedId,
-    /// The spec of the job that makes it.
+    /// Spec of the job of the report.
     pub spec: Option<SpecId>,
-    /// The version that is measured.
+    /// Version.
     pub version: VersionId,
 }
 
-/// Where a report stands.
+/// Returns the position of a report.
 pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
     tx.one(
         "report",
@@ -164,12 +164,12 @@ pub fn place(tx: &mut Tx<'_>, report: ReportId) -> Result<Empty> {
     )
 }
 
-/// The tool whose output a report holds.
+/// Returns the adapter of a report.
 pub fn adapter(tx: &mut Tx<'_>, report: ReportId) -> Result<Adapter> {
     tx.one("report", "select adapter from report where id = $1", &[&report], |row| row.get(0))
 }
 
-/// Tells when and on which machine the run of a report was, and how much it brought, and answers the id of the report.
+/// Updates the times, the host and the counts of a report when its results arrive. Returns the UUID of the report.
 pub fn fill(
     tx: &mut Tx<'_>,
     report: ReportId,
@@ -189,7 +189,7 @@ pub fn fill(
     )
 }
 
-/// The key of the report with this id.
+/// Returns the primary key of the report with this UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, report: ReportUuid) -> Result<ReportId> {
     tx.one(
         "report",
@@ -256,7 +256,7 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
     Ok(Found { id, metrics, report })
 }
 
-/// One report with its results and alerts.
+/// Returns a report with its results and alerts.
 pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
     let mut found = [found];
     expand(tx, &mut found)?;
@@ -264,7 +264,7 @@ pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
     Ok(found.report)
 }
 
-/// One report without its results and alerts, which are counted.
+/// Returns a report with the counts of its results and alerts, but without the results and alerts.
 pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
     let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
     let mut found = [tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?];
@@ -273,7 +273,7 @@ pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<F
     Ok(found)
 }
 
-/// Reports of a project in the order of their keys, without results and alerts.
+/// Returns reports of a project in the order of their primary keys, without results and alerts.
 pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Result<Vec<Found>> {
     let ids: Vec<i64> = reports.iter().map(|report| report.get()).collect();
     let sql = format!(
@@ -284,7 +284,7 @@ pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Re
     tx.all(&sql, &[&ids], |row| read(&mut row.cells(), project))
 }
 
-/// The reports of a project by when their runs began, without results and alerts.
+/// Lists the reports of a project by the start time of their runs, without results and alerts.
 pub fn list(
     tx: &mut Tx<'_>,
     (id, project): (ProjectId, &Project),
@@ -331,7 +331,7 @@ pub fn list(
         .map(|column| format!("report.{column} {direction}"))
         .join(", ");
     let size = reports.page(limit, &offset);
-    // The keys of the page first, from the index; the joins then only meet the rows that are shown.
+    // Selects the primary keys of the page from the index first, so that the joins read only the rows of the page.
     let sql = format!(
         "select {} from (select report.id as page_id from {from} order by {order} {size}) as page
          join report on report.id = page.page_id {} order by {order}",
@@ -344,7 +344,7 @@ pub fn list(
     Ok((found, total))
 }
 
-/// Counts the alerts that reports have raised.
+/// Counts the alerts of reports.
 fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
     let mut counts: HashMap<ReportId, AlertCounts> = HashMap::new();
@@ -431,8 +431,8 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     Ok(())
 }
 
-/// Removes a report, its metrics and its alerts. A version that it was the last report of goes, too, and those after it
-/// close the gap.
+/// Deletes a report with its metrics and alerts. Also deletes its version if it was the last report of the version, and
+/// renumbers the later versions.
 pub fn delete(tx: &mut Tx<'_>, report: ReportId) -> Result<()> {
     change::leave(tx, report)?;
     let unused = metric::only_in(tx, report)?;

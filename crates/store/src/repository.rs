@@ -1,22 +1,22 @@
-//! Repositories of the registry: a project itself, and whatever is named below it.
+//! Repositories of the registry: the repository of a project, and repositories at paths below it.
 
 use tidemark_api::time::Timestamp;
 
 use crate::{OrganizationId, ProjectId, RepositoryId, Result, Tx};
 
-/// The repository of a project at this path, if anything was ever pushed to it.
+/// Returns the repository of a project at this path, if it exists.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, path: &str) -> Result<Option<RepositoryId>> {
     tx.optional("select id from repository where project_id = $1 and path = $2", &[&project, &path], |row| {
         row.get(0)
     })
 }
 
-/// The same, made if it is not there.
+/// Returns the repository of a project at this path. Creates it if it is missing.
 pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -> Result<RepositoryId> {
     if let Some(found) = find(tx, project, path)? {
         return Ok(found);
     }
-    // The update that changes nothing answers the row of whoever was faster.
+    // The update changes nothing; it returns the row if a concurrent transaction inserted it first.
     tx.one(
         "repository",
         "insert into repository (project_id, path, created) values ($1, $2, $3)
@@ -26,17 +26,17 @@ pub fn ensure(tx: &mut Tx<'_>, project: ProjectId, path: &str, now: Timestamp) -
     )
 }
 
-/// What a repository, a tag, an unfinished upload and a blob of a repository count for in the quotas of unclaimed
-/// organizations, beside their bytes: each is a row, however small what it names is.
+/// Bytes that each repository, tag, unfinished upload and blob link of a repository counts for in the quotas of
+/// unclaimed organizations, in addition to its content: each is a row, even if its content is small.
 pub const ROW_BYTES: i64 = 1024;
 
-/// How many bytes an organization has stored: each blob once, however many of its repositories have it, manifests, and
-/// unfinished uploads.
+/// Returns the number of bytes that an organization stores: each blob once, even if several of its repositories link to
+/// it, manifests, and unfinished uploads.
 pub fn stored(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<u64> {
     stored_with_rows(tx, organization, 0)
 }
 
-/// The same where each row counts for so many bytes.
+/// Returns the number of bytes that an organization stores, plus `row_bytes` for each row.
 pub fn stored_with_rows(tx: &mut Tx<'_>, organization: OrganizationId, row_bytes: i64) -> Result<u64> {
     tx.value(
         "with mine as (select repository.id from repository
@@ -53,7 +53,8 @@ pub fn stored_with_rows(tx: &mut Tx<'_>, organization: OrganizationId, row_bytes
     )
 }
 
-/// Removes a few repositories of deleted projects with all they hold; answers how many.
+/// Deletes at most `limit` repositories of deleted projects with all of their data. Returns the number of deleted
+/// repositories.
 pub fn purge_deleted(tx: &mut Tx<'_>, limit: u32) -> Result<u64> {
     tx.execute(
         "delete from repository where id in
@@ -63,7 +64,7 @@ pub fn purge_deleted(tx: &mut Tx<'_>, limit: u32) -> Result<u64> {
     )
 }
 
-/// Counts bytes that an organization moved within an hour that starts at `hour`.
+/// Adds bytes that an organization transferred to the hour that starts at `hour`.
 pub fn count_traffic(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -78,7 +79,7 @@ pub fn count_traffic(
     Ok(())
 }
 
-/// The bytes that an organization moved in each hour after `from`, the earliest first.
+/// Returns the bytes that an organization transferred in each hour after `from`, earliest first.
 pub fn traffic(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -91,7 +92,7 @@ pub fn traffic(
     )
 }
 
-/// Forgets traffic that no longer counts.
+/// Deletes the traffic that no longer counts towards a limit.
 pub fn purge_traffic(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64> {
     tx.execute("delete from registry_traffic where hour <= $1", &[&before])
 }

@@ -1,5 +1,5 @@
-//! The file of the embedded database seen from outside: who holds it, and how a backup takes its place. What is in
-//! the tables is not looked at here, and PostgreSQL has tools of its own.
+//! The file of the embedded database: its locks, and its replacement by a backup. This module does not read the tables,
+//! and PostgreSQL has its own tools.
 
 use std::{
     ffi::OsString,
@@ -15,31 +15,32 @@ use crate::{
     migrate::{APPLIED, Applied, verify},
 };
 
-/// The right to be the server of the database file, for as long as this value lives.
+/// Exclusive lock of the server on the database file, held for the lifetime of this value.
 #[derive(Debug)]
 pub struct Claim {
     _lock: File,
 }
 
-/// Claims the database file, or answers `None` while another process holds it. The folder must exist.
+/// Locks the database file, or returns `None` if another process holds the lock. The folder must exist.
 pub fn claim(database: &Path) -> io::Result<Option<Claim>> {
     lock(&beside(database, ".lock"))
 }
 
-/// The use of the database file by a program that is not its server, for as long as this value lives.
+/// Shared lock of a program other than the server on the database file, held for the lifetime of this value.
 #[derive(Debug)]
 pub struct Visit {
     _lock: File,
 }
 
-/// Uses the database file, with a server or without, but not while a backup takes its place: that is waited for.
+/// Takes the shared lock on the database file, with or without a running server. Waits while a restore replaces the
+/// file.
 pub fn visit(database: &Path) -> io::Result<Visit> {
     let lock = open_lock(&beside(database, ".visit"))?;
     lock.lock_shared()?;
     Ok(Visit { _lock: lock })
 }
 
-/// Keeps visitors out, or answers `None` while there are any.
+/// Prevents programs from taking the shared lock, or returns `None` if a program holds it.
 pub fn keep_visitors_out(database: &Path) -> io::Result<Option<Claim>> {
     lock(&beside(database, ".visit"))
 }
@@ -57,7 +58,8 @@ fn open_lock(file: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(file)
 }
 
-/// Reads the whole file and refuses a file that is damaged, that Tidemark did not write, or that this release cannot open.
+/// Reads the whole file and rejects it if it is damaged, if Tidemark did not write it, or if this release cannot open
+/// it.
 pub fn check(database: &Path) -> Result<()> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let verdict: String = connection.query_row("pragma integrity_check(1)", [], |row| row.get(0))?;
@@ -75,14 +77,14 @@ pub fn check(database: &Path) -> Result<()> {
     verify(&done)
 }
 
-/// Where the database goes that a restored one replaces.
+/// Returns the path of the old database after a restore.
 pub fn set_aside(database: &Path) -> PathBuf {
     beside(database, ".before-restore")
 }
 
-/// Puts a checked copy in the place of the database. One that is there is set aside together with its log, which may
-/// hold transactions that are not in the file yet. Whenever this is cut short, the place holds one of the two, whole.
-/// Whoever calls holds the [`Claim`].
+/// Replaces the database by a checked copy. Keeps an existing database at [`set_aside`], together with its write-ahead
+/// log, which may contain transactions that are not in the file yet. If the process is interrupted, the path contains
+/// one of the two databases, complete. The caller holds the [`Claim`].
 pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
     if database.try_exists()? {
         let aside = set_aside(database);
@@ -92,12 +94,12 @@ pub fn replace(_claim: &Claim, copy: &Path, database: &Path) -> io::Result<()> {
         for suffix in ["-wal", ""] {
             link(&beside(database, suffix), &beside(&aside, suffix))?;
         }
-        // Moves the log into the file, so that the old one is whole without it. It may be so damaged that this fails;
-        // then the pair that is set aside is all there is of it.
+        // Copies the log into the file, so that the old database is complete without the log. This fails if the
+        // database is damaged; then only the saved pair of files contains its data.
         let _ = Connection::open(database)
             .and_then(|old| old.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(())));
     }
-    // A log must not meet a file that it was not written for.
+    // A log must not be next to a file that it was not written for.
     for suffix in ["-wal", "-shm"] {
         remove(&beside(database, suffix))?;
     }
@@ -110,7 +112,7 @@ fn remove(file: &Path) -> io::Result<()> {
     unless_missing(fs::remove_file(file))
 }
 
-/// Gives a file a second name, or makes a copy where the file system knows no such thing.
+/// Creates a hard link, or a copy if the file system has no hard links.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     unless_missing(fs::hard_link(from, to)).or_else(|_| fs::copy(from, to).map(drop))
 }
@@ -119,7 +121,7 @@ fn unless_missing(done: io::Result<()>) -> io::Result<()> {
     done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// New names last only once their folder is on disk.
+/// Syncs the folder: new file names are durable only after that.
 fn sync_folder(database: &Path) -> io::Result<()> {
     #[cfg(unix)]
     if let Some(folder) = database.parent() {
@@ -129,7 +131,7 @@ fn sync_folder(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that the engine or we keep next to the database.
+/// Returns the path of a file next to the database.
 fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(suffix);
@@ -184,7 +186,7 @@ mod tests {
         let (live, old) = (folder.path().join("live.db"), folder.path().join("tidemark.db"));
         let copy = folder.path().join("copy");
         database(&copy).await;
-        // As a killed process leaves it: the table is in the log, the file knows nothing of it.
+        // The state after a killed process: the table is only in the log, not in the file.
         let connection = Connection::open(&live).unwrap();
         connection.execute_batch("pragma journal_mode = wal; create table late (id integer)").unwrap();
         fs::copy(&live, &old).unwrap();
@@ -234,7 +236,7 @@ mod tests {
         let file = folder.path().join("tidemark.db");
         database(&file).await;
         let mut bytes = fs::read(&file).unwrap();
-        // The second page is the root of a table.
+        // The second page is the root page of a table.
         bytes[4096..4096 + 200].fill(0xff);
         fs::write(&file, bytes).unwrap();
         assert!(check(&file).is_err());
@@ -269,7 +271,8 @@ mod tests {
         }
     }
 
-    /// Eight writers go on while the copy is made; it holds all that was acknowledged before and nothing torn.
+    /// Eight writers continue during the backup. The backup contains all writes that were acknowledged before it, and
+    /// no partial write.
     #[tokio::test(flavor = "multi_thread")]
     async fn a_backup_under_load_comes_back_whole() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! One row of a result, whichever engine it comes from.
+//! A row of a result, from either engine.
 
 use crate::{
     error::{Error, Result},
@@ -7,7 +7,7 @@ use crate::{
     value::{Column, Value},
 };
 
-/// One row of a result.
+/// A row of a result.
 pub enum Row<'a> {
     /// A row of the embedded engine.
     Sqlite(&'a rusqlite::Row<'a>),
@@ -21,12 +21,12 @@ impl Row<'_> {
         T::read(self.value(index)?)
     }
 
-    /// The columns from the first on.
+    /// Returns a reader of the columns, starting with the first.
     pub fn cells(&self) -> Cells<'_> {
         Cells { row: self, next: 0 }
     }
 
-    /// Hands the bytes of the column at `index` to `read`, without a copy.
+    /// Passes the bytes of the column at `index` to `read`, without a copy.
     pub(crate) fn bytes<T>(&self, index: usize, read: impl FnOnce(&[u8]) -> T) -> Result<T> {
         match self.value(index)? {
             Value::Blob(bytes) => Ok(read(bytes)),
@@ -42,7 +42,7 @@ impl Row<'_> {
     }
 }
 
-/// The columns of a row, read one after the other.
+/// Sequential reader of the columns of a row.
 pub struct Cells<'a> {
     row: &'a Row<'a>,
     next: usize,
@@ -55,7 +55,7 @@ impl Cells<'_> {
         self.row.get(self.next - 1)
     }
 
-    /// Passes over so many columns.
+    /// Skips columns.
     pub fn skip(&mut self, columns: usize) {
         self.next += columns;
     }

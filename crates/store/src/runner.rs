@@ -1,4 +1,4 @@
-//! Runners: the machines that do jobs. Only the hashes of their keys are here.
+//! Runners: the machines that run jobs. Only the hashes of their keys are stored.
 
 use std::collections::HashMap;
 
@@ -22,23 +22,23 @@ const COLUMNS: &str = "runner.id, runner.uuid, runner.name, runner.slug, runner.
 const TABLES: &str =
     "runner left join job on job.runner_id = runner.id and job.status in ('claimed', 'running')";
 
-/// A runner to write down.
+/// A runner to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a ResourceName,
-    /// Its slug, if one was chosen.
+    /// Slug; derived from the name if `None`.
     pub slug: Option<&'a Slug>,
-    /// The hash of its key.
+    /// Hash of the key.
     pub hash: &'a [u8],
 }
 
-/// A runner with its key.
+/// A runner with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: RunnerId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub runner: Runner,
 }
 
@@ -59,7 +59,7 @@ fn read(row: &Row<'_>, alive: Timestamp) -> Result<Found> {
     Ok(Found { id, runner })
 }
 
-/// Adds a runner.
+/// Inserts a runner.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<RunnerUuid> {
     let uuid = RunnerUuid::from(fresh.uuid());
     let slug = new.slug.cloned().or_else(|| Slug::derive(new.name.as_str()));
@@ -71,7 +71,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<RunnerUui
     Ok(uuid)
 }
 
-/// The runner with this slug or UUID. One that was heard of since `alive` is not offline.
+/// Returns the runner with this slug or UUID. A runner with a heartbeat since `alive` is online.
 pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<Found> {
     let (column, value): (_, &dyn Param) = match runner {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
@@ -84,7 +84,7 @@ pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<Fo
     Ok(found)
 }
 
-/// All runners of this server. One that was heard of since `alive` is not offline.
+/// Lists all runners of this server. A runner with a heartbeat since `alive` is online.
 pub fn list(
     tx: &mut Tx<'_>,
     filter: &RunnerFilter,
@@ -118,7 +118,7 @@ pub fn list(
     Ok((found.into_iter().map(|found| found.runner).collect(), total))
 }
 
-/// Tells which specs runners do jobs for.
+/// Adds the specs that the runners serve.
 fn add_specs(tx: &mut Tx<'_>, runners: &mut [Found]) -> Result<()> {
     let ids: Vec<i64> = runners.iter().map(|found| found.id.get()).collect();
     let mut specs: HashMap<RunnerId, Vec<SpecUuid>> = HashMap::new();
@@ -137,7 +137,7 @@ fn add_specs(tx: &mut Tx<'_>, runners: &mut [Found]) -> Result<()> {
     Ok(())
 }
 
-/// Changes a runner.
+/// Updates a runner.
 pub fn update(tx: &mut Tx<'_>, runner: RunnerId, patch: &RunnerPatch, now: Timestamp) -> Result<()> {
     tx.execute(
         "update runner set name = coalesce($2, name), slug = coalesce($3, slug), modified = $4 where id = $1",
@@ -152,20 +152,20 @@ pub fn update(tx: &mut Tx<'_>, runner: RunnerId, patch: &RunnerPatch, now: Times
     Ok(())
 }
 
-/// Gives a runner another key.
+/// Replaces the key of a runner.
 pub fn set_key(tx: &mut Tx<'_>, runner: RunnerId, hash: &[u8], now: Timestamp) -> Result<()> {
     tx.execute("update runner set hash = $2, modified = $3 where id = $1", &[&runner, &hash, &now])?;
     Ok(())
 }
 
-/// The runner with the key of this hash, if it is in use.
+/// Returns the runner with this key hash, unless it is archived.
 pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(RunnerId, RunnerUuid, Slug)>> {
     tx.optional("select id, uuid, slug from runner where hash = $1 and archived is null", &[&hash], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })
 }
 
-/// Remembers that a runner was heard of and, if it says that, which release it is.
+/// Records a heartbeat of a runner and, if sent, its version.
 pub fn heard(tx: &mut Tx<'_>, runner: RunnerId, version: Option<&str>, now: Timestamp) -> Result<()> {
     tx.execute(
         "update runner set last_heartbeat = $2, version = coalesce($3, version) where id = $1",
@@ -174,7 +174,7 @@ pub fn heard(tx: &mut Tx<'_>, runner: RunnerId, version: Option<&str>, now: Time
     Ok(())
 }
 
-/// The specs that a runner does jobs for, by name.
+/// Returns the specs that a runner serves, by name.
 pub fn specs(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Vec<Spec>> {
     let sql = format!(
         "select {} from runner_spec join spec on spec.id = runner_spec.spec_id where runner_spec.runner_id = $1
@@ -184,7 +184,7 @@ pub fn specs(tx: &mut Tx<'_>, runner: RunnerId) -> Result<Vec<Spec>> {
     Ok(tx.all(&sql, &[&runner], |row| spec::read(&mut row.cells()))?.into_iter().flatten().collect())
 }
 
-/// Lets a runner do jobs for a spec.
+/// Adds a spec to a runner.
 pub fn add_spec(tx: &mut Tx<'_>, runner: RunnerId, spec: SpecId, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into runner_spec (runner_id, spec_id, created) values ($1, $2, $3)",
@@ -193,7 +193,7 @@ pub fn add_spec(tx: &mut Tx<'_>, runner: RunnerId, spec: SpecId, now: Timestamp)
     Ok(())
 }
 
-/// Ends that a runner does jobs for a spec.
+/// Removes a spec from a runner.
 pub fn remove_spec(tx: &mut Tx<'_>, runner: RunnerId, spec: SpecId) -> Result<()> {
     let removed =
         tx.execute("delete from runner_spec where runner_id = $1 and spec_id = $2", &[&runner, &spec])?;

@@ -1,31 +1,31 @@
-//! Series: what is measured where, as one number. Metrics are packed by it.
+//! Series: a testbed, benchmark, variant and measure, identified by a number. Metrics are packed by this number.
 
 use std::collections::HashMap;
 
 use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ReportId, Result, TestbedId, Tx, Value};
 
-/// What a series is of, on one testbed. Without parameters the variant is 0.
+/// Benchmark, variant and measure of a series on a testbed. Without parameters, the variant is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: BenchmarkId,
-    /// The variant of the benchmark, or 0.
+    /// Variant of the benchmark, or 0.
     pub variant: i64,
-    /// The measure.
+    /// Measure.
     pub measure: MeasureId,
 }
 
-/// A series on one testbed.
+/// A series on a testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The number that stands for it.
+    /// Number of the series.
     pub id: u32,
-    /// No report with a smaller key has it.
+    /// First report of the series: no report with a smaller primary key has it.
     pub since: ReportId,
 }
 
-/// The series of a testbed for all these subjects, which are in order and each there once; missing ones begin with this
-/// report.
+/// Returns the series of a testbed for `subjects`, which are sorted and distinct. Missing series are created and start
+/// with this report.
 pub fn ensure(
     tx: &mut Tx<'_>,
     testbed: TestbedId,
@@ -56,7 +56,7 @@ pub fn ensure(
         .into_iter()
         .map(|series| series.ok_or_else(|| Error::engine("a new series is not there")))
         .collect::<Result<Vec<_>>>()?;
-    // The results of a job come after those of reports that were sent later.
+    // The results of a job arrive after the results of reports that were inserted later.
     let early: Vec<i64> =
         found.iter().filter(|series| series.since > report).map(|series| i64::from(series.id)).collect();
     if !early.is_empty() {
@@ -68,13 +68,13 @@ pub fn ensure(
     Ok(found)
 }
 
-/// The series of each of these subjects that has one.
+/// Returns the existing series of the subjects.
 fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Vec<Option<Series>>> {
     let mut benchmarks: Vec<i64> = subjects.iter().map(|subject| subject.benchmark.get()).collect();
     benchmarks.dedup();
     let mut found: Vec<Option<Series>> = vec![None; subjects.len()];
     let mut place = 0;
-    // Both are in the same order, so that one walk will do.
+    // Both lists have the same order, so that one pass is enough.
     tx.each(
         "select benchmark_id, variant_id, measure_id, id, since from series
          where testbed_id = $1 and benchmark_id in {ints $2} order by benchmark_id, variant_id, measure_id",
@@ -93,7 +93,7 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Ve
     Ok(found)
 }
 
-/// What these series are of.
+/// Returns the benchmark, variant and measure of each series.
 pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, Subject>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
@@ -108,7 +108,8 @@ pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, Subject>> {
     Ok(found)
 }
 
-/// The series of these testbeds, benchmarks and measures: testbed, subject and number, those without parameters first.
+/// Returns the series of testbeds, benchmarks and measures: testbed, subject and number; series without parameters
+/// first.
 pub fn find(
     tx: &mut Tx<'_>,
     testbeds: &[i64],
@@ -127,7 +128,7 @@ pub fn find(
     )
 }
 
-/// Removes the series that no metric has any more.
+/// Deletes series without metrics.
 pub(crate) fn delete(tx: &mut Tx<'_>, ids: &[i64]) -> Result<()> {
     if !ids.is_empty() {
         tx.execute("delete from series where id in {ints $1}", &[&ids])?;

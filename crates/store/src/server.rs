@@ -1,4 +1,4 @@
-//! The server itself: its identity, and statistics about what it holds.
+//! The server: its identity and its statistics.
 
 use tidemark_api::{
     id::ServerUuid,
@@ -8,7 +8,7 @@ use tidemark_api::{
 
 use crate::{Fresh, Lock, Result, Tx};
 
-/// The identity of this server, given at its first start and kept for ever.
+/// Returns the identity of this server, which is created at the first start and never changes.
 pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
     tx.lock(Lock::Server)?;
     tx.execute(
@@ -18,19 +18,19 @@ pub fn identity(tx: &mut Tx<'_>, fresh: &Fresh) -> Result<Server> {
     view(tx)
 }
 
-/// The identity that was given before. That it can be read shows that the tables are there and answer.
+/// Returns the existing identity. This read also checks that the database responds and has its tables.
 pub fn view(tx: &mut Tx<'_>) -> Result<Server> {
     tx.one("server", "select uuid, created from server", &[], |row| {
         Ok(Server { uuid: row.get(0)?, created: row.get(1)?, version: None, tidemark_version: None })
     })
 }
 
-/// How many users signed up in the last week, the last four weeks, and ever.
+/// Returns the number of users who signed up in the last week, in the last four weeks, and in total.
 pub fn user_cohort(tx: &mut Tx<'_>, now: Timestamp) -> Result<Cohort> {
     cohort(tx, "account", now)
 }
 
-/// How many projects were made in the last week, the last four weeks, and ever.
+/// Returns the number of projects created in the last week, in the last four weeks, and in total.
 pub fn project_cohort(tx: &mut Tx<'_>, now: Timestamp) -> Result<Cohort> {
     cohort(tx, "project", now)
 }
@@ -50,10 +50,11 @@ fn cohort(tx: &mut Tx<'_>, table: &str, now: Timestamp) -> Result<Cohort> {
     )
 }
 
-/// Of how many other servers the statistics are kept. Anybody can send them under any name, so there must be an end.
+/// Maximum number of other servers whose statistics are stored. The limit is required because anyone can send
+/// statistics with any UUID.
 pub const REPORTS: i64 = 1000;
 
-/// Keeps the newest statistics of another server, and those of the [`REPORTS`] servers that were heard of last.
+/// Stores the newest statistics of another server, and deletes all but the [`REPORTS`] most recently received.
 pub fn record_report(tx: &mut Tx<'_>, server: ServerUuid, document: &str, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into server_report (server, received, document) values ($1, $2, $3)

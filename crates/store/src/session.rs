@@ -1,4 +1,4 @@
-//! Sessions: what a sign-in opens and a sign-out ends.
+//! Sessions: created by a sign-in, ended by a sign-out.
 
 use tidemark_api::{
     auth::UserSession,
@@ -14,16 +14,16 @@ use crate::{
     user::{self, Found},
 };
 
-/// Where a session was opened, so that its owner recognizes it.
+/// Origin of a session, by which its owner recognizes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The address of the client.
+    /// Client address.
     pub address: Option<&'a str>,
-    /// The program, as it names itself.
+    /// User agent.
     pub agent: Option<&'a str>,
 }
 
-/// Opens a session and answers its id.
+/// Creates a session and returns its UUID.
 pub fn open(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -39,7 +39,7 @@ pub fn open(
     Ok(uuid)
 }
 
-/// The live sessions of a user, the newest first. `current` is the session of the caller.
+/// Lists the valid sessions of a user, newest first. `current` is the session of the caller.
 pub fn list(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -72,7 +72,7 @@ pub fn list(
     )
 }
 
-/// Ends a live session of a user; `false` when the user has no session with this id.
+/// Ends a valid session of a user; `false` if the user has no session with this UUID.
 pub fn end_of(tx: &mut Tx<'_>, user: UserId, session: SessionUuid, now: Timestamp) -> Result<bool> {
     let ended = tx.execute(
         "delete from session where account_id = $1 and uuid = $2 and expires > $3",
@@ -81,7 +81,7 @@ pub fn end_of(tx: &mut Tx<'_>, user: UserId, session: SessionUuid, now: Timestam
     Ok(ended == 1)
 }
 
-/// The user of a live session.
+/// Returns the user of a valid session.
 pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<Found>> {
     tx.optional(
         &format!(
@@ -94,18 +94,18 @@ pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<Fou
     )
 }
 
-/// Ends a session; the answer says whether it was there.
+/// Ends a session. Returns whether it existed.
 pub fn end(tx: &mut Tx<'_>, session: Uuid) -> Result<bool> {
     Ok(tx.execute("delete from session where uuid = $1", &[&session])? > 0)
 }
 
-/// Ends every session of a user.
+/// Ends all sessions of a user.
 pub fn end_all(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     tx.execute("delete from session where account_id = $1", &[&user])?;
     Ok(())
 }
 
-/// Forgets sessions that have run out.
+/// Deletes expired sessions.
 pub fn purge(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64> {
     tx.execute("delete from session where expires <= $1", &[&now])
 }

@@ -1,4 +1,4 @@
-//! Mailed sign-in links, single use. The token is not here: it is signed from the row when the mail goes out.
+//! Mailed sign-in links, single-use. The token is not stored: it is signed from the row when the mail is sent.
 
 use tidemark_api::{
     id::{InvitationUuid, OrganizationUuid},
@@ -9,22 +9,22 @@ use uuid::Uuid;
 
 use crate::{Fresh, Result, Row, Tx, UserId};
 
-/// One link that was mailed and not used yet.
+/// A mailed link that is not used yet.
 #[derive(Clone, Debug)]
 pub struct SignIn {
-    /// The id inside the token.
+    /// UUID in the token.
     pub uuid: Uuid,
-    /// Who signs in.
+    /// User who signs in.
     pub user: UserId,
-    /// The address it was mailed to; another than the user's own means a change of address.
+    /// Address that the link was mailed to; an address other than the user's own means a change of address.
     pub email: Email,
-    /// The invitation to take up once the address is proven.
+    /// Invitation to accept when the address is confirmed.
     pub invitation: Option<InvitationUuid>,
-    /// The organization to claim once the address is proven.
+    /// Organization to claim when the address is confirmed.
     pub claim: Option<OrganizationUuid>,
-    /// When it was asked for.
+    /// Time of the request.
     pub created: Timestamp,
-    /// When it runs out.
+    /// Expiry time.
     pub expires: Timestamp,
 }
 
@@ -42,7 +42,7 @@ fn read(row: &Row<'_>) -> Result<SignIn> {
     })
 }
 
-/// Records a link that is about to be mailed.
+/// Inserts a link that is about to be mailed.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -60,7 +60,7 @@ pub fn create(
     )
 }
 
-/// Takes a link out of the table, so that only one caller can use it.
+/// Deletes and returns a link, so that only one caller can use it.
 pub fn take(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn>> {
     tx.optional(
         &format!("delete from sign_in where uuid = $1 and expires > $2 returning {COLUMNS}"),
@@ -69,13 +69,13 @@ pub fn take(tx: &mut Tx<'_>, uuid: Uuid, now: Timestamp) -> Result<Option<SignIn
     )
 }
 
-/// Makes every link of a user worthless.
+/// Deletes all links of a user.
 pub fn drop_all(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     tx.execute("delete from sign_in where account_id = $1", &[&user])?;
     Ok(())
 }
 
-/// Forgets links that have run out.
+/// Deletes expired links.
 pub fn purge(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64> {
     tx.execute("delete from sign_in where expires <= $1", &[&now])
 }

@@ -1,4 +1,4 @@
-//! Slugs that are free: derived from a name, with a suffix where somebody has the plain one.
+//! Unused slugs: derived from a name, with a suffix if the plain slug is taken.
 
 use tidemark_api::slug::Slug;
 use uuid::Uuid;
@@ -7,8 +7,8 @@ use crate::{Fresh, Result};
 
 const BASE_36: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The slug for a new resource: the wanted one or one derived from the name, made free by a suffix.
-/// `taken` tells whether a slug is in use.
+/// Returns the slug of a new resource: `wanted` or a slug derived from the name, with a suffix if it is taken. `taken`
+/// returns whether a slug is in use.
 pub(crate) fn choose(
     fresh: &Fresh,
     uuid: Uuid,
@@ -18,14 +18,14 @@ pub(crate) fn choose(
 ) -> Result<Slug> {
     let stem = wanted.cloned().or_else(|| Slug::derive(name)).unwrap_or_else(|| Slug::from_uuid(uuid));
     let mut slug = stem.clone();
-    // A suffix has 36^8 values: the second round is already unlikely.
+    // A suffix has 36^8 values: a second iteration is already unlikely.
     while taken(&slug)? {
         slug = suffixed(fresh, &stem);
     }
     Ok(slug)
 }
 
-/// The slug with a random suffix.
+/// Returns the slug with a random suffix.
 pub(crate) fn suffixed(fresh: &Fresh, slug: &Slug) -> Slug {
     slug.with_suffix(&fresh.letters(BASE_36, 8))
 }

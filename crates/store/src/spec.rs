@@ -1,4 +1,4 @@
-//! Specs: what a machine offers.
+//! Specs: types of machines for jobs.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// The columns of a spec, for [`read`].
+/// Columns of a spec, for [`read`].
 pub(crate) const COLUMNS: &str = "spec.uuid, spec.name, spec.slug, spec.os, spec.architecture, spec.sandbox, \
      spec.cpu, spec.memory, spec.disk, spec.network, spec.fallback, spec.created, spec.modified, spec.archived";
 const COUNT: usize = 14;
 
-/// Reads a spec that may be absent (a left join).
+/// Reads a spec that may be absent (left join).
 pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Spec>> {
     let Some(uuid) = cells.take()? else {
         cells.skip(COUNT - 1);
@@ -44,12 +44,12 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Spec>> {
     }))
 }
 
-/// A spec with its key.
+/// A spec with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: SpecId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub spec: Spec,
 }
 
@@ -58,7 +58,7 @@ fn read_found(cells: &mut Cells<'_>) -> Result<Found> {
     Ok(Found { id, spec: read(cells)?.ok_or(Error::NotFound("spec"))? })
 }
 
-/// Adds a spec. If it serves the jobs that name none, the one that did so far no longer does.
+/// Inserts a spec. If it is the fallback spec, which serves jobs without a spec, it replaces the current one.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<Found> {
     let uuid = SpecUuid::from(fresh.uuid());
     let slug = slug::choose(fresh, uuid.uuid(), new.slug.as_ref(), new.name.as_str(), |slug| {
@@ -92,33 +92,33 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<Found> {
     by_id(tx, id)
 }
 
-/// The key of the spec with this slug or UUID that is in use.
+/// Returns the primary key of the spec with this slug or UUID, unless it is archived.
 pub fn find(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecId> {
     let (column, value) = reference(spec);
     let sql = format!("select id from spec where {column} = $1 and archived is null");
     tx.one("spec", &sql, &[value], |row| row.get(0))
 }
 
-/// The spec with this slug or UUID, in use or archived.
+/// Returns the spec with this slug or UUID, including archived ones.
 pub fn get(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<Found> {
     let (column, value) = reference(spec);
     let sql = format!("select id, {COLUMNS} from spec where {column} = $1");
     tx.one("spec", &sql, &[value], |row| read_found(&mut row.cells()))
 }
 
-/// The spec with this key.
+/// Returns the spec with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, spec: SpecId) -> Result<Found> {
     let sql = format!("select id, {COLUMNS} from spec where id = $1");
     tx.one("spec", &sql, &[&spec], |row| read_found(&mut row.cells()))
 }
 
-/// The spec that serves the jobs that name none, if there is one.
+/// Returns the fallback spec, which serves jobs without a spec, if any.
 pub fn fallback(tx: &mut Tx<'_>) -> Result<Option<Found>> {
     let sql = format!("select id, {COLUMNS} from spec where fallback is not null and archived is null");
     tx.optional(&sql, &[], |row| read_found(&mut row.cells()))
 }
 
-/// All specs of this server.
+/// Lists all specs of this server.
 pub fn list(tx: &mut Tx<'_>, filter: &SpecFilter, page: &Page) -> Result<(Vec<Spec>, i64)> {
     let order = match filter.sort.unwrap_or_default() {
         SpecsSort::Name => {
@@ -144,7 +144,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &SpecFilter, page: &Page) -> Result<(Vec<Sp
     Ok((rows.into_iter().flatten().collect(), total))
 }
 
-/// Changes a spec. An archived one is taken from its testbeds and serves no jobs that name none.
+/// Updates a spec. Archiving a spec removes it from its testbeds and as the fallback spec.
 pub fn update(tx: &mut Tx<'_>, spec: SpecId, patch: &SpecPatch, now: Timestamp) -> Result<()> {
     tx.execute(
         "update spec set name = coalesce($2, name), slug = coalesce($3, slug), modified = $4 where id = $1",
@@ -180,13 +180,13 @@ pub fn update(tx: &mut Tx<'_>, spec: SpecId, patch: &SpecPatch, now: Timestamp) 
     Ok(())
 }
 
-/// Removes a spec that no runner and no job has.
+/// Deletes a spec that no runner and no job uses.
 pub fn delete(tx: &mut Tx<'_>, spec: SpecId) -> Result<()> {
     tx.execute("delete from spec where id = $1", &[&spec])?;
     Ok(())
 }
 
-/// Makes room for another spec to serve the jobs that name none.
+/// Clears the current fallback spec, so that another spec can replace it.
 fn clear_fallback(tx: &mut Tx<'_>, now: Timestamp) -> Result<()> {
     tx.lock(Lock::Specs)?;
     tx.execute("update spec set fallback = null, modified = $1 where fallback is not null", &[&now])?;
@@ -200,13 +200,13 @@ fn reference(spec: &ResourceId) -> (&'static str, &dyn Param) {
     }
 }
 
-/// One spec, archived ones included.
+/// Returns a spec, including archived ones.
 pub fn view(tx: &mut Tx<'_>, spec: SpecUuid) -> Result<Option<Spec>> {
     let sql = format!("select {COLUMNS} from spec where uuid = $1");
     tx.one("spec", &sql, &[&spec], |row| read(&mut row.cells()))
 }
 
-/// The specs with these UUIDs, archived ones included, with their keys.
+/// Returns the specs with these UUIDs, including archived ones, with their primary keys.
 pub fn by_uuids(tx: &mut Tx<'_>, uuids: &[Uuid]) -> Result<HashMap<Uuid, (SpecId, Spec)>> {
     if uuids.is_empty() {
         return Ok(HashMap::new());

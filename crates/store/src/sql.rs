@@ -1,4 +1,4 @@
-//! Pieces that statements are put together from. None of them runs a statement.
+//! Parts of SQL statements. This module runs no statements.
 
 use tidemark_api::page::Direction;
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::{
     value::{Kind, Param},
 };
 
-/// Replaces `{ints $1}`, `{uuids $1}` and `{texts $1}` by what the engine understands.
+/// Replaces `{ints $1}`, `{uuids $1}` and `{texts $1}` with the syntax of the engine.
 pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> String {
     let mut out = String::with_capacity(sql.len() + 64);
     let mut rest = sql;
@@ -27,22 +27,22 @@ pub(crate) fn expand_lists(sql: &str, list: impl Fn(Kind, &str) -> String) -> St
     out
 }
 
-/// Conditions and what is bound for them. One that is not asked for is left out: an engine that plans a statement for
-/// all values at once would reckon with it.
+/// Predicates and their parameters. Predicates without a value are omitted: an engine that plans a statement once for
+/// all values would take them into account.
 pub(crate) struct Conditions<'a> {
-    /// The conditions as they stand in a statement.
+    /// Predicates as SQL.
     pub(crate) sql: String,
-    /// What is bound to `$1` and so on.
+    /// Parameters: `$1` and so on.
     pub(crate) params: Vec<&'a dyn Param>,
 }
 
 impl<'a> Conditions<'a> {
-    /// Begins with a condition that is always there.
+    /// Creates the list with a predicate that always applies.
     pub(crate) fn new(sql: String, params: Vec<&'a dyn Param>) -> Self {
         Self { sql, params }
     }
 
-    /// Asks for one more, if there is a value to hold `what` against.
+    /// Adds a predicate that compares `what` with `value`, if there is a value.
     pub(crate) fn and<T: Param>(&mut self, what: &str, value: &'a Option<T>) {
         if let Some(value) = value {
             self.params.push(value);
@@ -50,9 +50,10 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// The end of a statement that reads a page and up to as many rows more, which are to be dropped. How much is read
-    /// stands in the statement: PostgreSQL takes a bound limit for a tenth of all rows, finds that planning for each
-    /// call pays, and plans longer than it reads. Only a few sizes do, so that the statements do not become many.
+    /// Returns the `limit` clause of a statement that reads a page and possibly more rows, which the caller drops. The
+    /// limit is a literal: with a bound limit, PostgreSQL estimates a tenth of all rows, decides to plan each call
+    /// separately, and spends more time on planning than on reading. The limit is rounded up to a few sizes, to keep
+    /// the number of statements small.
     pub(crate) fn page(&mut self, limit: i64, offset: &'a i64) -> String {
         let size = u64::try_from(limit).unwrap_or_default().next_power_of_two().max(8);
         if *offset == 0 {
@@ -63,8 +64,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// A `like` pattern that matches `text` anywhere, with its own wildcards taken literally (`escape '\'`). Only ASCII
-/// is folded, as `lower` does on both engines.
+/// Returns a `like` pattern that matches `text` anywhere and escapes its wildcards (`escape '\'`). Folds only ASCII, as
+/// `lower` does on both engines.
 pub(crate) fn contains(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
@@ -78,7 +79,7 @@ pub(crate) fn contains(text: &str) -> String {
     pattern
 }
 
-/// The SQL word for a direction.
+/// Returns the SQL keyword of a direction.
 pub(crate) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Asc => "asc",
@@ -86,12 +87,12 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The condition that a row of `table` has a text in its name or slug or, with `by_uuid`, a UUID from `$3` to `$4`;
-/// and the value to bind to `$2` for it. Texts of three characters and more are found by an index.
+/// Returns the predicate that a row of `table` has a text in its name or slug or, with `by_uuid`, a UUID from `$3` to
+/// `$4`; and the value of `$2`. An index finds texts of three or more characters.
 pub(crate) fn matching(tx: &Tx<'_>, table: &str, text: &str, by_uuid: bool) -> (String, String) {
     if tx.is_postgres() {
-        // The expression of the index, to the letter. A subquery would be joined, and the join now and then be
-        // planned as a walk through the whole table.
+        // Must be identical to the expression of the index. A subquery would be joined, and the planner sometimes
+        // chooses a full table scan for the join.
         let pattern = format!("lower({table}.name) || chr(10) || {table}.slug like $2 escape '\\'");
         let uuids = format!(" or {table}.uuid between $3 and $4");
         return (format!("({pattern}{})", if by_uuid { &uuids } else { "" }), contains(text));
@@ -107,7 +108,7 @@ pub(crate) fn matching(tx: &Tx<'_>, table: &str, text: &str, by_uuid: bool) -> (
     (format!("{table}.id in ({keys}{})", if by_uuid { &uuids } else { "" }), bound)
 }
 
-/// All UUIDs whose text starts with this one, as a range; `None` when it cannot start a UUID.
+/// Returns the range of all UUIDs whose text starts with `text`; `None` if no UUID can start with it.
 pub(crate) fn uuids_starting_with(text: &str) -> Option<(Uuid, Uuid)> {
     let text = text.to_lowercase();
     let template = "00000000-0000-0000-0000-000000000000";

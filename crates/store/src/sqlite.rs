@@ -1,9 +1,10 @@
-//! The embedded engine: one writer thread with group commit, a pool of readers, write-ahead logging.
+//! Embedded engine: one writer thread with group commit, a pool of readers, write-ahead logging.
 //!
-//! Writers queue at the thread; it runs as many of them as are waiting and commits them together. A commit is on disk
-//! (`synchronous=FULL`) before any of them hears of it. The first of a group has the transaction to itself and ends it
-//! if it fails; only those that join it need savepoints, which keep a copy of every page that changes. A job whose
-//! caller has given up is skipped, or undone if that happens while it runs.
+//! Writes wait in the queue of the writer thread, which runs all queued writes and commits them together. A commit is
+//! on disk (`synchronous=FULL`) before the callers get their results. The first write of a group uses the transaction
+//! directly and ends it if it fails; only the writes that join the group need savepoints, which keep a copy of every
+//! changed page. A write whose caller has dropped the future is skipped, or rolled back if the write is already
+//! running.
 
 pub(crate) mod statement;
 
@@ -32,26 +33,26 @@ use crate::{
     tx::Tx,
 };
 
-/// Jobs that may wait for the writer before callers are held back.
+/// Maximum number of writes in the queue; further callers wait.
 const QUEUE: usize = 1024;
-/// Jobs that share one commit at the most, so that the first does not wait for ever.
+/// Maximum number of writes per commit, to limit the latency of the first one.
 const GROUP: usize = 128;
-/// Pages in the write-ahead log before they are copied into the database: reports one after the other change the same
-/// pages, which are then copied once.
+/// Pages in the write-ahead log before a checkpoint: consecutive reports change the same pages, which are then copied
+/// once.
 const LOG_PAGES: i64 = 4096;
-/// How long a call waits for a reader before it is told that the database is busy.
+/// Maximum time that a call waits for a reader before it fails with `Busy`.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A job runs inside the open transaction and answers how to report its end once the commit is known.
+/// A write. It runs in the open transaction and returns a function that reports the result once the commit is known.
 type Job = Box<dyn FnOnce(&Connection, Scope) -> Report + Send>;
 type Report = Box<dyn FnOnce(Option<&rusqlite::Error>) + Send>;
 
-/// What a job undoes when it fails.
+/// What a failed write rolls back.
 #[derive(Clone, Copy)]
 enum Scope {
-    /// All of the transaction: there is nothing else in it.
+    /// The whole transaction, which contains no other write.
     Transaction,
-    /// What it did itself.
+    /// Only the write itself.
     Savepoint,
 }
 
@@ -128,7 +129,7 @@ impl Sqlite {
             let answer = in_transaction(&connection, "begin", |connection| {
                 work(&mut Tx::sqlite(connection, &statements))
             });
-            // A connection whose closure panicked is not put back.
+            // A connection whose closure panicked is not returned to the pool.
             this.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             answer
         })
@@ -145,7 +146,7 @@ impl Sqlite {
         let sender = self.writer.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)?;
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection, scope| {
-            // Whoever gave up has been told that it failed, and may try again: it must not happen after all.
+            // A caller that dropped the future may retry, so the write must not be committed.
             let outcome = if answer.is_closed() {
                 Err(abandoned().into())
             } else {
@@ -177,7 +178,7 @@ impl Sqlite {
             create_for_owner(&target)?;
             let mut copy = Connection::open(&target)?;
             let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
-            // All pages in one step: the copy is one snapshot, and in write-ahead mode nobody waits for it.
+            // All pages in one step: the copy is one snapshot, and in write-ahead mode it blocks no other connection.
             match backup.step(-1)? {
                 rusqlite::backup::StepResult::Done => Ok(()),
                 _ => Err(Error::Busy("the copy could not be finished".into())),
@@ -218,7 +219,7 @@ impl Sqlite {
     }
 }
 
-/// A call that waits, for as long as this value lives: a call that is given up no longer does.
+/// Counts a waiting call for the lifetime of this value, so that abandoned calls are not counted.
 struct Waiting(Arc<AtomicU64>);
 
 impl Waiting {
@@ -234,7 +235,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Makes the file of a database, which only its owner may read; the engine gives the files beside it the same rights.
+/// Creates the database file, readable only by its owner; SQLite gives its auxiliary files the same permissions.
 fn create_for_owner(file: &Path) -> Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
@@ -249,13 +250,14 @@ fn prepare(connection: &Connection, busy_timeout: Duration) -> Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(256);
-    // A statement keeps its plan: without statistics, to plan it anew for each value finds the same one again.
+    // Keeps the plan of a statement: without statistics, planning again for each value gives the same plan.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 
-/// Takes jobs until every sender is gone. The engine takes no statistics then: those of a small database would mislead
-/// it as soon as there is more, and without any it goes by the indexes, which are made for what is asked.
+/// Runs writes until all senders are dropped. SQLite collects no statistics: statistics of a small database would
+/// mislead its planner when the database grows; without statistics the planner uses the indexes, which match the
+/// queries.
 fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut reports = Vec::new();
@@ -271,8 +273,8 @@ fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
         }
         run(first, Scope::Transaction);
         let failed = begun.is_ok() && connection.is_autocommit();
-        // Those who still wait get a transaction that has not been ended. If none could be begun, each of them finds
-        // that out and reports it itself.
+        // Queued writes join the transaction if it is still open. If it could not be started, each write fails with its
+        // own error.
         while (begun.is_err() || !connection.is_autocommit())
             && let Ok(job) = jobs.try_recv()
             && run(job, Scope::Savepoint) < GROUP
@@ -290,7 +292,7 @@ fn write_until_closed(connection: &Connection, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-/// Commits, unless one of the jobs met a full or failing disk and the engine has undone all of them since.
+/// Commits, unless SQLite rolled back the whole transaction because of a full or failing disk.
 fn commit(connection: &Connection) -> rusqlite::Result<()> {
     if connection.is_autocommit() {
         let code = ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK);
@@ -299,12 +301,12 @@ fn commit(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("commit")
 }
 
-/// The end of a job that nobody waits for any more.
+/// Returns the error of a write whose caller dropped the future.
 fn abandoned() -> Error {
     Error::Busy("the caller has given up".into())
 }
 
-/// What a job is told that did its work in vain.
+/// Returns the error of a write that succeeded but was not committed.
 fn not_committed(failure: &rusqlite::Error) -> Error {
     let reason = format!("a group of writes could not be committed: {failure}").into();
     match failure.sqlite_error_code() {
@@ -346,7 +348,7 @@ fn in_transaction<T, E: From<Error>>(
     Ok(answer)
 }
 
-/// Undoes what was begun when its scope is left early, by an error or a panic.
+/// Rolls back when its scope is left early, by an error or a panic.
 struct Rollback<'c> {
     connection: &'c Connection,
     sql: &'static str,
@@ -355,7 +357,7 @@ struct Rollback<'c> {
 
 impl Drop for Rollback<'_> {
     fn drop(&mut self) {
-        // A full disk may have ended the transaction already; then there is nothing to undo.
+        // A full disk may have ended the transaction already; then there is nothing to roll back.
         if self.armed && !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch(self.sql);
         }

@@ -1,4 +1,4 @@
-//! Domains whose people join an organization by themselves.
+//! Domains whose users join an organization automatically.
 
 use tidemark_api::{
     Domain, Sso, SsoUuid,
@@ -13,7 +13,7 @@ fn read(row: &Row<'_>) -> Result<Sso> {
     Ok(Sso { uuid: row.get(0)?, domain: row.get(1)?, created: row.get(2)? })
 }
 
-/// Adds a domain; one that any organization has is a conflict.
+/// Inserts a domain; a domain that any organization has is a conflict.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationId, domain: &Domain) -> Result<Sso> {
     let sql = format!(
         "insert into sso (uuid, organization_id, domain, created) values ($1, $2, $3, $4) returning {COLUMNS}"
@@ -21,7 +21,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, organization: OrganizationId, doma
     tx.one("domain", &sql, &[&fresh.uuid(), &organization, domain, &fresh.now], read)
 }
 
-/// The domains of an organization, by name.
+/// Lists the domains of an organization, by name.
 pub fn list(tx: &mut Tx<'_>, organization: OrganizationId, page: &Page) -> Result<(Vec<Sso>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
@@ -36,26 +36,26 @@ pub fn list(tx: &mut Tx<'_>, organization: OrganizationId, page: &Page) -> Resul
     )
 }
 
-/// All domains of an organization, by name.
+/// Returns all domains of an organization, by name.
 pub fn all(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Vec<Sso>> {
     let sql = format!("select {COLUMNS} from sso where organization_id = $1 order by domain");
     tx.all(&sql, &[&organization], read)
 }
 
-/// One domain of an organization.
+/// Returns a domain of an organization.
 pub fn view(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Result<Sso> {
     let sql = format!("select {COLUMNS} from sso where organization_id = $1 and uuid = $2");
     tx.one("domain", &sql, &[&organization, &sso], read)
 }
 
-/// Removes a domain. Who joined by it stays.
+/// Deletes a domain. Users who joined by the domain stay members.
 pub fn delete(tx: &mut Tx<'_>, organization: OrganizationId, sso: SsoUuid) -> Result<()> {
     let deleted =
         tx.execute("delete from sso where organization_id = $1 and uuid = $2", &[&organization, &sso])?;
     if deleted == 0 { Err(Error::NotFound("domain")) } else { Ok(()) }
 }
 
-/// The organization that people of this domain join.
+/// Returns the organization that users of this domain join.
 pub fn organization(tx: &mut Tx<'_>, domain: &str) -> Result<Option<OrganizationId>> {
     tx.optional(
         "select organization.id from sso join organization on organization.id = sso.organization_id

@@ -1,10 +1,10 @@
-//! Tags: the names that manifests of a repository go by.
+//! Tags: names of manifests in a repository.
 
 use tidemark_api::time::Timestamp;
 
 use crate::{ManifestId, RepositoryId, Result, Tx};
 
-/// Points a tag to a manifest, wherever it pointed before.
+/// Upserts a tag that points to a manifest.
 pub fn put(
     tx: &mut Tx<'_>,
     repository: RepositoryId,
@@ -20,14 +20,14 @@ pub fn put(
     Ok(())
 }
 
-/// Removes a tag, but not the manifest that it points to.
+/// Deletes a tag, but not its manifest.
 pub fn delete(tx: &mut Tx<'_>, repository: RepositoryId, name: &str) -> Result<()> {
     tx.execute("delete from tag where repository_id = $1 and name = $2", &[&repository, &name])?;
     Ok(())
 }
 
-/// The tags of a repository after `last`, in the order of the specification: whether a letter is a capital counts only
-/// between equals.
+/// Lists the tags of a repository after `last`, in the order of the specification: case-insensitive, with case as the
+/// tie-breaker.
 pub fn list(tx: &mut Tx<'_>, repository: RepositoryId, last: &str, limit: u32) -> Result<Vec<String>> {
     tx.all(
         "select name from tag where repository_id = $1 and (lower(name), name) > ($2, $3)

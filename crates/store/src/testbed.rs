@@ -1,4 +1,4 @@
-//! Testbeds: the machines that results come from.
+//! Testbeds: the environments in which benchmarks run.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::{
     spec,
 };
 
-/// The columns of a testbed with its spec, for [`read`].
+/// Columns of a testbed with its spec, for [`read`].
 pub(crate) fn columns() -> String {
     format!(
         "testbed.uuid, project.uuid, testbed.name, testbed.slug, testbed.created, testbed.modified, \
@@ -27,7 +27,7 @@ pub(crate) fn columns() -> String {
     )
 }
 
-/// The joins that [`columns`] needs.
+/// Joins that [`columns`] requires.
 pub(crate) const JOINS: &str =
     "join project on project.id = testbed.project_id left join spec on spec.id = testbed.spec_id";
 
@@ -44,7 +44,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Testbed> {
     })
 }
 
-/// Adds a testbed.
+/// Inserts a testbed.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -66,17 +66,17 @@ pub fn create(
     Ok(id)
 }
 
-/// The key of the testbed with this slug or UUID.
+/// Returns the primary key of the testbed with this slug or UUID.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, testbed: &ResourceId) -> Result<TestbedId> {
     TESTBED.find(tx, project, testbed).map(TestbedId::from)
 }
 
-/// The key of the testbed that a reference means, if there is one.
+/// Returns the primary key of the testbed with this UUID, slug or name, if it exists.
 pub fn resolve(tx: &mut Tx<'_>, project: ProjectId, testbed: &NameId) -> Result<Option<TestbedId>> {
     Ok(TESTBED.resolve(tx, project, testbed)?.map(TestbedId::from))
 }
 
-/// The testbed that a reference means, made if there is none, revived if it is archived.
+/// Returns the primary key of a testbed. Creates it if it is missing and restores it if it is archived.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -88,13 +88,13 @@ pub fn ensure(
     only(TESTBED.ensure(tx, fresh, project, &[wanted])?)
 }
 
-/// One testbed.
+/// Returns a testbed.
 pub fn view(tx: &mut Tx<'_>, testbed: TestbedId) -> Result<Testbed> {
     let sql = format!("select {} from testbed {JOINS} where testbed.id = $1", columns());
     tx.one("testbed", &sql, &[&testbed], |row| read(&mut row.cells()))
 }
 
-/// The testbeds of a project with these UUIDs, with their keys.
+/// Returns the testbeds of a project with these UUIDs, with their primary keys.
 pub fn by_uuids(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -113,7 +113,7 @@ pub fn by_uuids(
     Ok(rows.into_iter().collect())
 }
 
-/// The testbeds of a project, by name.
+/// Lists the testbeds of a project, by name.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -128,7 +128,7 @@ pub fn list(
     TESTBED.list(tx, project, filter, page, (&columns(), JOINS), |row| read(&mut row.cells()))
 }
 
-/// Changes a testbed.
+/// Updates a testbed.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -144,7 +144,7 @@ pub fn update(
     TESTBED.update(tx, project, testbed.get(), change, now)
 }
 
-/// Gives a testbed a spec, or takes it away.
+/// Sets or removes the spec of a testbed.
 pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>, now: Timestamp) -> Result<()> {
     tx.execute(
         "update testbed set spec_id = $2, modified = $3 where id = $1 and spec_id is distinct from $2",
@@ -153,7 +153,7 @@ pub fn set_spec(tx: &mut Tx<'_>, testbed: TestbedId, spec: Option<SpecId>, now: 
     Ok(())
 }
 
-/// Removes a testbed that no report and no threshold uses.
+/// Deletes a testbed that no report and no threshold uses.
 pub fn delete(tx: &mut Tx<'_>, project: ProjectId, testbed: TestbedId) -> Result<()> {
     TESTBED.delete(tx, project, testbed.get())
 }

@@ -1,4 +1,4 @@
-//! Thresholds: which model watches which branch, testbed and measure, and what came of it.
+//! Thresholds: models for a branch, testbed and measure, with their counts of checked metrics and alerts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,25 +16,25 @@ use crate::{
     Result, Row, TestbedId, ThresholdId, Tx, Value, branch, head, measure, model, sql::direction, testbed,
 };
 
-/// A threshold with its key.
+/// A threshold with its primary key.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: ThresholdId,
-    /// What the wire shows.
+    /// Representation in the API.
     pub threshold: Threshold,
 }
 
-/// Which thresholds to list.
+/// Filter of the thresholds to list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
-    /// Those of a branch.
+    /// Only thresholds of this branch.
     pub branch: Option<BranchId>,
-    /// Those of a testbed.
+    /// Only thresholds of this testbed.
     pub testbed: Option<TestbedId>,
-    /// Those of a measure.
+    /// Only thresholds of this measure.
     pub measure: Option<MeasureId>,
-    /// Those with an archived dimension, instead of those without.
+    /// Only thresholds with an archived dimension, instead of the others.
     pub archived: bool,
 }
 
@@ -82,7 +82,7 @@ fn read_row(row: &Row<'_>) -> Result<Found> {
     read(&mut row.cells())
 }
 
-/// Adds a threshold with its first model.
+/// Inserts a threshold with its first model.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -104,7 +104,7 @@ pub fn create(
     find(tx, project, uuid)
 }
 
-/// The threshold with this id and the model in force.
+/// Returns the threshold with this UUID and its current model.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<Found> {
     tx.one(
         "threshold",
@@ -118,7 +118,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Re
     )
 }
 
-/// The thresholds of a project.
+/// Lists the thresholds of a project.
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -154,7 +154,7 @@ pub fn list(
     )
 }
 
-/// Puts another model in force, or none.
+/// Replaces or removes the current model.
 pub fn put(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -168,7 +168,7 @@ pub fn put(
     Ok(())
 }
 
-/// Removes a threshold and its models; one that has judged a metric is a conflict.
+/// Deletes a threshold and its models; a threshold that has checked a metric is a conflict.
 pub fn delete(tx: &mut Tx<'_>, threshold: ThresholdId) -> Result<()> {
     let sql = "delete from threshold where id = $1
                and not exists (select 1 from threshold_count where threshold_id = $1 and judged > 0)";
@@ -178,7 +178,8 @@ pub fn delete(tx: &mut Tx<'_>, threshold: ThresholdId) -> Result<()> {
     }
 }
 
-/// Makes the thresholds of a branch mirror those of another, each testbed and measure by itself.
+/// Copies the models of the thresholds of a branch to another branch, per testbed and measure. Thresholds without a
+/// counterpart lose their model.
 pub fn mirror(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -207,18 +208,18 @@ pub fn mirror(
     model::insert_many(tx, fresh, &models)
 }
 
-/// A threshold of a branch and a testbed, with the model in force.
+/// A threshold of a branch and a testbed, with its current model.
 #[derive(Clone, Copy, Debug)]
 pub struct Active {
-    /// The threshold.
+    /// Threshold.
     pub id: ThresholdId,
-    /// The measure it watches.
+    /// Measure.
     pub measure: MeasureId,
-    /// The model, if it has not been removed.
+    /// Current model, unless it was removed.
     pub model: Option<(ModelId, stats::Model)>,
 }
 
-/// The thresholds of a branch and a testbed.
+/// Returns the thresholds of a branch and a testbed.
 pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<Vec<Active>> {
     tx.all(
         &format!(
@@ -237,7 +238,8 @@ pub fn active(tx: &mut Tx<'_>, branch: BranchId, testbed: TestbedId) -> Result<V
     )
 }
 
-/// Gives the thresholds of a branch and a testbed these models; with `reset` all others lose theirs.
+/// Sets the models of the thresholds of a branch and a testbed; with `reset`, removes the models of all other
+/// thresholds.
 pub fn set(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -275,7 +277,7 @@ pub fn set(
     model::insert_many(tx, fresh, &models)
 }
 
-/// Adds to how many metrics thresholds have judged, and to how many active alerts they have.
+/// Adds to the numbers of checked metrics and active alerts of thresholds.
 pub fn count(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> = counts
         .iter()
@@ -291,7 +293,7 @@ pub fn count(tx: &mut Tx<'_>, counts: &[(ThresholdId, i64, i64)]) -> Result<()> 
     Ok(())
 }
 
-/// Takes back what a report that is deleted has added: metrics judged, by model, and its alerts.
+/// Subtracts the counts of a report that is being deleted: its checked metrics, by model, and its alerts.
 pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i64>) -> Result<()> {
     if judged.is_empty() {
         return Ok(());
@@ -310,7 +312,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, report: ReportId, judged: &BTreeMap<i64, i
     count_alerts(tx, &thresholds)
 }
 
-/// Counts the alerts of thresholds anew.
+/// Counts the alerts of thresholds again.
 pub(crate) fn count_alerts(tx: &mut Tx<'_>, thresholds: &[i64]) -> Result<()> {
     if thresholds.is_empty() {
         return Ok(());
@@ -327,7 +329,7 @@ pub(crate) fn count_alerts(tx: &mut Tx<'_>, thresholds: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// The thresholds of these models, as metrics show them.
+/// Returns the thresholds of these models, as they appear in metrics.
 pub fn by_models(tx: &mut Tx<'_>, models: &[i64]) -> Result<HashMap<ModelId, Shared<ThresholdModel>>> {
     if models.is_empty() {
         return Ok(HashMap::new());
@@ -370,7 +372,7 @@ fn by_dimensions(tx: &mut Tx<'_>, branch: BranchId) -> Result<ByDimensions> {
     Ok(rows.into_iter().collect())
 }
 
-/// Adds thresholds without models.
+/// Inserts thresholds without models.
 fn insert(
     tx: &mut Tx<'_>,
     fresh: &Fresh,

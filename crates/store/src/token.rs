@@ -1,4 +1,5 @@
-//! Deprecated API tokens: signed elsewhere or long ago, never issued here. Only their hashes are kept.
+//! Deprecated API tokens: signed by another server or by an earlier release, never issued by this one. Only the hashes
+//! are stored.
 
 use tidemark_api::{
     id::TokenUuid,
@@ -29,7 +30,7 @@ fn read(row: &Row<'_>) -> Result<Token> {
     })
 }
 
-/// Records a token that was used for the first time, so that its owner can see and revoke it.
+/// Inserts a token that is used for the first time, so that its owner can view and revoke it.
 pub fn record(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -47,14 +48,14 @@ pub fn record(
     Ok(())
 }
 
-/// The owner of the token with this hash, and whether it is revoked.
+/// Returns the owner of the token with this hash, and whether the token is revoked.
 pub fn by_hash(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(UserId, bool)>> {
     tx.optional("select account_id, revoked is not null from user_token where hash = $1", &[&hash], |row| {
         Ok((row.get(0)?, row.get(1)?))
     })
 }
 
-/// One token of a user.
+/// Returns a token of a user.
 pub fn find(tx: &mut Tx<'_>, user: UserId, token: TokenUuid) -> Result<Token> {
     tx.one(
         "token",
@@ -64,7 +65,7 @@ pub fn find(tx: &mut Tx<'_>, user: UserId, token: TokenUuid) -> Result<Token> {
     )
 }
 
-/// The tokens of a user, by name.
+/// Lists the tokens of a user, by name.
 pub fn list(tx: &mut Tx<'_>, user: UserId, filter: &TokenFilter, page: &Page) -> Result<(Vec<Token>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
@@ -101,7 +102,7 @@ pub fn rename(tx: &mut Tx<'_>, user: UserId, token: TokenUuid, name: &ResourceNa
     Ok(())
 }
 
-/// Revokes a token for ever; `false` when it was revoked before.
+/// Revokes a token permanently; `false` if it was already revoked.
 pub fn revoke(tx: &mut Tx<'_>, user: UserId, token: TokenUuid, now: Timestamp) -> Result<bool> {
     let revoked = tx.execute(
         "update user_token set revoked = $3 where account_id = $1 and uuid = $2 and revoked is null",

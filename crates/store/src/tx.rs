@@ -1,5 +1,5 @@
-//! One transaction: what a statement can be run as. Statements are written in PostgreSQL's notation (`$1`); each engine's
-//! own file translates them, and the few that must differ are told apart by `sql.rs` and `migrate.rs`.
+//! A transaction and the ways to run a statement. Statements use PostgreSQL syntax (`$1`); the file of each engine
+//! translates it. `sql.rs` and `migrate.rs` contain the few statements that differ between the engines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use crate::{
     value::{Column, Kind, Param, Value},
 };
 
-/// One transaction.
+/// A transaction.
 pub struct Tx<'c> {
     connection: Connection<'c>,
     statements: &'c AtomicU64,
@@ -34,7 +34,7 @@ impl<'c> Tx<'c> {
         Self { connection: Connection::Postgres(connection), statements, plans: None }
     }
 
-    /// Runs a statement and hands each row to `row`.
+    /// Runs a statement and passes each row to `row`.
     pub fn each(
         &mut self,
         sql: &str,
@@ -54,7 +54,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// All rows, in the order of the statement.
+    /// Returns all rows, in the order of the statement.
     pub fn all<T>(
         &mut self,
         sql: &str,
@@ -69,7 +69,7 @@ impl<'c> Tx<'c> {
         Ok(rows)
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if any.
     pub fn optional<T>(
         &mut self,
         sql: &str,
@@ -86,7 +86,7 @@ impl<'c> Tx<'c> {
         Ok(first)
     }
 
-    /// The first row, or `NotFound` naming the kind of thing looked for.
+    /// Returns the first row, or `NotFound` with the kind of resource.
     pub fn one<T>(
         &mut self,
         noun: &'static str,
@@ -97,12 +97,12 @@ impl<'c> Tx<'c> {
         self.optional(sql, params, map)?.ok_or(Error::NotFound(noun))
     }
 
-    /// The only column of the only row of a statement that always has one, such as a count.
+    /// Returns the single value of a statement that always returns one row, for example a count.
     pub fn value<T: Column>(&mut self, sql: &str, params: &[&dyn Param]) -> Result<T> {
         self.one("value", sql, params, |row| row.get(0))
     }
 
-    /// Runs a statement that returns nothing; answers how many rows it touched.
+    /// Runs a statement that returns no rows. Returns the number of affected rows.
     pub fn execute(&mut self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         match &self.connection {
@@ -111,7 +111,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// One page of a list, and how many rows there are in all.
+    /// Returns one page of a list, and the total number of rows.
     pub fn page<T>(
         &mut self,
         list: &List<'_>,
@@ -133,7 +133,7 @@ impl<'c> Tx<'c> {
         Ok((self.all(&sql, &params, map)?, total))
     }
 
-    /// Keeps other writers of the same thing out until this transaction ends. On SQLite there is only one writer.
+    /// Takes an advisory lock until the transaction ends. On SQLite, which has only one writer, this does nothing.
     pub fn lock(&mut self, lock: Lock) -> Result<()> {
         match &self.connection {
             Connection::Sqlite(_) => Ok(()),
@@ -144,7 +144,8 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Tells the other servers on this database something, once the transaction has ended well. On SQLite there are none.
+    /// Sends messages to the other servers on this database when the transaction commits. On SQLite, which has no other
+    /// servers, this does nothing.
     pub fn notify(&mut self, topic: &str, messages: &[&str]) -> Result<()> {
         match &self.connection {
             Connection::Sqlite(_) => Ok(()),
@@ -156,7 +157,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// The words that let several servers claim different rows of one queue.
+    /// Returns the clause that lets several servers claim different rows of a queue.
     pub fn skip_locked(&self) -> &'static str {
         match &self.connection {
             Connection::Sqlite(_) => "",
@@ -164,7 +165,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// The words that keep the rows of a table that are read from being changed until the transaction ends.
+    /// Returns the clause that locks the selected rows of a table against updates until the transaction ends.
     pub fn share(&self, table: &str) -> String {
         match &self.connection {
             Connection::Sqlite(_) => String::new(),
@@ -172,7 +173,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Inserts many rows at the cost of one statement. `suffix` may hold an `on conflict` clause.
+    /// Inserts many rows; counts as one statement. `suffix` may contain an `on conflict` clause.
     pub fn insert_many(
         &mut self,
         table: &str,
@@ -192,7 +193,8 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// As [`Tx::insert_many`] does, and answers the keys of the rows that were inserted, in the order of the rows.
+    /// Inserts many rows like [`Tx::insert_many`] and returns the primary keys of the inserted rows, in the order of
+    /// the rows.
     pub fn insert_keyed(
         &mut self,
         table: &str,
@@ -207,7 +209,7 @@ impl<'c> Tx<'c> {
         match &self.connection {
             Connection::Sqlite(connection) => {
                 let mut keys = Vec::with_capacity(rows.len());
-                // There is one writer, and keys count up: those of one statement follow each other.
+                // There is one writer and keys increase, so the keys of one statement are consecutive.
                 statement::insert_many(connection, table, columns, rows, suffix, |inserted| {
                     let last = connection.last_insert_rowid();
                     keys.extend((0..inserted as i64).rev().map(|back| last - back));
@@ -225,7 +227,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs `work` and answers the plans of its statements, each with what it cost.
+    /// Runs `work` and returns the plans of its statements, each with its cost.
     pub(crate) fn explain(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Vec<String>> {
         self.plans = Some(Vec::new());
         work(self)?;
@@ -237,37 +239,37 @@ impl<'c> Tx<'c> {
     }
 }
 
-/// The parts of a list statement, kept apart so that the total is counted without sorting.
+/// Parts of a list statement, separate so that the total can be counted without sorting.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'a> {
-    /// What to select.
+    /// Columns to select.
     pub columns: &'a str,
     /// Tables, joins and the `where` clause.
     pub from: &'a str,
-    /// A total order: ties end with the key.
+    /// A total order: the primary key breaks ties.
     pub order: &'a str,
 }
 
-/// What a writer can have to itself.
+/// Advisory locks.
 #[derive(Clone, Copy, Debug)]
 pub enum Lock {
-    /// The founding of the server: its identity and its first user.
+    /// The initialization of the server: its identity and its first user.
     Server,
-    /// The members and the state of one organization.
+    /// The members and the state of an organization.
     Organization(i64),
-    /// The sign-in state of one user.
+    /// The sign-in state of a user.
     User(i64),
-    /// The order of the plots, the heads and thresholds, and the names and slugs of one project.
+    /// The order of the plots, the heads and thresholds, and the names and slugs of a project.
     Project(i64),
-    /// The creation of projects by their first runs: those with one slug, or those of one user.
+    /// The creation of projects by their first run: with the same slug, or by the same user.
     Founding(i64),
-    /// The manifests of one repository, and which blobs they need.
+    /// The manifests of a repository, and the blobs that they need.
     Repository(i64),
-    /// Which spec serves the jobs that name none.
+    /// The fallback spec, which serves jobs without a spec.
     Specs,
-    /// Which job a runner gets.
+    /// The assignment of jobs to runners.
     Queue,
-    /// What all unclaimed organizations store together. It is taken last, since it delays all of their writers.
+    /// The storage of all unclaimed organizations together. Taken last, because it blocks all of their writers.
     Unclaimed,
 }
 

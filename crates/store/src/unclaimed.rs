@@ -1,15 +1,15 @@
-//! Unclaimed organizations: what they hold, the token that claims them, and the end of idle ones.
+//! Unclaimed organizations: their storage, their claim tokens, and the expiry of idle ones.
 
 use tidemark_api::time::Timestamp;
 
 use crate::{OrganizationId, Result, Row, Tx, repository::ROW_BYTES};
 
-/// What is stored.
+/// Stored data that counts towards a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Metrics.
+    /// Number of metrics.
     pub metrics: u64,
-    /// Bytes of reports, as they were sent.
+    /// Size of the reports as received, in bytes.
     pub report_bytes: u64,
 }
 
@@ -17,8 +17,8 @@ fn read(row: &Row<'_>) -> Result<Stored> {
     Ok(Stored { metrics: row.get(0)?, report_bytes: row.get(1)? })
 }
 
-/// Records that an anonymous run or push created an organization, which expires when it is idle. `claim_hash` is the hash
-/// of the token that claims it.
+/// Records that an anonymous run or push created an organization, which expires when it is idle. `claim_hash` is the
+/// hash of its claim token.
 pub fn begin(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -41,7 +41,7 @@ pub fn touch(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> R
     Ok(())
 }
 
-/// Counts a report, and returns what the organization then holds.
+/// Adds a report to the stored data of an organization. Returns the new totals.
 pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Timestamp) -> Result<Stored> {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     tx.one(
@@ -54,7 +54,7 @@ pub fn add(tx: &mut Tx<'_>, organization: OrganizationId, added: Stored, now: Ti
     )
 }
 
-/// What all unclaimed organizations hold together.
+/// Returns the stored data of all unclaimed organizations together.
 pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
     tx.one(
         "organization",
@@ -65,7 +65,7 @@ pub fn total(tx: &mut Tx<'_>) -> Result<Stored> {
     )
 }
 
-/// How many bytes of images all unclaimed organizations have stored together, with [`ROW_BYTES`] for each row.
+/// Returns the size in bytes of the images of all unclaimed organizations together, with [`ROW_BYTES`] for each row.
 pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
     tx.value(
         "with theirs as (select repository.id from organization
@@ -84,12 +84,13 @@ pub fn image_bytes(tx: &mut Tx<'_>) -> Result<u64> {
     )
 }
 
-/// The hash of the token that claims an organization, if its creating run was given one.
+/// Returns the hash of the claim token of an organization, if it has one.
 pub fn claim_hash(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Vec<u8>>> {
     tx.value("select claim_hash from organization where id = $1", &[&organization])
 }
 
-/// Deletes some organizations that were idle since `before`, with everything they hold. Returns their slugs.
+/// Deletes at most `limit` organizations that have been idle since `before`, with all of their data. Returns their
+/// slugs.
 pub fn expire(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<Vec<String>> {
     tx.all(
         "delete from organization where id in

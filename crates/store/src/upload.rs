@@ -1,33 +1,33 @@
-//! Uploads: blobs on their way into a repository, one object a request until they are finished.
+//! Uploads of blobs to a repository that are in progress; each request stores one object.
 
 use tidemark_api::time::Timestamp;
 use uuid::Uuid;
 
 use crate::{Fresh, RepositoryId, Result, Tx, UploadId};
 
-/// An upload and how far it is.
+/// An upload and its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: UploadId,
-    /// How many bytes have come.
+    /// Received bytes.
     pub size: u64,
-    /// How many requests brought them.
+    /// Number of received parts.
     pub parts: u32,
 }
 
-/// What one request brought.
+/// The part of one request.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The name of its object.
+    /// Name of the object.
     pub object: Uuid,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
-    /// The SHA-256 digest of it alone.
+    /// SHA-256 digest of the part.
     pub digest: String,
 }
 
-/// Begins an upload and answers its name.
+/// Starts an upload and returns its UUID.
 pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, repository: RepositoryId) -> Result<Uuid> {
     let uuid = fresh.uuid();
     tx.execute(
@@ -37,7 +37,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, repository: RepositoryId) -> Resul
     Ok(uuid)
 }
 
-/// An upload of a repository.
+/// Returns an upload of a repository.
 pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, upload: Uuid) -> Result<Option<Found>> {
     tx.optional(
         "select id, size, (select count(*) from upload_part where upload_id = upload.id) from upload
@@ -47,13 +47,13 @@ pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, upload: Uuid) -> Result<O
     )
 }
 
-/// Notes that somebody is at it.
+/// Updates the time of the last activity of an upload.
 pub fn touch(tx: &mut Tx<'_>, upload: UploadId, now: Timestamp) -> Result<()> {
     tx.execute("update upload set touched = $2 where id = $1", &[&upload, &now])?;
     Ok(())
 }
 
-/// Adds what one request brought, if the upload is still as far as `from`; `false` if it is not.
+/// Appends a part, if the upload has not progressed since `from`; otherwise returns `false`.
 pub fn append(tx: &mut Tx<'_>, from: &Found, part: &Part, now: Timestamp) -> Result<bool> {
     let (before, size) = (integer(from.size)?, integer(part.size)?);
     let moved = tx.execute(
@@ -70,7 +70,7 @@ pub fn append(tx: &mut Tx<'_>, from: &Found, part: &Part, now: Timestamp) -> Res
     Ok(true)
 }
 
-/// What has come so far, in order.
+/// Returns the parts received so far, in order.
 pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<Part>> {
     tx.all(
         "select object, size, digest from upload_part where upload_id = $1 order by place",
@@ -79,13 +79,14 @@ pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<Part>> {
     )
 }
 
-/// Ends an upload that is still as far as `from`; `false` if somebody was faster.
+/// Ends an upload that has not progressed since `from`; `false` if another request was faster.
 pub fn end(tx: &mut Tx<'_>, from: &Found) -> Result<bool> {
     let size = integer(from.size)?;
     Ok(tx.execute("delete from upload where id = $1 and size = $2", &[&from.id, &size])? == 1)
 }
 
-/// Ends a few uploads that nobody has touched since `before`; answers how many, and the names of their objects.
+/// Deletes at most `limit` uploads without activity since `before`. Returns their number and the names of their
+/// objects.
 pub fn purge(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<(usize, Vec<Uuid>)> {
     let uploads: Vec<i64> = tx.all(
         &format!("select id from upload where touched < $1 order by touched limit $2 {}", tx.skip_locked()),

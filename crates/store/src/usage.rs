@@ -1,4 +1,4 @@
-//! Usage: how many metrics the projects of an organization got in a time, deleted projects included.
+//! Usage: the metrics of the projects of an organization in a period, including deleted projects.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,17 @@ use tidemark_api::Timestamp;
 
 use crate::{OrganizationId, Result, Tx, vector};
 
-/// The metrics that were received in a time.
+/// Metrics received in a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Received {
-    /// How many.
+    /// Number of metrics.
     pub metrics: u64,
-    /// When the first of them came.
+    /// Time when the first metrics were received.
     pub first: Option<Timestamp>,
 }
 
-/// Counts the metrics that came after `from` and until `until`, whenever they were measured: what a limit goes by.
+/// Counts the metrics received after `from` and until `until`, independent of the time of their runs. Limits use this
+/// number.
 pub fn received(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -32,7 +33,8 @@ pub fn received(
     )
 }
 
-/// Counts the metrics of runs that ended from `from` to `until`, whenever they came: what a bill goes by.
+/// Counts the metrics of runs that ended from `from` to `until`, independent of when they were received. Billing uses
+/// this number.
 pub fn measured(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -47,7 +49,7 @@ pub fn measured(
     )
 }
 
-/// Counts the different series that runs which ended from `from` to `until` brought something for.
+/// Counts the distinct series with values from runs that ended from `from` to `until`.
 pub fn active_series(
     tx: &mut Tx<'_>,
     organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! Users: the people with an account.
+//! Users: people with an account.
 
 use tidemark_api::{
     id::ResourceId,
@@ -15,27 +15,27 @@ use crate::{
     sql::{contains, direction},
 };
 
-/// A user with what the wire does not show.
+/// A user with its internal fields.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The key.
+    /// Primary key.
     pub id: UserId,
-    /// When the user proved to own the address.
+    /// Time when the user confirmed the address.
     pub confirmed: Option<Timestamp>,
-    /// What the wire shows.
+    /// Representation in the API.
     pub user: User,
 }
 
-/// The changes that take effect at once; an address has to be confirmed first.
+/// Fields to update immediately; a new address must be confirmed first.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// The new name.
+    /// New name.
     pub name: Option<UserName>,
-    /// The new slug.
+    /// New slug.
     pub slug: Option<Slug>,
-    /// Whether the user administers the server.
+    /// Whether the user is an administrator.
     pub admin: Option<bool>,
-    /// Whether the user is shut out.
+    /// Whether the user is locked.
     pub locked: Option<bool>,
 }
 
@@ -58,7 +58,7 @@ fn read_user(row: &Row<'_>) -> Result<User> {
     })
 }
 
-/// Adds an unconfirmed user; the first one of a server administers it.
+/// Inserts an unconfirmed user; the first user of a server is an administrator.
 pub fn create(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -83,7 +83,7 @@ pub fn create(
     )
 }
 
-/// The user with this slug or UUID.
+/// Returns the user with this slug or UUID.
 pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<Found> {
     let (column, value): (_, &dyn crate::Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
@@ -92,17 +92,17 @@ pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<Found> {
     tx.one("user", &format!("select {COLUMNS} from account where {column} = $1"), &[value], read)
 }
 
-/// The user with this address.
+/// Returns the user with this address.
 pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Found>> {
     tx.optional(&format!("select {COLUMNS} from account where email = $1"), &[email], read)
 }
 
-/// The user with this key.
+/// Returns the user with this primary key.
 pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<Found> {
     tx.one("user", &format!("select {COLUMNS} from account where id = $1"), &[&user], read)
 }
 
-/// Whether anybody has an account yet.
+/// Returns whether any account exists.
 pub fn accounts(tx: &mut Tx<'_>) -> Result<Accounts> {
     if tx.value("select exists (select 1 from account where confirmed is not null)", &[])? {
         return Ok(Accounts::Confirmed);
@@ -111,7 +111,7 @@ pub fn accounts(tx: &mut Tx<'_>) -> Result<Accounts> {
     Ok(if any { Accounts::Unconfirmed } else { Accounts::None })
 }
 
-/// All users, by name.
+/// Lists all users, by name.
 pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<User>, i64)> {
     let direction = direction(page.direction.unwrap_or(Direction::Asc));
     tx.page(
@@ -128,7 +128,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<Us
     )
 }
 
-/// Changes what may change at once.
+/// Updates the fields that do not need confirmation.
 pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<Found> {
     tx.one(
         "user",
@@ -142,8 +142,9 @@ pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) ->
     )
 }
 
-/// Moves the user to an address just proven. Every credential of the account ends, because the new address may be another
-/// person's: sessions, keys, legacy tokens, and mailed links, one of which would move the account back.
+/// Changes the address of a user to a confirmed address. Revokes all credentials of the account, because the new
+/// address may belong to another person: sessions, keys, legacy tokens, and mailed links, which could change the
+/// address back.
 pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -> Result<()> {
     tx.execute(
         "insert into former_email (email, changed) select email, $2 from account where id = $1
@@ -160,23 +161,23 @@ pub fn set_email(tx: &mut Tx<'_>, user: UserId, email: &Email, now: Timestamp) -
     crate::session::end_all(tx, user)
 }
 
-/// Remembers that the user proved to own the address.
+/// Records that the user confirmed the address.
 pub fn confirm(tx: &mut Tx<'_>, user: UserId, now: Timestamp) -> Result<()> {
     tx.execute("update account set confirmed = coalesce(confirmed, $2) where id = $1", &[&user, &now])?;
     Ok(())
 }
 
-/// When the address was last given up by somebody, if ever.
+/// Returns when a user last changed from this address to another one, if ever.
 pub fn email_given_up(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Timestamp>> {
     tx.optional("select changed from former_email where email = $1", &[email], |row| row.get(0))
 }
 
-/// Everybody who administers the server and is not locked.
+/// Returns all administrators who are not locked.
 pub fn admins(tx: &mut Tx<'_>) -> Result<Vec<User>> {
     tx.all(&format!("select {COLUMNS} from account where admin and not locked order by id"), &[], read_user)
 }
 
-/// Who has administered the server for longest, of those who have confirmed their address and are not locked.
+/// Returns the oldest administrator account with a confirmed address that is not locked.
 pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<Found>> {
     let sql = format!(
         "select {COLUMNS} from account where admin and not locked and confirmed is not null order by id limit 1"
@@ -184,7 +185,7 @@ pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<Found>> {
     tx.optional(&sql, &[], read)
 }
 
-/// How many administrators who are not locked there are beside this user.
+/// Returns the number of unlocked administrators other than this user.
 pub fn other_admins(tx: &mut Tx<'_>, user: UserId) -> Result<i64> {
     tx.value("select count(*) from account where admin and not locked and id <> $1", &[&user])
 }

@@ -1,5 +1,5 @@
-//! Values between Rust and SQL: what goes into a statement (`Param`) and what comes out of a row (`Column`).
-//! Both engines meet here, so a type is described once.
+//! Conversion of values between Rust and SQL: parameters of statements (`Param`) and columns of rows (`Column`).
+//! Independent of the engine, so that each type is described once.
 
 use std::borrow::Cow;
 
@@ -19,22 +19,22 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-/// One value, borrowed from the caller on the way in and from the row on the way out.
+/// A value, borrowed from the caller for a parameter and from the row for a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// SQL null.
     Null,
-    /// A truth value; SQLite keeps it as 0 or 1.
+    /// A Boolean; SQLite stores it as 0 or 1.
     Bool(bool),
-    /// Every integer, and every time as microseconds.
+    /// Any integer, and any time in microseconds.
     Int(i64),
-    /// A floating point number.
+    /// A floating-point number.
     Real(f64),
     /// Text.
     Text(Cow<'a, str>),
     /// Bytes.
     Blob(&'a [u8]),
-    /// A UUID; SQLite keeps it as its hyphenated text.
+    /// A UUID; SQLite stores it as hyphenated text.
     Uuid(Uuid),
     /// A list of integers, for `in {ints $n}`.
     Ints(&'a [i64]),
@@ -44,14 +44,14 @@ pub enum Value<'a> {
     Texts(&'a [&'a str]),
 }
 
-/// The type of a column that is written by the row.
+/// Type of a column in a bulk insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An integer or a time.
     Int,
-    /// A floating point number.
+    /// A floating-point number.
     Real,
-    /// A truth value.
+    /// A Boolean.
     Bool,
     /// Text.
     Text,
@@ -61,15 +61,15 @@ pub enum Kind {
     Blob,
 }
 
-/// Something that can be bound to `$n`.
+/// A type that can be bound to `$n`.
 pub trait Param: Sync {
-    /// The value to bind.
+    /// Returns the value to bind.
     fn value(&self) -> Value<'_>;
 }
 
-/// Something that can be read from a column.
+/// A type that can be read from a column.
 pub trait Column: Sized {
-    /// Reads the value, or says that the column holds something else.
+    /// Reads the value; an error if the column has another type.
     fn read(value: Value<'_>) -> Result<Self>;
 }
 
@@ -251,7 +251,7 @@ impl Column for Timestamp {
     }
 }
 
-/// Types of the contract that are kept as their text.
+/// Types of the API that are stored as text.
 macro_rules! texts {
     ($($type:ty),* $(,)?) => {$(
         impl Param for $type {
@@ -273,7 +273,7 @@ macro_rules! texts {
     )*};
 }
 
-/// Ids of the contract that are kept as UUIDs.
+/// Identifiers of the API that are stored as UUIDs.
 macro_rules! uuids {
     ($($type:ty),* $(,)?) => {$(
         impl Param for $type {
@@ -309,7 +309,7 @@ impl Param for Window {
     }
 }
 
-/// Numbers of the contract that are kept as they are.
+/// Numeric types of the API that are stored as numbers.
 macro_rules! numbers {
     ($($type:ty: $number:ty),* $(,)?) => {$(
         impl Column for $type {
@@ -321,7 +321,7 @@ macro_rules! numbers {
 }
 numbers!(Boundary: f64, Cpu: u32, Disk: u64, FalseAlarms: u32, Memory: u64, SampleSize: u32, Window: u32);
 
-/// Integer keys of this database; one type a table, so that they cannot be mixed up.
+/// Primary keys of this database; one type per table, so that keys of different tables cannot be confused.
 macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
@@ -329,7 +329,7 @@ macro_rules! keys {
         pub struct $name(i64);
 
         impl $name {
-            /// The bare number, for lists of keys and for locks.
+            /// Returns the number, for lists of keys and for locks.
             pub fn get(self) -> i64 {
                 self.0
             }
@@ -368,7 +368,7 @@ impl Param for Slug {
 
 impl Column for Slug {
     fn read(value: Value<'_>) -> Result<Self> {
-        // A slug made from a UUID is stored, too, although nobody may ask for one.
+        // Slugs derived from a UUID are stored, too, although requests must not contain them.
         Self::stored(String::read(value)?).map_err(|error| Error::Engine(error.into()))
     }
 }
@@ -428,7 +428,7 @@ keys! {
     JobId,
 }
 
-/// The different keys among these.
+/// Returns the distinct keys.
 pub(crate) fn distinct(keys: impl Iterator<Item = i64>) -> Vec<i64> {
     let mut keys: Vec<i64> = keys.collect();
     keys.sort_unstable();

@@ -1,4 +1,4 @@
-//! Variants: the sets of parameters that benchmarks were run with.
+//! Variants: the parameter sets of benchmarks.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,8 +6,8 @@ use tidemark_api::{Parameters, Variant};
 
 use crate::{BenchmarkId, Column, Error, Fresh, Kind, Param, Result, Tx, Value, VariantId};
 
-/// The keys of all that are wanted, in the same order; missing ones are made. Whoever adds the same one at the same time
-/// holds the lock of the project.
+/// Returns the primary keys of the variants, in the same order. Creates missing variants. Concurrent callers hold the
+/// lock of the project.
 pub fn ensure(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -68,7 +68,7 @@ fn known(
     Ok(rows.into_iter().collect())
 }
 
-/// The variants with these keys.
+/// Returns the variants with these primary keys.
 pub fn by_ids(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<VariantId, Arc<Variant>>> {
     if ids.is_empty() {
         return Ok(HashMap::new());

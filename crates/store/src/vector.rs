@@ -1,4 +1,4 @@
-//! The values of reports alone, one vector a report: all that detection reads of earlier ones.
+//! Vectors: the values of a report without their other fields. Detection reads only the vectors of earlier reports.
 
 use tidemark_api::{ReportUuid, Timestamp};
 
@@ -7,37 +7,37 @@ use crate::{
     version::Stretch,
 };
 
-/// Which reports before another one to read the vectors of, on a stretch of a history.
+/// Filter of the earlier reports whose vectors to read, in a version range.
 #[derive(Clone, Copy, Debug)]
 pub struct Earlier {
-    /// Where they were measured.
+    /// Testbed.
     pub testbed: TestbedId,
-    /// Only those of jobs on this spec.
+    /// Only reports of jobs on this spec.
     pub spec: Option<SpecId>,
-    /// Only those whose run began at this time or later.
+    /// Only reports of runs that started at this time or later.
     pub from: Timestamp,
-    /// Only those whose run began at this time or earlier.
+    /// Only reports of runs that started at this time or earlier.
     pub until: Timestamp,
-    /// Only those with this key or a greater one.
+    /// Only reports with this primary key or a greater one.
     pub since: ReportId,
-    /// Only those with a smaller key.
+    /// Only reports with a smaller primary key.
     pub before: ReportId,
-    /// Only those older than this one, which was read before.
+    /// Cursor: only reports older than this one, which was read before.
     pub after: Option<Mark>,
-    /// How many to read.
+    /// Maximum number of reports.
     pub limit: i64,
 }
 
-/// Where a report stands among those of its history.
+/// Position of a report in the history of its head.
 pub type Mark = (VersionId, Timestamp, ReportId);
 
-/// What the first report comes after.
+/// Returns the cursor before the first report.
 pub fn before_all() -> Mark {
     (VersionId::from(0), Timestamp::MIN, ReportId::from(0))
 }
 
-/// Reads the vectors of earlier reports, the newest first, and hands the series and the values of each to `vector`, with
-/// when its run began; answers the last of them if there may be more.
+/// Reads the vectors of earlier reports, newest first, and passes the start time, the series and the values of each to
+/// `vector`. Returns the cursor of the last report if there may be more.
 pub fn earlier(
     tx: &mut Tx<'_>,
     stretch: &Stretch,
@@ -80,30 +80,31 @@ pub fn earlier(
     Ok(mark.filter(|_| count == earlier.limit))
 }
 
-/// The common factors of a report: by measure, the logarithm of the factor that moved all benchmarks. Measures without one are absent.
+/// Common factors of a report: by measure, the logarithm of the factor that moved all benchmarks. Measures without a
+/// common factor are absent.
 pub type Factors = Vec<(MeasureId, f64)>;
 
-/// A report among those of its head and testbed.
+/// A report of a head and a testbed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The report.
+    /// Report.
     pub report: ReportId,
-    /// What it is known by.
+    /// UUID.
     pub uuid: ReportUuid,
-    /// The version that it measured.
+    /// Version.
     pub version: VersionId,
-    /// When its run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// What was measured, by its content.
+    /// Hash of the measured binary.
     pub binary_hash: Option<String>,
-    /// The machine that it was measured on.
+    /// Host of the run.
     pub host: Option<String>,
-    /// The common factors, or none before the first analysis.
+    /// Common factors; `None` before the first analysis.
     pub factors: Option<Factors>,
 }
 
 impl Measured {
-    /// Where it stands.
+    /// Returns the position of the report.
     pub fn mark(&self) -> Mark {
         (self.version, self.start_time, self.report)
     }
@@ -114,14 +115,14 @@ impl Measured {
         moved.map_or(1.0, |(_, factor)| factor.exp())
     }
 
-    /// Whether both measured the same, so that they differ by noise only.
+    /// Whether both reports measured the same version or binary, so that they differ only by noise.
     pub fn is_same_code(&self, other: &Self) -> bool {
         self.version == other.version || (self.binary_hash.is_some() && self.binary_hash == other.binary_hash)
     }
 }
 
-/// Reads the vectors of the newest reports on a stretch of a history and on a testbed, the newest first, and hands each with
-/// its report to `vector`.
+/// Reads the vectors of the newest reports in a version range and on a testbed, newest first, and passes each with its
+/// report to `vector`.
 pub fn newest(
     tx: &mut Tx<'_>,
     stretch: &Stretch,
@@ -136,7 +137,7 @@ pub fn newest(
     measured(tx, &sql, &[&stretch.head, &testbed, &stretch.first, &stretch.last, &limit], vector)
 }
 
-/// Reads the vectors of reports on a head and a testbed that come after a place, the oldest first, and hands each with its
+/// Reads the vectors of the reports on a head and a testbed after a position, oldest first, and passes each with its
 /// report to `vector`.
 pub fn after(
     tx: &mut Tx<'_>,
@@ -153,8 +154,8 @@ pub fn after(
     measured(tx, &sql, &[&head, &testbed, &version, &start_time, &report, &limit], vector)
 }
 
-/// How many reports with results there are on a head and a testbed, `most` at the most, and the place of the one before these
-/// if there are more.
+/// Returns the number of reports with results on a head and a testbed, at most `most`, and the position of the report
+/// before them, if there are more.
 pub fn newest_from(
     tx: &mut Tx<'_>,
     head: HeadId,
@@ -207,12 +208,12 @@ fn measured(
     })
 }
 
-/// The series of a report's vector, in order.
+/// Returns the series of a report's vector, in order.
 pub fn series(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// The values of a report's vector, in the order of series and iteration.
+/// Returns the values of a report's vector, ordered by series and iteration.
 pub fn values(bytes: &[u8]) -> &[[u8; size_of::<f64>()]] {
     bytes.as_chunks().0
 }
@@ -239,7 +240,7 @@ pub fn insert_factors(tx: &mut Tx<'_>, reports: &[(ReportId, Factors)]) -> Resul
     tx.insert_many("report_factor", &columns, &rows, "on conflict do nothing")
 }
 
-/// Writes the vector of a new report.
+/// Inserts the vector of a new report.
 pub(crate) fn insert(
     tx: &mut Tx<'_>,
     report: ReportId,

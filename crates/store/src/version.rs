@@ -1,6 +1,7 @@
-//! Versions: the numbered places in the history of a head, and the order in which reports stand there.
+//! Versions: the numbered positions in the history of a head, and the order of reports in it.
 //!
-//! Within a head the keys of versions rise with their numbers, and stay in that order when the numbers close a gap.
+//! Within a head, the primary keys of versions increase with their numbers, and keep this order when versions are
+//! renumbered.
 
 use std::collections::HashMap;
 
@@ -8,30 +9,30 @@ use tidemark_api::{GitHash, Version};
 
 use crate::{Fresh, HeadId, Result, Tx, VersionId, value::distinct};
 
-/// A stretch of the history that a head sees: its own versions, or some of another head's.
+/// A version range in the history of a head: its own versions, or inherited versions of another head.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// Whose versions.
+    /// Head that owns the versions.
     pub head: HeadId,
-    /// The key of the first of them.
+    /// Primary key of the first version.
     pub first: VersionId,
-    /// The key of the last of them.
+    /// Primary key of the last version.
     pub last: VersionId,
 }
 
 impl Stretch {
-    /// All versions of a head, and no others.
+    /// Returns the range of all versions of a head.
     pub fn whole(head: HeadId) -> Self {
         Self { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }
     }
 }
 
-/// The history of a head, from its own versions back to the oldest inherited ones.
+/// Returns the history of a head, from its own versions back to the oldest inherited ones.
 pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
     Ok(histories(tx, &[head.get()])?.remove(&head).unwrap_or_default())
 }
 
-/// The history of each of these heads.
+/// Returns the history of each head.
 pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<Stretch>>> {
     let own = |head: &i64| (HeadId::from(*head), vec![Stretch::whole(HeadId::from(*head))]);
     let mut histories: HashMap<_, _> = heads.iter().map(own).collect();
@@ -44,7 +45,7 @@ pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<S
          from segment where head_id in {ints $1} order by head_id, last_number desc",
         &[&heads],
         |row| {
-            // Nothing is left of a stretch whose reports were all deleted.
+            // A range whose reports were all deleted is empty.
             if let (Some(first), Some(last)) = (row.get(2)?, row.get(3)?) {
                 histories.entry(row.get(0)?).or_default().push(Stretch { head: row.get(1)?, first, last });
             }
@@ -54,7 +55,7 @@ pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<S
     Ok(histories)
 }
 
-/// The versions of each of these heads from one number to another, at most so many of each, oldest first.
+/// Returns the versions of each head from one number to another, at most `most` per range, oldest first.
 pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Result<Vec<Vec<Version>>> {
     let mut found = vec![Vec::new(); spans.len()];
     let heads = distinct(spans.iter().map(|span| span.0.get()));
@@ -77,7 +78,7 @@ pub fn between(tx: &mut Tx<'_>, spans: &[(HeadId, u32, u32)], most: usize) -> Re
     Ok(found)
 }
 
-/// The version for a report on a head: the one that a report of the same commit was made for, or a new one.
+/// Returns the version for a report on a head: the version of the same commit, or a new one.
 pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHash>) -> Result<VersionId> {
     if let Some(hash) = hash {
         let same = tx.optional(
@@ -101,8 +102,7 @@ pub fn ensure(tx: &mut Tx<'_>, fresh: &Fresh, head: HeadId, hash: Option<&GitHas
     )
 }
 
-/// Removes a version that no report is of any more, and closes the gap in every history that it, or what followed it,
-/// was part of.
+/// Deletes a version without reports, and renumbers the later versions in every history that contains them.
 pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
     let removed = tx.optional(
         "delete from version where id = $1 and not exists (select 1 from report where version_id = $1)
@@ -111,9 +111,10 @@ pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
         |row| Ok((row.get::<HeadId>(0)?, row.get::<i64>(1)?)),
     )?;
     let Some((head, number)) = removed else { return Ok(()) };
-    // What started there still knows the branch that it came from.
+    // A head that started from the version keeps the branch of its start point.
     tx.execute("update head set start_version_id = null where start_version_id = $1", &[&version])?;
-    // The heads whose own versions come after it: they continue this head from there on, or continue such a head.
+    // The heads whose own versions follow the deleted one: heads that inherit a range with it or beyond it, and heads
+    // that inherit from these heads.
     let shifted: Vec<i64> = tx.all(
         "with recursive shifted (head_id) as (
              select head_id from segment where source_head_id = $1 and last_number >= $2
@@ -123,7 +124,7 @@ pub fn remove_unused(tx: &mut Tx<'_>, version: VersionId) -> Result<()> {
         &[&head, &number],
         |row| row.get(0),
     )?;
-    // By way of negative numbers, since no two versions of a head may have the same in between.
+    // Uses negative numbers as an intermediate step, because the numbers of a head must be unique at all times.
     tx.execute(
         "update version set number = -number where (head_id = $1 and number > $2) or head_id in {ints $3}",
         &[&head, &number, &shifted],

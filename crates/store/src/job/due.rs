@@ -1,28 +1,28 @@
-//! Which jobs the server itself has to look after: those whose time is up, and those whose results are to be read. What
-//! happens to them is `advance_all`.
+//! Jobs that the server has to process: overdue jobs, and completed jobs whose results are not yet parsed.
+//! `advance_all` applies the events.
 
 use tidemark_api::{id::JobUuid, job::JobStatus, job_event::JobEvent, time::Timestamp};
 
 use crate::{JobId, Result, Tx};
 
-/// Why the time of a job is up.
+/// Why a job is overdue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdue {
-    /// No runner has taken it.
+    /// No runner has claimed the job.
     Untaken,
-    /// It takes longer than it may.
+    /// The job exceeds its time limit.
     Late,
-    /// The runner that was to get it has never spoken of it.
+    /// The runner that claimed the job has never sent a heartbeat.
     Unheard,
-    /// Its runner has not spoken of it any more.
+    /// The runner of the job stopped sending heartbeats.
     Silent,
 }
 
 impl Overdue {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 4] = [Self::Untaken, Self::Late, Self::Unheard, Self::Silent];
 
-    /// What is to happen to such a job.
+    /// Returns the event to apply to the job.
     pub fn event(self) -> JobEvent {
         match self {
             Self::Untaken | Self::Late => JobEvent::Cancel,
@@ -32,16 +32,16 @@ impl Overdue {
     }
 }
 
-/// A job whose time is up.
+/// An overdue job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The key.
+    /// Primary key.
     pub id: JobId,
-    /// Why.
+    /// Reason.
     pub overdue: Overdue,
 }
 
-/// The jobs whose time is up, or whose runners were to be heard of since `alive` and were not.
+/// Returns the jobs that are past their deadline or whose runner sent no heartbeat since `alive`.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>> {
     tx.all(
         "select id, status, deadline, heartbeat from job
@@ -62,7 +62,7 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>
     )
 }
 
-/// Whether there is a job that has not ended.
+/// Whether any job has not ended.
 pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
     tx.value(
         "select exists (select 1 from job where status in ('pending', 'claimed', 'running', 'completed'))",
@@ -70,7 +70,7 @@ pub fn is_any_open(tx: &mut Tx<'_>) -> Result<bool> {
     )
 }
 
-/// The jobs whose results wait to become reports, the oldest first.
+/// Returns the completed jobs whose results are to be processed, oldest first.
 pub fn completed(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<JobUuid>> {
     tx.all(
         "select uuid from job where status = 'completed' and (retry is null or retry <= $1)
@@ -80,16 +80,17 @@ pub fn completed(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<JobUuid>> {
     )
 }
 
-/// A job whose results wait to become a report, and how often that has failed; nothing if it does not wait any more.
+/// Returns a completed job and its number of failed processing attempts; `None` if the job no longer waits for
+/// processing.
 pub fn attempts(tx: &mut Tx<'_>, job: JobUuid) -> Result<Option<(JobId, u32)>> {
     tx.optional("select id, attempts from job where uuid = $1 and status = 'completed'", &[&job], |row| {
         Ok((row.get(0)?, row.get(1)?))
     })
 }
 
-/// Lets the results of a job wait until `retry`, as they could not be read for the `attempts`th time.
+/// Postpones the processing of a job until `retry`, after its `attempts`th failed attempt.
 pub fn put_off(tx: &mut Tx<'_>, job: JobId, attempts: u32, retry: Timestamp) -> Result<()> {
-    // Of several servers that fail at the same time one counts.
+    // If several servers fail at the same time, only one of them counts the attempt.
     tx.execute(
         "update job set attempts = $2, retry = $3 where id = $1 and status = 'completed' and attempts < $2",
         &[&job, &attempts, &retry],

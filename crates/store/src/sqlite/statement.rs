@@ -1,4 +1,5 @@
-//! Statements of the embedded engine: how they are translated, bound, run and read. Transactions are not here.
+//! Statements of the embedded engine: translation, binding, execution and reading. This module contains no
+//! transactions.
 
 use std::borrow::Cow;
 
@@ -31,7 +32,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// How the engine goes about a statement, and how many steps of its machine it took.
+/// Returns the query plan of a statement and its number of virtual machine steps.
 pub(crate) fn explain(connection: &Connection, sql: &str, params: &[&dyn Param]) -> Result<String> {
     let mut plan = String::new();
     each(connection, &format!("explain query plan {sql}"), params, |row| {
@@ -54,14 +55,14 @@ pub(crate) fn execute(connection: &Connection, sql: &str, params: &[&dyn Param])
     Ok(rows as u64)
 }
 
-/// How many rows one statement writes. One, since for more the engine keeps a copy of every page they touch, to undo the
-/// statement alone. Only into a table with a search index many, since each statement makes that index write down what it
-/// has gathered; few sizes, since each is a statement to keep prepared.
+/// Returns the numbers of rows per statement. One row for most tables, because for more rows SQLite copies every
+/// changed page, to be able to roll back the single statement. Many rows for a table with a search index, because every
+/// statement flushes that index; only a few sizes, because each size is a prepared statement.
 fn sizes(table: &str) -> &'static [usize] {
     if SEARCHED.contains(&table) { &[512, 64, 8, 1] } else { &[1] }
 }
 
-/// `each` is told after every statement how many rows it wrote.
+/// Inserts rows. Calls `each` after every statement with the number of rows that it inserted.
 pub(crate) fn insert_many(
     connection: &Connection,
     table: &str,
@@ -103,8 +104,8 @@ pub(crate) fn value<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<Valu
     })
 }
 
-/// PostgreSQL's notation to SQLite's: `$1` becomes `?1` (SQLite would take `$1` as a name and number the names by
-/// appearance), `{ints $1}` and its like a list read from JSON.
+/// Translates PostgreSQL syntax to SQLite: `$1` becomes `?1` (SQLite treats `$1` as a name and numbers names by their
+/// first use), and `{ints $1}` and similar lists become a list read from JSON.
 fn translate(sql: &str) -> Cow<'_, str> {
     if !sql.contains(['$', '{']) {
         return Cow::Borrowed(sql);
