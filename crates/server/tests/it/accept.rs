@@ -1,5 +1,5 @@
-//! Taking up invitations and claims: with a sign-up, with a sign-in, or by `/v0/auth/accept`. How invitations are
-//! made, listed and revoked is not here.
+//! Accepting invitations and claims: at sign-up, at sign-in, or with `/v0/auth/accept`. Tests of creating, listing
+//! and revoking invitations are elsewhere.
 
 use futures_util::future::join_all;
 use insta::assert_snapshot;
@@ -17,12 +17,12 @@ both! {
         let invite = invite(&server, &ada, "grace@example.org", "member").await;
         let answer = signup(&server, "grace@example.org", json!({ "invite": invite })).await;
         assert_snapshot!("accept_signup", server.show(&answer));
-        // Signing up proves nothing yet.
+        // A sign-up alone does not prove the address.
         assert_eq!(members(&server, &ada).await, ["ada"]);
         let grace = server.confirm("grace@example.org").await;
         let answer = server.get("/v0/organizations/ada/members", &ada.token).await;
         assert_snapshot!("accept_members", server.show(&answer));
-        // No organization of one's own comes with it.
+        // No personal organization is created.
         assert_eq!(server.get("/v0/organizations", &grace.token).await.each("slug"), ["ada"]);
         server.get("/v0/organizations/grace", &grace.token).await.expect(404);
         server.get(&format!("/v0/organizations/{}", grace.uuid), &grace.token).await.expect(404);
@@ -51,7 +51,7 @@ both! {
         assert_snapshot!("accept", server.show(&answer));
         let answer = accept(&server, &grace.token, &second).await;
         assert_snapshot!("accept_as_a_member", server.show(&answer));
-        // Neither the one that was used nor the other leads back in after a removal.
+        // After a removal, neither the used nor the unused invitation works.
         server.delete("/v0/organizations/ada/members/grace", &ada.token).await.expect(204);
         let answer = accept(&server, &grace.token, &first).await;
         assert_snapshot!("accept_again", server.show(&answer));
@@ -121,7 +121,7 @@ both! {
             if what == "run out" {
                 server.pass(7 * DAY);
             }
-            // From elsewhere each time, or it would be too often.
+            // Each attempt uses another address; otherwise the rate limit would apply.
             address += 1;
             server.call_from([198, 51, 100, address]);
             let up = signup(&server, eve, json!({ "invite": for_eve })).await;
@@ -134,7 +134,7 @@ both! {
         }
         assert_snapshot!("accept_refused", lines.join("\n"));
         assert_eq!(members(&server, &ada).await, ["ada"]);
-        // Nothing is left of the refused sign-ups.
+        // The rejected sign-ups leave no users.
         assert_eq!(server.get("/v0/users?search=eve", &ada.token).await.total(), 0);
         server.no_mail(eve).await;
     }
@@ -148,7 +148,7 @@ both! {
         server.delete(&path, &ada.token).await.expect(204);
         let grace = server.confirm("grace@example.org").await;
         assert_eq!(members(&server, &ada).await, ["ada"]);
-        // An organization of one's own takes its place.
+        // A personal organization is created instead.
         assert_eq!(server.get("/v0/organizations", &grace.token).await.each("uuid"), [grace.uuid]);
     }
 
@@ -161,7 +161,7 @@ both! {
         let grace = server.confirm("grace@example.org").await;
         let after = server.get(&format!("/v0/organizations/{slug}/members"), &grace.token).await;
         assert_snapshot!("accept_claim", server.show(&after));
-        // The organization of one's own is there, too.
+        // The personal organization exists as well.
         assert_eq!(server.get("/v0/organizations", &grace.token).await.total(), 2);
     }
 
@@ -209,7 +209,7 @@ async fn accept(server: &TestServer, token: &str, invite: &str) -> Answer {
     server.post("/v0/auth/accept", token, json!({ "invite": invite })).await
 }
 
-/// Invites somebody into the organization of a leader and answers the code in the mail.
+/// Invites an address to the organization of a leader and returns the code in the mail.
 async fn invite(server: &TestServer, leader: &Person, email: &str, role: &str) -> String {
     invite_to(server, leader, &leader.slug, email, role).await
 }
@@ -227,13 +227,13 @@ async fn invite_to(
     server.mailed_token(email).await
 }
 
-/// The slugs of those in the organization of a leader.
+/// Returns the slugs of the members of a leader's organization.
 async fn members(server: &TestServer, leader: &Person) -> Vec<String> {
     let path = format!("/v0/organizations/{}/members", leader.slug);
     server.get(&path, &leader.token).await.expect(200).each("slug")
 }
 
-/// An organization that belongs to nobody; only an anonymous report makes one.
+/// Creates an unclaimed organization with an anonymous report.
 async fn unclaimed(server: &TestServer) -> (String, String) {
     let fresh = server.app.fresh();
     let made = server

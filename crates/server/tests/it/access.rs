@@ -1,4 +1,4 @@
-//! The switches of the operator (`[access]`), and the quotas of unclaimed organizations.
+//! The `[access]` settings of the operator, and the quotas of unclaimed organizations.
 
 use futures_util::future::join_all;
 use insta::assert_snapshot;
@@ -11,7 +11,7 @@ use crate::{
     until,
 };
 
-/// An anonymous run with so many benchmarks, which creates its project if there is none.
+/// Sends a run with this number of benchmarks; creates the project if it does not exist.
 pub(crate) async fn send(server: &TestServer, token: &str, project: &str, benchmarks: usize) -> Answer {
     let results: serde_json::Map<String, Value> = (0..benchmarks)
         .map(|number| (format!("bench {number}"), json!({ "latency": { "value": 1.0 } })))
@@ -26,12 +26,12 @@ fn claim_token(answer: &Answer) -> String {
 
 both! {
     async fn sign_up_is_by_invitation(server: TestServer = "[access]\nsign_up = \"invitation\"") {
-        // The first account needs none.
+        // The first account needs no invitation.
         let ada = server.person("Ada").await;
         let signup = |name: &str| json!({ "name": name, "email": format!("{name}@example.org"), "i_agree": true });
         let refused = server.post("/v0/auth/signup", "", signup("eve")).await;
         assert_snapshot!("access_sign_up_refused", server.show(&refused));
-        // Whether an address has an account does not show.
+        // The response does not reveal whether an address has an account.
         let known = server.post("/v0/auth/signup", "", signup("ada")).await;
         assert_eq!(known.line(), refused.line());
         server.no_mail("eve@example.org").await;
@@ -42,7 +42,8 @@ both! {
         let bob = server.confirm("bob@example.org").await;
         assert_eq!(server.get("/v0/server/setup", "").await.text("/sign_up"), "invitation");
 
-        // Revoked before the address is confirmed, an invitation opens no account, by this link or by one to sign in.
+        // If an invitation is revoked before the address is confirmed, neither its link nor a sign-in link opens an
+        // account.
         let invite = server.invite("ada", &ada, "cleo@example.org", "member").await;
         let mut invited = signup("cleo");
         invited["invite"] = json!(invite);
@@ -88,7 +89,7 @@ both! {
         let first = send(&server, "", "loose", 1).await.expect(201);
         let token = claim_token(&first);
         assert!(!send(&server, "", "loose", 1).await.expect(201).headers.contains_key("x-claim-token"));
-        // A run of a user does not claim it either.
+        // A run of a user does not claim the organization either.
         send(&server, &ben.token, "loose", 1).await.expect(201);
         assert_eq!(server.get("/v0/projects/loose", "").await.body["claimed"], Value::Null);
         let claim = "/v0/organizations/loose/claim";
@@ -101,7 +102,7 @@ both! {
         });
         server.post("/v0/auth/signup", "", signup).await.expect(403);
         server.post(claim, &ben.token, json!({ "token": token })).await.expect(201);
-        // An administrator needs none.
+        // An administrator needs no token.
         server.post("/v0/organizations/other/claim", &ada.token, json!({})).await.expect(201);
     }
 
@@ -112,12 +113,12 @@ both! {
         assert_snapshot!("access_metrics_refused", server.show(&refused));
         assert_eq!(server.get("/v0/projects/one/reports", "").await.total(), 1, "nothing of it stays");
         send(&server, "", "one", 1).await.expect(201);
-        // All of them together hold so many, too.
+        // The total of all unclaimed projects has a limit as well.
         let refused = send(&server, "", "two", 3).await;
         assert_snapshot!("access_total_refused", server.show(&refused));
         send(&server, "", "two", 2).await.expect(201);
         send(&server, "", "three", 1).await.expect(403);
-        // What is claimed has no such limit, and makes room.
+        // A claimed project has no limit and no longer counts toward the total.
         send(&server, &ada.token, "one", 3).await.expect(201);
         send(&server, "", "three", 1).await.expect(201);
         // A threshold counts like a metric.
@@ -161,7 +162,7 @@ both! {
         };
         let lines = [push("one", b'b').await, push("two", b'c').await];
         assert_snapshot!("access_image_bytes_refused", lines.join("\n"));
-        // Unfinished uploads count, too, until they are given up.
+        // Unfinished uploads count until they are canceled.
         let begun = anybody.call("POST /v2/one/blobs/uploads/", &[], b"").await.expect(202);
         let place = begun.headers["location"].to_str().unwrap().to_owned();
         anybody.call(&format!("PATCH {place}"), &[], &[b'd'; 100]).await.expect(202);
@@ -186,7 +187,7 @@ both! {
         let whole = digest(&[b'c'; 101]);
         let ended = anybody.call(&format!("PUT {small}?digest={whole}"), &[], b"").await;
         assert_eq!(line(&ended), line(&refused));
-        // An unfinished upload counts for others.
+        // An unfinished upload counts toward the quota of other uploads.
         let other = digest(b"x");
         let pushed = async || anybody.call(&format!("POST /v2/one/blobs/uploads/?digest={other}"), &[], b"x").await;
         assert_eq!(line(&pushed().await), line(&refused));
@@ -194,7 +195,7 @@ both! {
         pushed().await.expect(201);
     }
 
-    /// A repository, its uploads, blobs and tags count for 1,024 bytes each, beside what they hold.
+    /// A repository, its uploads, blobs and tags count for 1,024 bytes each, in addition to their content.
     async fn uploads_and_tags_without_bytes_count(server: TestServer = "[access.unclaimed]\nimage_bytes = 6500") {
         let anybody = Client::anonymous(&server);
         let begin = async || anybody.call("POST /v2/one/blobs/uploads/", &[], b"").await;

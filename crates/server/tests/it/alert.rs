@@ -1,4 +1,4 @@
-//! Alerts: how they are listed, and what becomes of them.
+//! Alerts: lists and status changes.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Lab {
-    /// Gives the latency limits that only zero is within, on a branch and a testbed.
+    /// Sets limits for the latency on a branch and a testbed that only zero satisfies.
     pub(crate) async fn watch(&self, branch: &str, testbed: &str) {
         let model = json!({ "test": "static", "lower_boundary": 0, "upper_boundary": 0 });
         let thresholds = json!({ "models": { "latency": model } });
@@ -18,7 +18,7 @@ impl Lab {
             .expect(201);
     }
 
-    /// Sends a report of a day of January with a value of these benchmarks in each iteration.
+    /// Sends a report for a day of January with one value per benchmark in each iteration.
     pub(crate) async fn alarm(&self, day: u32, iterations: &[&[&str]], more: Value) -> Answer {
         let iteration = |names: &&[&str]| {
             let results = names.iter().map(|name| ((*name).to_owned(), json!({ "latency": { "value": 1 } })));
@@ -28,7 +28,7 @@ impl Lab {
         self.report(iterations.iter().map(iteration).collect(), fields).await.expect(201)
     }
 
-    /// The alerts of a list, each by its benchmark, its iteration and its status.
+    /// Returns the alerts of a list, each as benchmark, iteration and status.
     async fn alerts(&self, query: &str) -> Vec<String> {
         let list = self.get(&format!("alerts{query}")).await.expect(200);
         let alerts = list.body.as_array().unwrap();
@@ -45,7 +45,7 @@ impl Lab {
         self.patch(&format!("alerts/{alert}"), json!({ "status": status })).await
     }
 
-    /// How many alerts there are of each status.
+    /// Returns the number of alerts per status.
     async fn statuses(&self) -> [i64; 3] {
         let mut totals = [0; 3];
         for (total, status) in totals.iter_mut().zip(["active", "dismissed", "silenced"]) {
@@ -60,7 +60,7 @@ impl Lab {
     }
 }
 
-/// The UUID of an alert of a report.
+/// Returns the UUID of an alert of a report.
 fn alert(report: &Answer, number: usize) -> String {
     report.text(&format!("/alerts/{number}/uuid"))
 }
@@ -138,7 +138,7 @@ both! {
         assert_eq!(shown.body, report.body["alerts"][0]);
         assert_eq!(lab.get("alerts").await.body[0], shown.body);
 
-        // It keeps the model and the place in the history that it was raised with.
+        // The alert keeps the model and the version that it was raised with.
         let model = json!({ "models": { "latency": { "test": "static", "upper_boundary": 5 } } });
         lab.server.pass(60);
         lab.value(1.0, json!({ "thresholds": model, "start_point": { "reset": true } })).await;
@@ -197,7 +197,7 @@ both! {
         assert_eq!(lab.statuses().await, [3, 1, 0]);
         lab.patch("branches/main", json!({ "start_point": { "reset": true } })).await.expect(200);
         assert_eq!(lab.statuses().await, [1, 1, 2]);
-        // A silenced one can be woken, and then belongs to no head in force.
+        // A silenced alert can become active again; it then belongs to a replaced head.
         lab.set_alert(&alert(&report, 1), "active").await.expect(200);
         lab.patch("branches/main", json!({ "start_point": { "reset": true } })).await.expect(200);
         assert_eq!(lab.statuses().await, [2, 1, 1]);

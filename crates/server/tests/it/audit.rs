@@ -1,4 +1,4 @@
-//! The audit log: who changed what, when and from where.
+//! The audit log: who changed what, when and from which address.
 
 use axum::{body::Body, http::Request};
 use insta::assert_snapshot;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Person, TestServer, both};
 
-/// One line for each entry: when, who, what, to what, from where, and the rest.
+/// Returns one line per entry: time, user, action, object, address and details.
 async fn log(server: &TestServer, path: &str, person: &Person) -> String {
     let answer = server.get(&format!("{path}?per_page=255&direction=asc"), &person.token).await.expect(200);
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
@@ -44,7 +44,7 @@ both! {
         server.delete(&format!("{acme}/members/bob"), &bob.token).await.expect(204);
         server.pass(1);
         server.patch(acme, &cleo.token, json!({ "name": "Apex", "slug": "apex" })).await.expect(200);
-        // What changes nothing is no entry; nor is what was refused.
+        // Requests that change nothing or are rejected create no entry.
         let apex = "/v0/organizations/apex";
         server.patch(apex, &cleo.token, json!({})).await.expect(200);
         server.patch(apex, &cleo.token, json!({ "license": null, "name": "Apex" })).await.expect(200);

@@ -1,5 +1,5 @@
-//! Signing up and in: `/v0/auth/signup`, `/v0/auth/login` and `/v0/auth/confirm`. Invitations and claims are in
-//! `accept.rs`.
+//! Sign-up and sign-in: `/v0/auth/signup`, `/v0/auth/login` and `/v0/auth/confirm`. `accept.rs` tests invitations and
+//! claims.
 
 use axum::{
     body::Body,
@@ -114,7 +114,7 @@ both! {
             server.no_mail(email).await;
         }
 
-        // From elsewhere, or it would be too often.
+        // Uses another address; otherwise the rate limit would apply.
         server.call_from([198, 51, 100, 7]);
         let mut answers = Vec::new();
         for email in addresses {
@@ -132,7 +132,7 @@ both! {
         let again = server.confirm("ada@example.org").await;
         assert_eq!((again.uuid, again.slug), (ada.uuid, ada.slug));
         assert_eq!(server.get("/v0/organizations", &again.token).await.total(), 1);
-        // The first session goes on.
+        // The first session stays valid.
         server.get("/v0/organizations", &ada.token).await.expect(200);
     }
 
@@ -152,7 +152,7 @@ both! {
         assert_eq!(person("Ada Lovelace", None, "b@example.org").await.slug, "ada-lovelace");
         assert_eq!(person("Zażółć Gęślą", None, "c@example.org").await.slug, "zazolc-gesla");
         assert_eq!(person("Eve", Some(&"x".repeat(64)), "d@example.org").await.slug, "x".repeat(64));
-        // What is taken, given or derived, gets a suffix, also within one second.
+        // A taken slug, given or derived, gets a suffix, even within one second.
         for (name, slug, stem) in [
             ("Eve", Some("countess"), "countess-"),
             ("Ada Lovelace", None, "ada-lovelace-"),
@@ -164,7 +164,7 @@ both! {
             let suffix = person.slug.strip_prefix(stem).unwrap_or_else(|| panic!("{}", person.slug));
             assert_eq!(suffix.len(), 8, "{}", person.slug);
         }
-        // Too long when derived, or nothing left: the id takes its place.
+        // If the derived slug is too long or empty, the UUID becomes the slug.
         for (name, email) in [("ß".repeat(64).as_str(), "e@example.org"), (".'.", "f@example.org")] {
             let person = person(name, None, email).await;
             assert_eq!(person.slug, person.uuid, "{name}");
@@ -265,7 +265,7 @@ both! {
             assert_eq!(answer.status, 401, "{}", payload(&token));
             assert_eq!(answer.headers["www-authenticate"], "Bearer");
         }
-        // The good one is no credential, and is still there.
+        // The valid token is not a credential, and was not consumed.
         server.get("/v0/organizations", &good).await.expect(401);
         server.post("/v0/auth/confirm", "", json!({ "token": good })).await.expect(200);
     }
@@ -276,7 +276,7 @@ both! {
         let header: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(header).unwrap()).unwrap();
         assert_eq!(header, json!({ "typ": "JWT", "alg": "HS256" }));
         let mut claims = payload(&ada.token);
-        // An id of our own, so that a session can be ended.
+        // Our own `jti` claim, which makes it possible to end a session.
         assert!(claims.as_object_mut().unwrap().remove("jti").is_some());
         let now = server.app.clock.now().seconds();
         assert_eq!(
@@ -355,14 +355,14 @@ async fn send(server: &TestServer, path: &str, kind: Option<&str>, body: &str) -
     server.send(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-/// All that a caller sees of an answer, but for the address sent and the id of the request.
+/// Returns everything that a caller sees of a response, without the address and the request id.
 fn alike(answer: &Answer, email: &str) -> String {
     let mut headers = answer.headers.clone();
     headers.remove("x-request-id");
     format!("{} {headers:?} {}", answer.status, answer.body).replace(email, "<email>")
 }
 
-/// What a token says.
+/// Returns the claims of a token.
 fn payload(token: &str) -> Value {
     let payload = token.split('.').nth(1).unwrap();
     serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! Backtests: which alarms there would have been, and what people have said of them.
+//! Backtests: which alarms other settings would have raised, compared with the status of the changes.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ impl Lab {
     }
 }
 
-/// Alarms, runs with any; what was found, missed, a false alarm or not spoken of.
+/// Returns the numbers of alarms, runs with alarms, found changes, missed changes, false alarms and unknown alarms.
 fn score(answer: &Value) -> [u64; 6] {
     ["raised", "runs", "found", "missed", "false_alarms", "unknown"]
         .map(|name| answer[name].as_u64().unwrap())
@@ -34,14 +34,14 @@ both! {
         assert_eq!((&usual["series"], &usual["values"]), (&json!(2), &json!(200)));
         let newest = &usual["alarms"][0];
         assert_eq!((&newest["verdict"], &newest["change"]), (&json!("false_alarm"), &changes[0]["uuid"]));
-        // A threshold tells of every value beyond its limit, and only of the way that is worse.
+        // A threshold raises an alarm for every value beyond its limit, and only in the worse direction.
         let model = json!({ "test": "percentage", "upper_boundary": 0.1, "max_sample_size": 16 });
         let [raised, runs, found, missed, false_alarms, unknown] = score(&lab.backtest(json!({ "model": model })).await);
         assert!(raised > 5 && runs == raised && unknown > 0, "{raised} {runs} {unknown}");
         assert_eq!((found, missed, false_alarms), (1, 0, 0));
         let strict = json!({ "test": "static", "upper_boundary": 1000.0 });
         assert_eq!(score(&lab.backtest(json!({ "model": strict })).await), [0, 0, 0, 1, 0, 0]);
-        // Less of the project.
+        // Filters restrict the backtest.
         assert_eq!(score(&lab.backtest(json!({ "benchmark": "still" })).await), [0; 6]);
         assert_eq!(lab.backtest(json!({ "branch": "main", "testbed": "localhost", "measure": "latency" })).await["series"], json!(2));
         lab.post("backtest", json!({ "branch": "nowhere" })).await.expect(404);

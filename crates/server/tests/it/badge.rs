@@ -1,4 +1,4 @@
-//! The badge: what it says of which part of a project, and to whom.
+//! The badge: its text for each filter, and who can see it.
 
 use axum::{
     body::{Body, Bytes},
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{Lab, both};
 
 impl Lab {
-    /// Fetches a document of the project as it goes over the wire, with a tag and a credential if they are not empty.
+    /// Fetches a document of the project as sent over the wire, with an ETag and a credential unless they are empty.
     pub(crate) async fn document(&self, path: &str, tag: &str, token: &str) -> Response<Bytes> {
         let mut request = Request::get(format!("/v0/projects/lab/{path}"));
         if !tag.is_empty() {
@@ -22,7 +22,7 @@ impl Lab {
         self.server.raw(request.body(Body::empty()).unwrap()).await
     }
 
-    /// What a badge says to those who cannot see it.
+    /// Returns the text of a badge for screen readers.
     async fn badge(&self, query: &str) -> String {
         let answer = self.document(&format!("badge{query}"), "", "").await;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Benchmarks: what only they have, names of nearly any kind.
+//! Benchmarks: nearly any name is allowed.
 
 use serde_json::json;
 

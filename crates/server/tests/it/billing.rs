@@ -1,5 +1,5 @@
-//! Plans and payments, against localstripe with what it lacks of the API (`payments.py`): whatever gets lost or is told
-//! twice, the provider and this server must end up saying the same.
+//! Plans and payments, against localstripe with additions to its API (`payments.py`): even if messages are lost or
+//! repeated, the provider and this server must end in the same state.
 
 use std::{
     env,
@@ -23,10 +23,10 @@ use crate::{
     until,
 };
 
-/// When the clock of tests starts, in seconds.
+/// Start of the test clock, in seconds.
 const NOW: i64 = 1_767_225_600;
 
-/// A payment provider, and a server that bills by it and hears of what happens there.
+/// A payment provider, and a server that bills with it and receives its events.
 struct Shop {
     process: Child,
     url: String,
@@ -75,7 +75,7 @@ impl Shop {
         shop
     }
 
-    /// Asks the provider as the server would.
+    /// Sends a request to the provider, as the server does.
     async fn form(&self, path: &str, form: String) -> Value {
         let url = format!("{}{path}", self.url);
         let sent = tokio::task::spawn_blocking(move || {
@@ -88,7 +88,7 @@ impl Shop {
         sent.await.unwrap()
     }
 
-    /// Does something at the provider as people, the network or time would.
+    /// Simulates an action of users, the network or time at the provider.
     async fn play(&self, path: &str, body: Option<Value>) -> Value {
         let url = format!("{}/_config/{path}", self.url);
         let sent = tokio::task::spawn_blocking(move || {
@@ -104,7 +104,7 @@ impl Shop {
         sent.await.unwrap()
     }
 
-    /// Lets the provider tell this server what happens there.
+    /// Registers this server as a receiver of the provider's events.
     async fn listen(&self) {
         let url = format!("http://{}/v0/billing/events", self.heard);
         self.play("webhooks/here", Some(json!({ "url": url, "secret": "whsec_test" }))).await;
@@ -115,7 +115,7 @@ impl Shop {
         self.server.post("/v0/checkout", &person.token, body).await.expect(201).text("/session")
     }
 
-    /// Pays at the provider and comes back.
+    /// Pays at the provider and confirms the checkout.
     async fn buy(&self, person: &Person, organization: &str, level: &str) -> Value {
         let session = self.checkout(person, organization, level).await;
         self.play(&format!("pay/{session}"), Some(json!({}))).await;
@@ -127,7 +127,7 @@ impl Shop {
             .body
     }
 
-    /// Waits until all promised work is done, which is tried as often as it takes.
+    /// Waits until all enqueued work is done, with retries.
     async fn settle(&self) {
         until("the outbox is not worked off", async || {
             self.server.pass_to_work().await;
@@ -137,7 +137,7 @@ impl Shop {
         .await;
     }
 
-    /// What the provider has of an organization: each subscription with its status.
+    /// Returns the subscriptions of an organization at the provider, each with its status.
     async fn truth(&self, organization: &str) -> Vec<(String, String)> {
         let all = self.play("subscriptions", None).await;
         let of_organization = |one: &&Value| one["metadata"]["organization"] == organization;
@@ -172,7 +172,7 @@ impl Shop {
         self.server.get(&path, &person.token).await.expect(200).text("/status")
     }
 
-    /// Waits until the plan of somebody's own organization is known to be so.
+    /// Waits until a field of the plan of a user's personal organization has this value.
     async fn until(&self, person: &Person, pointer: &str, wanted: impl Into<Value>) {
         let (path, wanted) = (format!("/v0/organizations/{}/plan", person.slug), wanted.into());
         until(&format!("{pointer} is not {wanted}"), async || {
@@ -204,7 +204,7 @@ macro_rules! shops {
     )*};
 }
 
-/// The key that signs licenses, and the one that they are checked by.
+/// The private key that signs licenses, and the public key that verifies them.
 macro_rules! license_settings {
     () => {
         r#"[plus.license]
@@ -225,7 +225,7 @@ irYdS8jBZo0jAvemhSaMy6uCaRUGSiefMio4KHBynowbafjQNluRnWtm3w==
     };
 }
 
-/// A report with so many metrics.
+/// Returns a report with this number of metrics.
 fn metrics(count: usize) -> Value {
     let times = json!({ "start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:00Z" });
     let results: serde_json::Map<String, Value> = (0..count)
@@ -294,13 +294,13 @@ shops! {
         server.post(plan, &ada.token, json!({ "checkout": "../x?", "level": "team" })).await.expect(404);
         let begun = server.post(plan, &ada.token, new.clone()).await;
         assert_snapshot!("billing_plan", server.show(&begun));
-        // Whoever loads the page again gets the same plan.
+        // Loading the page again returns the same plan.
         assert_eq!(server.post(plan, &ada.token, new).await.expect(201).body, begun.body);
         let again = json!({ "organization": "ada", "level": "pro" });
         assert_snapshot!("billing_has_plan", server.show(&server.post("/v0/checkout", &ada.token, again).await));
 
         server.post(projects, &ada.token, secret).await.expect(201);
-        // Two metrics each: more than those have who do not pay.
+        // Two metrics each: more than organizations without a plan may have.
         for _ in 0..3 {
             server.post("/v0/projects/secret/reports", &ada.token, metrics(2)).await.expect(201);
         }
@@ -318,7 +318,7 @@ shops! {
         assert_eq!(here[0]["cancel_at_period_end"], true);
         server.patch(plan, &ada.token, json!({ "cancel_at_period_end": false })).await.expect(200);
 
-        // One that runs is not forgotten here alone.
+        // A running plan cannot be deleted only on this server.
         server.delete(&format!("{plan}?remote=false"), &ada.token).await.expect(409);
         server.delete(plan, &ada.token).await.expect(204);
         let uuid = shop.uuid(&ada, "ada").await;
@@ -335,7 +335,7 @@ shops! {
         shop.listen().await;
         let ada = server.person("Ada").await;
         let uuid = shop.uuid(&ada, "ada").await;
-        // Paid, but nobody comes back to tell.
+        // The user pays but does not return to the console.
         let session = shop.checkout(&ada, "ada", "pro").await;
         shop.play(&format!("pay/{session}"), Some(json!({}))).await;
         let plan = "/v0/organizations/ada/plan";
@@ -351,11 +351,11 @@ shops! {
         assert_snapshot!("billing_lapsed", server.show(&lapsed));
         change("active").await;
         shop.until(&ada, "/status", "active").await;
-        // Everything again, the newest first: what is true now stays true.
+        // All events again, the newest first: the current state stays.
         assert!(shop.play("repeat", Some(json!({}))).await.as_i64().unwrap() > 4);
         shop.settle().await;
         assert_eq!(shop.status(&ada).await, "active");
-        // Nothing is heard of the end; the hour finds it.
+        // The event of the end is lost; the hourly check finds the end.
         shop.play("trouble", Some(json!({ "lose_events": 1 }))).await;
         change("canceled").await;
         assert_eq!(shop.status(&ada).await, "active");
@@ -363,7 +363,7 @@ shops! {
         server.app.background.poke();
         shop.until(&ada, "/status", "canceled").await;
         server.post("/v0/projects/lab/reports", &ada.token, metrics(1)).await.expect(402);
-        // Nor that a page was paid for.
+        // The event of a payment is lost as well.
         shop.play("trouble", Some(json!({ "lose_events": 3 }))).await;
         let session = shop.checkout(&ada, "ada", "team").await;
         shop.play(&format!("pay/{session}"), Some(json!({}))).await;
@@ -371,7 +371,7 @@ shops! {
         server.app.background.poke();
         shop.until(&ada, "/status", "active").await;
         assert_eq!(server.get(plan, &ada.token).await.expect(200).body["level"], "team");
-        // An old end told again does not end the new plan.
+        // A repeated old event of the end does not end the new plan.
         shop.play("trouble", Some(json!({ "clock": server.app.clock.now().seconds() }))).await;
         shop.play("repeat", Some(json!({}))).await;
         shop.settle().await;
@@ -415,7 +415,7 @@ shops! {
         deaf(1).await;
         let wanted = json!({ "organization": "ada", "level": "team" });
         assert_snapshot!("billing_silent", server.show(&server.post("/v0/checkout", &ada.token, wanted.clone()).await));
-        // The customer is made, and nobody hears of it: the next time it is the same.
+        // The provider creates the customer, but the response is lost: the next attempt uses the same customer.
         lose(1).await;
         server.post("/v0/checkout", &ada.token, wanted).await.expect(502);
         shop.buy(&ada, "ada", "team").await;
@@ -425,13 +425,13 @@ shops! {
         let before = server.get(plan, &ada.token).await.expect(200).body;
         server.patch(plan, &ada.token, json!({ "cancel_at_period_end": true })).await.expect(502);
         assert_eq!(server.get(plan, &ada.token).await.expect(200).body, before);
-        // Done there, and nobody hears of it: the next look does.
+        // The provider applies the change, but the response is lost: the next check finds it.
         lose(1).await;
         server.patch(plan, &ada.token, json!({ "cancel_at_period_end": true })).await.expect(502);
         server.pass(3_601);
         server.app.background.poke();
         shop.until(&ada, "/cancel_at_period_end", true).await;
-        // What was used arrives once, whatever gets lost on the way.
+        // Usage is reported once, even if messages are lost.
         server.project(&ada, json!({ "name": "Lab" })).await;
         deaf(2).await;
         lose(1).await;
@@ -443,7 +443,7 @@ shops! {
         server.delete(plan, &ada.token).await.expect(502);
         assert_eq!(shop.truth(&uuid).await[0].1, "active");
         server.get(plan, &ada.token).await.expect(200);
-        // The organization goes at once; its plan as soon as the provider hears of it.
+        // The organization is deleted at once; its plan ends as soon as the provider is reachable.
         deaf(3).await;
         server.delete("/v0/organizations/ada", &ada.token).await.expect(204);
         shop.settle().await;
@@ -464,7 +464,7 @@ shops! {
         let new = |session: &str, level: &str| json!({ "checkout": session, "level": level });
         server.post(plan, &ada.token, new(&first, "pro")).await.expect(201);
         server.post(plan, &bob.token, new(&second, "team")).await.expect(409);
-        // The hour finds the page that was paid for in vain.
+        // The hourly check finds the second payment, which has no effect.
         server.pass(3_601);
         server.app.background.poke();
         let statuses = async || {
@@ -478,7 +478,7 @@ shops! {
         .await;
         assert_eq!(server.get(plan, &ada.token).await.expect(200).body["level"], "pro");
 
-        // What is paid for after the organization is gone for good is given back, too.
+        // A payment after the organization was deleted permanently is refunded as well.
         let late = shop.checkout(&bob, "bob", "pro").await;
         let uuid = shop.uuid(&bob, "bob").await;
         server.delete("/v0/organizations/bob?hard=true", &ada.token).await.expect(204);
@@ -517,7 +517,7 @@ shops! {
         let plan = server.post("/v0/organizations/ada/plan", &ada.token, new).await.expect(201).body;
         assert_eq!(plan["license"]["entitlements"], 500);
         assert_eq!(plan["license"]["expiration"], plan["current_period_end"]);
-        // Here it is for an organization of this server, which takes it.
+        // The license is for an organization of this server, which accepts it.
         let license = json!({ "license": plan["license"]["key"] });
         server.patch("/v0/organizations/ada", &ada.token, license).await.expect(200);
         let usage = server.get("/v0/organizations/ada/usage", &ada.token).await.expect(200).body;
@@ -547,7 +547,7 @@ shops! {
             server.get(job, &person.token).await.expect(200).body["position"].clone()
         };
         assert_eq!((place(&first, &ada).await, place(&waiting, &bob).await), (json!(1), json!(2)));
-        // What waits moves up with the plan.
+        // Waiting jobs move up with the plan.
         shop.buy(&bob, "bob", "pro").await;
         assert_eq!((place(&first, &ada).await, place(&waiting, &bob).await), (json!(2), json!(1)));
         let second = ask(&bob, "shed", 3_600).await;

@@ -1,4 +1,4 @@
-//! Branches: their names, their heads, and where those start.
+//! Branches: names, heads and start points.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use crate::{Lab, both};
 
-/// A commit of the branch with this digit.
+/// Returns the hash of a commit of the branch with this digit.
 fn hash(digit: char, number: i64) -> String {
     format!("{}{number:032x}", digit.to_string().repeat(8))
 }
 
 impl Lab {
-    /// Gives the head in force of a branch versions of these numbers, with a hash each if there is a digit.
+    /// Adds versions with these numbers to the current head of a branch, each with a hash if there is a digit.
     async fn grow(&self, branch: &str, numbers: std::ops::Range<i64>, digit: Option<char>) {
         let branch = branch.to_owned();
         let grow = move |tx: &mut Tx<'_>| {
@@ -38,7 +38,7 @@ impl Lab {
         self.server.app.db.write::<_, tidemark_store::Error, _>(grow).await.unwrap();
     }
 
-    /// The lineage of the head in force: the branch of each source, with the first and the last number.
+    /// Returns the lineage of the current head: the branch of each source, with the first and the last number.
     async fn lineage(&self, branch: &str) -> Vec<(String, i64, i64)> {
         let branch = branch.to_owned();
         let read = move |tx: &mut Tx<'_>| {
@@ -56,12 +56,12 @@ impl Lab {
         self.server.app.db.read::<_, tidemark_store::Error, _>(read).await.unwrap()
     }
 
-    /// Makes a branch with a start point.
+    /// Creates a branch with a start point.
     async fn branch(&self, name: &str, start_point: Value) -> Value {
         self.post("branches", json!({ "name": name, "start_point": start_point })).await.expect(201).body
     }
 
-    /// Patches the start point; answers the branch and whether it got a new head.
+    /// Patches the start point; returns the branch and whether it got a new head.
     async fn restart(&self, branch: &str, start_point: Value) -> (Value, bool) {
         let path = format!("branches/{branch}");
         let before = self.get(&path).await.expect(200);
@@ -75,7 +75,7 @@ impl Lab {
         self.server.app.db.read::<_, tidemark_store::Error, _>(count).await.unwrap()
     }
 
-    /// The thresholds of a branch: testbed, boundary of the model in force, and that model's id.
+    /// Returns the thresholds of a branch: testbed, boundary of the current model, and the UUID of the model.
     async fn thresholds(&self, branch: &str) -> Vec<(String, Option<f64>, Option<String>)> {
         let list = self.get(&format!("thresholds?per_page=255&branch={branch}")).await.expect(200).body;
         let mut found: Vec<_> = list
@@ -126,7 +126,7 @@ both! {
         assert_eq!(a["head"]["start_point"]["version"], json!({ "number": 9, "hash": hash('a', 9) }));
         assert_eq!(lab.lineage("a").await, [segment("main", 0, 9)]);
 
-        // The hash in capitals, the branch by its UUID.
+        // The hash in upper case, the branch by its UUID.
         lab.grow("a", 10..15, Some('b')).await;
         let b = lab.branch("b", json!({ "branch": a["uuid"], "hash": hash('b', 12).to_uppercase() })).await;
         assert_eq!(b["head"]["start_point"]["version"]["number"], 12);
@@ -148,7 +148,7 @@ both! {
             })
         );
         assert_eq!(lab.lineage("d").await, [segment("main", 0, 4)]);
-        // One that its source had, but no more than up to where it starts.
+        // The source has this version, but only up to its own start point.
         let e = lab.branch("e", json!({ "branch": "b", "hash": hash('b', 14) })).await;
         assert_eq!(e["head"]["start_point"]["version"]["number"], 15);
 
@@ -164,7 +164,7 @@ both! {
             assert_eq!(ignored["head"]["start_point"], Value::Null);
         }
 
-        // By slug before by name.
+        // A slug takes precedence over a name.
         lab.post("branches", json!({ "name": "Feature", "slug": "topic" })).await.expect(201);
         lab.post("branches", json!({ "name": "topic", "slug": "feature" })).await.expect(201);
         lab.grow("Feature", 0..1, None).await;
@@ -209,7 +209,7 @@ both! {
         assert!(moved(json!({ "branch": "plain", "hash": hash('c', 1) })).await, "the first hash");
         assert!(moved(json!({ "branch": "two" })).await, "another branch with a hash");
 
-        // What it started from is no longer on the source.
+        // The version that it started from is no longer on the source.
         lab.restart("two", json!({ "reset": true })).await;
         lab.grow("two", 0..1, Some('d')).await;
         assert!(!moved(json!({ "branch": "two", "hash": hash('b', 0) })).await, "the same hash, gone since");
@@ -239,7 +239,7 @@ both! {
             lab.get(&format!("branches/main?head={head}")).await.expect(status);
         }
         assert_snapshot!("branch_no_head", lab.server.show(&lab.get(&format!("branches/other?head={old}")).await));
-        // The source goes, and with it the start point.
+        // Deleting the source removes the start point.
         lab.delete("branches/other").await.expect(204);
         assert_eq!(lab.get("branches/main").await.body["head"]["start_point"], Value::Null);
     }
@@ -301,7 +301,7 @@ both! {
         lab.restart("target", json!({ "branch": "source" })).await;
         assert_eq!(lab.thresholds("target").await, before, "nobody asked for them");
 
-        // The head stays where it is; the thresholds follow all the same.
+        // The head stays, but the thresholds are still cloned.
         let (_, moved) = lab.restart("target", json!({ "branch": "source", "clone_thresholds": true })).await;
         assert!(!moved);
         let after = lab.thresholds("target").await;

@@ -1,4 +1,4 @@
-//! The budget of false alarms, in a project whose noise depends on itself.
+//! The false-alarm budget, in a project with autocorrelated noise.
 
 use serde_json::{Value, json};
 use tidemark_api::Timestamp;
@@ -11,11 +11,11 @@ use crate::{
     server::START,
 };
 
-/// A month of runs, and the seconds from one to the next.
+/// Runs in one month, and seconds between two runs.
 const RUNS: usize = 300;
 const PAUSE: i64 = 30 * 24 * 60 * 60 / RUNS as i64;
 
-/// The commit that makes some benchmarks slower, and by which factor.
+/// The commit that makes some benchmarks slower, and the factors.
 const COMMIT: usize = 200;
 const STEPS: [(usize, f64); 6] = [(3, 1.03), (7, 1.05), (11, 1.08), (15, 1.12), (19, 1.25), (23, 1.5)];
 
@@ -32,7 +32,7 @@ impl Project {
         Self { lab, series: series.collect() }
     }
 
-    /// Sends the run with this number, and waits until it was looked at.
+    /// Sends the run with this number, and waits until the server has analyzed it.
     async fn run(&self, number: usize) {
         let results: serde_json::Map<String, Value> = self
             .series
@@ -50,12 +50,12 @@ impl Project {
         self.lab.server.pass(PAUSE);
     }
 
-    /// How many events people were notified of.
+    /// Returns the number of events with a notification.
     async fn events(&self) -> u64 {
         self.lab.get("detection").await.expect(200).body["observed"]["raised"].as_u64().unwrap()
     }
 
-    /// The benchmarks of the changes that people were notified of since it was last asked.
+    /// Returns the benchmarks of the changes that were notified since the last call.
     async fn notified(&self, receiver: &Receiver) -> Vec<String> {
         let mut names = Vec::new();
         for notice in receiver.all(&self.lab).await {
@@ -69,7 +69,7 @@ impl Project {
 }
 
 both! {
-    /// How many there are on average over seeds is for the tests of `stats` to say.
+    /// The tests of `stats` check the average number over seeds.
     async fn noise_that_depends_on_itself_keeps_to_the_budget(server: TestServer) {
         let project = Project::new(Lab::open(server).await, 2);
         for number in 0..RUNS {

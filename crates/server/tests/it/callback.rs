@@ -1,4 +1,4 @@
-//! What code hosts and webhooks are told when a job has ended that nobody waits for.
+//! Callbacks to code hosts and webhooks when a detached job has ended.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +24,7 @@ use crate::{
 const PRIVATE: &str = "[plus.runners]\nprivate_callbacks = true";
 const TOKEN: &str = "s3cret";
 
-/// A stand-in of a code host: it remembers what it was asked.
+/// A mock code host that records its requests.
 #[derive(Clone, Default)]
 struct Host {
     state: Arc<Mutex<Asked>>,
@@ -34,12 +34,12 @@ struct Host {
 struct Asked {
     requests: Vec<(String, Value)>,
     comments: Vec<Value>,
-    /// What the next requests are answered with instead.
+    /// Statuses of the next responses.
     trouble: Vec<u16>,
 }
 
 impl Host {
-    /// Answers the host and its address.
+    /// Starts the host and returns it with its address.
     async fn open() -> (Self, String) {
         let host = Self::default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -49,12 +49,12 @@ impl Host {
         (host, address)
     }
 
-    /// Waits until it was asked so many things, and answers them.
+    /// Waits until the host has received this number of requests, and returns them.
     async fn asked(&self, server: &TestServer, count: usize) -> Vec<(String, Value)> {
         until(&format!("it is not asked {count} things"), async || {
             let is_asked = self.state.lock().unwrap().requests.len() >= count;
             if !is_asked {
-                // A second attempt waits for the clock.
+                // The second attempt waits for the clock.
                 server.pass_to_work().await;
             }
             is_asked.then_some(())
@@ -99,7 +99,7 @@ fn github(address: &str) -> Value {
         "token": TOKEN })
 }
 
-/// Asks for a job with a callback and has a runner begin with it.
+/// Creates a job with a callback and starts it on a runner.
 async fn begin(server: &TestServer, ada: &Person, callback: Value) -> (Runner, String) {
     let (key, address) = (enlist(server, ada, "box").await, listen(&server.app).await);
     let mut runner = Runner::connect(address, "box", &key).await.unwrap();
@@ -108,7 +108,7 @@ async fn begin(server: &TestServer, ada: &Person, callback: Value) -> (Runner, S
     (runner, uuid)
 }
 
-/// How many tokens of callbacks are kept.
+/// Returns the number of stored callback tokens.
 async fn kept(server: &TestServer) -> i64 {
     let count = |tx: &mut Tx<'_>| tx.value("select count(*) from job where callback is not null", &[]);
     server.app.db.read::<_, Error, _>(count).await.unwrap()
@@ -131,7 +131,7 @@ both! {
         runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
         let job = server.until(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token, "processed").await;
         assert!(!job.body.to_string().contains(TOKEN));
-        // The comments are looked for one of ours, then it is written, then the check is completed.
+        // The server searches the comments for its own, writes it, and completes the check.
         let requests = host.asked(&server, 3).await;
         assert_snapshot!("callback_github", show(&server, &requests));
         until_forgotten(&server).await;
@@ -183,7 +183,7 @@ both! {
         server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
         host.asked(&server, 3).await;
         until_forgotten(&server).await;
-        // What is refused for good is not asked again.
+        // The server does not retry a permanent rejection.
         host.state.lock().unwrap().trouble = vec![404];
         let uuid = ask(&server, &ada, json!({ "callback": webhook })).await;
         server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
@@ -216,7 +216,7 @@ both! {
         server.post("/v0/run", "", body.clone()).await.expect(401);
         let refused = server.post("/v0/run", &ada.token, body).await.expect(400);
         assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
-        // A name shows only when it is asked for what it means; then nobody is called either.
+        // A host name is resolved only at the time of the request; then the request is rejected as well.
         let port = address.rsplit(':').next().unwrap();
         let uuid = ask(&server, &ada, json!({ "callback": webhook(format!("http://localhost:{port}")) })).await;
         server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);

@@ -1,4 +1,4 @@
-//! What becomes of every kind of credential on every kind of route.
+//! Every kind of credential on every kind of route.
 
 use axum::{
     body::Body,
@@ -24,7 +24,7 @@ both! {
         }
         let answer = server.get("/v0/auth/caller", &key).await.expect(200);
         assert_eq!((answer.text("/project/slug").as_str(), &answer.body["user"]), ("lab", &json!(null)));
-        // What is not there, and what has been revoked, gives nothing away.
+        // Missing and revoked credentials reveal nothing.
         for credential in ["", "svc_user_000000000000000000000000000000"] {
             server.get("/v0/auth/caller", credential).await.expect(401);
         }
@@ -46,7 +46,7 @@ both! {
         let locked_key = key("locked", &locked.token, 7_000_000).await.text("/key");
         let short_token = server.legacy_token(&ada.email);
         server.pass(30 * DAY);
-        // All sessions and the first token have run out; these are new.
+        // All sessions and the first token have expired; these are new.
         let mut sessions = Vec::new();
         for person in [&admin, &ada, &locked] {
             server.post("/v0/auth/login", "", json!({ "email": person.email })).await.expect(202);
@@ -106,7 +106,7 @@ both! {
 
     async fn who_asks_is_judged_before_what_is_asked(server: TestServer) {
         let ada = server.person("Ada").await;
-        // Without a credential nobody learns whether a user is there or a body makes sense.
+        // Without a credential, the response reveals neither whether a user exists nor whether a body is valid.
         for path in ["/v0/users/ada", "/v0/users/nobody"] {
             server.get(path, "").await.expect(401);
             server.patch(path, "", json!({ "name": 1 })).await.expect(401);

@@ -1,4 +1,4 @@
-//! Proofs of being human, checked by a stand-in of the service.
+//! Captchas, verified by a mock service.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{Engine, TestServer};
 
-/// Says of a proof what the proof itself says.
+/// Responds to a captcha with the content of the captcha itself.
 async fn verify(body: String) -> Json<Value> {
     let form: HashMap<String, String> = url::form_urlencoded::parse(body.as_bytes()).into_owned().collect();
     assert_eq!(form["secret"], "s3cret");
@@ -52,7 +52,7 @@ async fn walk(engine: Engine) {
     let proof = json!({ "success": true }).to_string();
     let login = json!({ "email": "ada@example.org", "recaptcha_token": proof });
     server.post("/v0/auth/login", "", login.clone()).await.expect(202);
-    // A link that was mailed needs no other proof.
+    // A mailed link needs no captcha.
     let token = server.mailed_token("ada@example.org").await;
     server.post("/v0/auth/confirm", "", json!({ "token": token })).await.expect(200);
     service.abort();

@@ -1,4 +1,4 @@
-//! Changes: found behind the scenes, with an identity that lasts, and what people say of them.
+//! Changes: found by the background worker, with a stable identity and a status that users set.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::{
     until,
 };
 
-/// A number from 0 to 1 that looks like chance.
+/// Returns a pseudo-random number from 0 to 1.
 pub(crate) fn chance(number: u64) -> f64 {
     let mixed = (number.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ pub(crate) fn chance(number: u64) -> f64 {
 }
 
 impl Lab {
-    /// Sends a report with a value of each benchmark.
+    /// Sends a report with one value per benchmark.
     pub(crate) async fn measure(&self, number: u64, values: &[(&str, f64)]) -> String {
         self.measure_on("localhost", number, values).await
     }
@@ -35,7 +35,7 @@ impl Lab {
         self.post("reports", body).await.expect(201).text("/uuid")
     }
 
-    /// Sends so many reports around a level, with one percent of noise.
+    /// Sends reports around a level, with one percent of noise.
     pub(crate) async fn stay(&self, numbers: std::ops::Range<u64>, level: f64) -> Vec<String> {
         let mut reports = Vec::new();
         for number in numbers {
@@ -46,7 +46,7 @@ impl Lab {
         reports
     }
 
-    /// Waits until so many changes are listed.
+    /// Waits until the list has this number of changes.
     pub(crate) async fn changes(&self, query: &str, count: usize) -> Vec<Value> {
         until(&format!("there are not {count} changes{query}"), async || {
             self.settled().await;
@@ -56,7 +56,7 @@ impl Lab {
         .await
     }
 
-    /// Waits until all reports have been looked at.
+    /// Waits until all reports have been analyzed.
     pub(crate) async fn settled(&self) {
         until("a report is not looked at", async || {
             let stale = self.server.app.db.read(|tx| lane::stale(tx, lane::before_all(), 1)).await.unwrap();
@@ -71,7 +71,7 @@ both! {
         let lab = Lab::open(server).await;
         lab.stay(0..40, 100.0).await;
         lab.changes("", 0).await;
-        // Four values of the new level raise the alarm, and the others bear it out.
+        // Four values of the new level raise the alarm, and the others confirm it.
         let mut after = lab.stay(40..44, 120.0).await;
         let early = lab.changes("", 1).await.remove(0);
         after.extend(lab.stay(44..60, 120.0).await);
@@ -83,7 +83,7 @@ both! {
         let path = format!("changes/{}", found["uuid"].as_str().unwrap());
         let seen = lab.patch(&path, json!({ "status": "expected", "note": "a new allocator" })).await.expect(200).body;
         assert_eq!((&seen["status"], &seen["note"]), (&json!("expected"), &json!("a new allocator")));
-        // More reports say more about it, and it stays what it is.
+        // More reports refine the change, and its identity stays the same.
         lab.stay(60..90, 120.0).await;
         let again = lab.changes("", 1).await.remove(0);
         assert_eq!(
@@ -93,11 +93,12 @@ both! {
         assert_eq!(lab.changes("?status=active", 0).await, Vec::<Value>::new());
         let gone = lab.patch(&path, json!({ "note": null })).await.expect(200).body;
         assert_eq!((&gone["status"], &gone["note"]), (&json!("expected"), &Value::Null));
-        // The report it began with is deleted: it begins with the next one, and nothing else changes.
+        // When the report at which the change begins is deleted, the change begins with the next report, and nothing
+        // else changes.
         lab.delete(&format!("reports/{}", after[0])).await.expect(204);
         let moved = lab.changes("", 1).await.remove(0);
         assert_eq!((&moved["uuid"], &moved["status"]), (&found["uuid"], &json!("expected")));
-        // Back to where it was: another change, an improvement.
+        // Back to the old level: another change, an improvement.
         lab.stay(90..120, 100.0).await;
         let both = lab.changes("?sort=time", 2).await;
         assert_eq!((&both[0]["direction"], &both[1]["uuid"]), (&json!("improvement"), &found["uuid"]));
@@ -120,7 +121,7 @@ both! {
         let path = format!("changes/{}", found["uuid"].as_str().unwrap());
         let mut shown = lab.get(&path).await;
         assert_eq!(shown.body, found);
-        // The last digits are up to the machine.
+        // The last digits depend on the machine.
         for name in ["sigma", "confidence"] {
             shown.body[name] = json!(format!("{:.2}", shown.body[name].as_f64().unwrap()));
         }
@@ -135,7 +136,7 @@ both! {
             lab.measure(number, &[("noisy", value)]).await;
         }
         lab.changes("", 0).await;
-        // A few slow runs look like a step until they are over.
+        // A few slow runs look like a change until they end.
         for number in 80..84 {
             lab.measure(number, &[("noisy", 150.0)]).await;
         }
@@ -160,7 +161,7 @@ both! {
                 ("e", 100.0 * noise(5)),
             ];
             lab.measure(number, &values).await;
-            // This one is too slow for every version, and sees it with version 32.
+            // This testbed is too slow for every version, and measures the change with version 32.
             if number % 4 == 0 {
                 lab.measure_on("slow", number, &values[..1]).await;
             }
@@ -194,7 +195,7 @@ both! {
         lab.webhook(&address, json!({})).await;
         lab.stay(0..40, 100.0).await;
         lab.settled().await;
-        // An alert is no reason to tell anybody, as this project is told of changes.
+        // An alert sends no notification, because this project is notified of changes.
         receiver.is_left_alone(&lab).await;
         lab.stay(40..50, 120.0).await;
         let change = lab.changes("", 1).await.remove(0);
@@ -209,14 +210,14 @@ both! {
         assert!(feed.contains("<title>Regression on main: moved, Latency +2"), "{feed}");
         let badge = lab.get("badge").await.expect(200).body;
         assert!(badge.as_str().unwrap().contains("1 regression"), "{badge}");
-        // The same on another testbed is the same event.
+        // The same change on another testbed belongs to the same event.
         for number in 0..50 {
             let level = if number < 40 { 100.0 } else { 120.0 };
             lab.measure_on("other", number, &[("moved", level * (0.99 + 0.02 * chance(number)))]).await;
         }
         lab.changes("", 2).await;
         receiver.is_left_alone(&lab).await;
-        // What began too long ago is not told any more.
+        // Changes that began too long ago are not notified.
         lab.server.pass(16 * 24 * 60 * 60);
         lab.stay(50..80, 80.0).await;
         let late = lab.changes("?change_direction=improvement", 1).await.remove(0);
@@ -243,7 +244,7 @@ both! {
         let changes = lab.changes("?sort=time&direction=asc&per_page=255", 7).await;
         let causes: Vec<&str> = changes.iter().map(|change| change["cause"].as_str().unwrap()).collect();
         assert_eq!(causes, ["host", "host", "host", "host", "host", "host", "code"]);
-        // What the machine did is one matter of the machine, which people are notified of only if they want to be.
+        // Changes caused by the machine are one event, which is notified only if the project enables it.
         let raised = |changes: &[Value]| changes.iter().map(|change| change["raised"].is_string()).collect::<Vec<_>>();
         assert_eq!(raised(&changes), [false, false, false, false, false, false, true]);
         lab.patch("detection", json!({ "notifies_host": true })).await.expect(200);
@@ -254,7 +255,7 @@ both! {
         assert_eq!(observed, json!(2));
     }
 
-    /// The machine becomes slower for good, and some runs later the code does.
+    /// The machine becomes slower permanently, and some runs later the code does.
     async fn a_slow_machine_hides_no_change_of_the_code(server: TestServer) {
         let lab = Lab::open(server).await;
         let names: Vec<String> = (0..12).map(|number| format!("bench-{number:02}")).collect();
@@ -275,7 +276,7 @@ both! {
         let code = changes.iter().find(|change| !host(change)).unwrap();
         let number = |key: &str| code[key].as_f64().unwrap();
         assert_eq!(code["benchmark"]["name"], json!("bench-03"));
-        // Levels are shown as they were measured.
+        // Levels are shown as measured.
         assert!((number("before") - 130.0).abs() < 1.5 && (number("effect") - 0.1).abs() < 0.01, "{code:#}");
         assert!(code["raised"].is_string(), "{code:#}");
         assert_eq!(lab.get("detection").await.expect(200).body["observed"]["raised"], json!(1));

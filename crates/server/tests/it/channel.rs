@@ -1,4 +1,4 @@
-//! What runners and the server say to each other, on real sockets.
+//! The messages between runners and the server, on real sockets.
 
 use std::{
     net::SocketAddr,
@@ -38,7 +38,7 @@ pub(crate) async fn listen(app: &App) -> SocketAddr {
     address
 }
 
-/// A runner that does as it is told.
+/// A runner that the test controls.
 pub(crate) struct Runner {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     next: u64,
@@ -56,7 +56,7 @@ impl Runner {
         }
     }
 
-    /// Says something and answers what comes back.
+    /// Sends a message and returns the response.
     pub(crate) async fn say(&mut self, mut message: Value) -> Value {
         self.next += 1;
         message["id"] = json!(self.next);
@@ -80,7 +80,7 @@ impl Runner {
         }
     }
 
-    /// Takes the next job and begins with it.
+    /// Takes the next job and starts it.
     pub(crate) async fn begin(&mut self) -> String {
         let job = self.say(json!({ "event": "ready", "poll_timeout": 600 })).await;
         assert_eq!(job["event"], "job", "{job}");
@@ -91,7 +91,7 @@ impl Runner {
     }
 }
 
-/// Takes the next job for a runner and says nothing: what a server leaves that dies before it hands the job over.
+/// Claims the next job for a runner without sending it, like a server that dies in between.
 async fn take_and_die(server: &TestServer, hash: Vec<u8>, lease: &str) {
     let (now, lease): (_, LeaseUuid) = (server.app.clock.now(), lease.parse().unwrap());
     let take = move |tx: &mut tidemark_store::Tx<'_>| {
@@ -101,7 +101,7 @@ async fn take_and_die(server: &TestServer, hash: Vec<u8>, lease: &str) {
     assert!(server.app.db.write::<_, tidemark_store::Error, _>(take).await.unwrap().is_some());
 }
 
-/// How many servers listen to what others tell about jobs.
+/// Returns the number of servers that listen for notifications about jobs.
 async fn listeners(server: &TestServer) -> i64 {
     let sql =
         "select count(*) from pg_stat_activity where datname = current_database() and query like 'listen %'";
@@ -109,7 +109,7 @@ async fn listeners(server: &TestServer) -> i64 {
     server.app.db.read::<_, tidemark_store::Error, _>(read).await.unwrap()
 }
 
-/// How many statements it costs when all jobs expire at once; they do not, in the end.
+/// Returns the number of statements when all jobs expire at once; the transaction is rolled back.
 async fn cost_of_the_end(server: &TestServer) -> u64 {
     let (app, late) = (server.app.clone(), server.app.clock.now().plus_seconds(1_000_000));
     let (tell, told) = std::sync::mpsc::sync_channel(1);
@@ -123,7 +123,7 @@ async fn cost_of_the_end(server: &TestServer) -> u64 {
     told.recv().unwrap()
 }
 
-/// A runner for all jobs, and its key.
+/// Creates a runner for all jobs and returns its key.
 pub(crate) async fn enlist(server: &TestServer, admin: &Person, name: &str) -> String {
     let made = server.post("/v0/runners", &admin.token, json!({ "name": name })).await.expect(201);
     let path = format!("/v0/runners/{name}/specs");
@@ -173,7 +173,7 @@ both! {
         assert_snapshot!("channel_report", server.show(&report));
         let usage = server.get("/v0/organizations/ada/usage", &ada.token).await.expect(200);
         assert_eq!(usage.body["runner_minutes"], json!(2));
-        // Said twice, it changes nothing.
+        // A repeated message changes nothing.
         let twice = runner.say(completed(&uuid, json!([]))).await;
         assert_eq!(twice["refused"], "the job has ended before");
     }
@@ -221,7 +221,7 @@ both! {
         assert_eq!((&answer["event"], answer.get("refused")), (&json!("ack"), None));
         let job = server.get(&path, &ada.token).await;
         assert_eq!((job.text("/status"), job.text("/output/results/0/stdout")), ("canceled".into(), "half".into()));
-        // A job that takes too long is canceled, too.
+        // A job that exceeds its timeout is canceled as well.
         let late = ask(&server, &ada, json!({ "timeout": 10 })).await;
         runner.begin().await;
         server.pass(71);
@@ -263,7 +263,7 @@ both! {
         let path = format!("/v0/projects/lab/jobs/{uuid}");
         take_and_die(&server, hash(&key), lost).await;
         assert_eq!(server.get(&path, &ada.token).await.text("/status"), "claimed");
-        // Another process with the same key does not get it, and may not begin it either.
+        // Another process with the same key neither gets the job nor may start it.
         let mut stranger = Runner::connect(address, "box", &key).await.unwrap();
         assert_eq!(stranger.say(under(&wait, other)).await["event"], "no_job");
         for claim in [json!({}), json!({ "job": uuid }), json!({ "job": uuid, "lease": other })] {
@@ -271,7 +271,7 @@ both! {
             running["event"] = json!("running");
             assert_eq!(stranger.say(running).await["event"], "cancel");
         }
-        // The one that asked for it does, at once, on whichever connection.
+        // The process that requested the job gets it at once, on any connection.
         let mut runner = Runner::connect(address, "box", &key).await.unwrap();
         let order = runner.say(under(&wait, lost)).await;
         assert_eq!((&order["event"], &order["uuid"]), (&json!("job"), &json!(uuid)));
@@ -296,10 +296,10 @@ both! {
         take_and_die(&server, hash(&key), lost).await;
         server.pass(91);
         server.until(&path, &ada.token, "pending").await;
-        // A runner that knows nothing of leases holds it by its connection.
+        // A runner without support for leases holds the job by its connection.
         let mut runner = Runner::connect(address, "box", &key).await.unwrap();
         assert_eq!(runner.say(json!({ "event": "ready" })).await["uuid"], json!(uuid));
-        // The one that had it before comes too late, whatever it says.
+        // The process that had the job before is too late, whatever it sends.
         let mut late = Runner::connect(address, "box", &key).await.unwrap();
         for event in ["resume", "heartbeat", "running"] {
             let claim = json!({ "event": event, "job": uuid, "lease": lost });
@@ -308,7 +308,7 @@ both! {
         assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
         let claim = json!({ "event": "running", "job": uuid, "lease": lost });
         assert_eq!(late.say(claim).await["event"], "cancel");
-        // One that has spoken of its job and then falls silent may still have begun it.
+        // A runner that reported its job and then fell silent may have started it.
         server.pass(91);
         server.until(&path, &ada.token, "unknown").await;
     }
@@ -322,7 +322,7 @@ both! {
             for _ in 0..count {
                 ask(&server, &ada, json!({ "callback": callback })).await;
             }
-            // The least of a few, since a worker may still end its last round.
+            // The minimum of several measurements, because a worker may still finish its last round.
             let mut least = u64::MAX;
             for _ in 0..3 {
                 least = least.min(cost_of_the_end(&server).await);
@@ -374,7 +374,7 @@ both! {
         runner.say(completed(&uuid, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
         let path = format!("/v0/projects/lab/jobs/{uuid}");
         until_attempt(1).await;
-        // The worker processes another job and leaves this one alone: it is not yet time for the second attempt.
+        // The worker processes another job but not this one: its second attempt is not due yet.
         let other = ask(&server, &ada, json!({})).await;
         assert_eq!(runner.begin().await, other);
         runner.say(completed(&other, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
@@ -424,7 +424,7 @@ both! {
         assert_eq!(foreign["refused"], "this runner does not have such a job");
         one.say(completed(&first, json!([{ "exit_code": 0, "stdout": bench(1.0) }]))).await;
         assert_eq!(two.begin().await, second);
-        // Another key ends the connections of the first.
+        // A new key closes the connections of the old key.
         server.post("/v0/runners/box/key", &ada.token, json!(null)).await.expect(201);
         assert_eq!(one.hear().await, json!({ "close": 1008 }));
         assert_eq!(two.hear().await, json!({ "close": 1008 }));
@@ -456,7 +456,7 @@ both! {
         pull(&repository.replace("/app", "/other"), "v1").await.expect(401);
         let push = format!("PUT /v2/{repository}/manifests/v2");
         Client::anonymous(&server).call_with(token, &push, &[], b"{}").await.expect(401);
-        // When the job has ended, so has the token.
+        // The token expires when the job ends.
         runner.say(json!({ "event": "failed", "job": uuid, "error": "It exploded." })).await;
         pull(repository, digest).await.expect(401);
     }
@@ -467,8 +467,8 @@ both! {
         let (key, address) = (enlist(&server, &ada, "box").await, listen(&second).await);
         let mut runner = Runner::connect(address, "box", &key).await.unwrap();
         until("the servers do not listen to each other", async || (listeners(&server).await == 2).then_some(())).await;
-        // Without a signal the second server looks into the queue every 15 s only. On a busy machine some signals take
-        // long, too; one that arrives sooner is the proof.
+        // Without a signal, the second server checks the queue only every 15 s. On a busy machine, some signals are
+        // slow as well; one faster signal is the proof.
         let mut is_signaled = false;
         for _ in 0..8 {
             server.pass(1);
@@ -484,7 +484,7 @@ both! {
             assert_eq!(runner.hear().await["uuid"], json!(uuid));
             is_signaled = asked.elapsed() < Duration::from_secs(10);
             assert_eq!(runner.say(json!({ "event": "running" })).await["event"], "ack");
-            // Only a signal can end it: the runner says nothing.
+            // Only a signal can end the job: the runner sends nothing.
             server.delete(&format!("/v0/projects/lab/jobs/{uuid}"), &ada.token).await.expect(204);
             assert_eq!(runner.hear().await, json!({ "event": "cancel", "job": uuid }));
             if is_signaled {

@@ -1,4 +1,4 @@
-//! Many at once: reports that come together are all recorded, and nobody who reads waits for one who writes.
+//! Concurrent requests: all concurrent reports are recorded, and readers do not wait for writers.
 
 use std::{collections::BTreeSet, sync::mpsc};
 
@@ -13,22 +13,22 @@ use crate::{Engine, Lab, PATIENCE, both, until};
 const CLIENTS: usize = 8;
 const REPORTS: usize = 12;
 
-/// Adds a row that can be there once only.
+/// Inserts a row that a unique constraint allows only once.
 fn add_row(tx: &mut Tx<'_>) -> Result<(), Error> {
     let server = Uuid::from_u128(1);
     tx.execute("insert into server_report (server, received, document) values ($1, 0, '')", &[&server])?;
     Ok(())
 }
 
-/// The number of transactions in this PostgreSQL database that wait for a lock.
+/// Returns the number of transactions in this PostgreSQL database that wait for a lock.
 async fn waiters(db: &Db) -> i64 {
     let sql = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     db.read(move |tx: &mut Tx<'_>| tx.value(sql, &[])).await.unwrap()
 }
 
 impl Lab {
-    /// Sends reports one after the other, each with a benchmark that all have and one that it alone has, and answers
-    /// what came back.
+    /// Sends reports one after the other, each with a shared benchmark and an own benchmark, and returns the
+    /// responses.
     async fn send_reports(&self, client: usize) -> Vec<Value> {
         let mut answers = Vec::new();
         for number in 0..REPORTS {
@@ -67,7 +67,7 @@ both! {
         stored.sort_by_key(number);
         sent.sort_by_key(number);
         assert_eq!(stored, sent);
-        // What several of them made at once was made once.
+        // Rows that several reports created concurrently exist once.
         assert_eq!((lab.total("branches").await, lab.total("testbeds").await), (1, 1));
         assert_eq!(lab.total("benchmarks").await, 97);
         assert_eq!(lab.total("measures?search=measure").await, 8);
@@ -90,7 +90,7 @@ both! {
             })
         };
         has_begun.await.unwrap();
-        // On SQLite this one waits behind the first; on PostgreSQL it is held up by the same lock.
+        // On SQLite, this write waits behind the first; on PostgreSQL, it is blocked by the same lock.
         let waiting = {
             let db = db.clone();
             tokio::spawn(async move { db.write(add_row).await })
@@ -104,14 +104,14 @@ both! {
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
         if is_postgres {
-            // It waits no longer for a lock that the first still holds, and its connection is free.
+            // It no longer waits for the lock of the first write, and its connection is free.
             until("its statement is not canceled", async || (waiters(&db).await == 0).then_some(())).await;
             until("its connection is not free", async || (db.load().busy == 1).then_some(())).await;
         }
         running.abort();
         assert!(running.await.unwrap_err().is_cancelled());
         end.send(()).unwrap();
-        // The row can be there once only: whoever comes next finds nothing of them, and the writer in good order.
+        // The row is unique: the next write succeeds only if both writes were rolled back and the writer works.
         db.write(add_row).await.unwrap();
     }
 
@@ -163,7 +163,7 @@ both! {
         let before = lab.value(1.0, json!({})).await;
         let path = format!("reports/{}", before.text("/uuid"));
 
-        // A write that has changed the project and does not end before it is told to.
+        // A write that has changed the project and waits for a signal to end.
         let (begun, has_begun) = oneshot::channel();
         let (end, may_end) = mpsc::sync_channel(1);
         let (db, project) = (lab.server.app.db.clone(), lab.id);
@@ -185,12 +185,12 @@ both! {
                 lab.get(list).await.expect(200);
             }
             assert_eq!(lab.names("testbeds").await, ["localhost"]);
-            // More readers than there are connections.
+            // More readers than connections.
             join_all((0..40).map(|_| lab.get(&path))).await;
         };
         let report = lab.value(2.0, json!({ "testbed": "other" }));
         tokio::pin!(report);
-        // A report waits for its turn; the readers beside it do not.
+        // A report waits for the writer; the concurrent readers do not.
         tokio::select! {
             biased;
             _ = &mut report => panic!("two wrote to a project at once"),

@@ -1,4 +1,4 @@
-//! Holds every answer against openapi.json.
+//! Validates every response against openapi.json.
 
 use std::{
     collections::HashMap,
@@ -9,8 +9,8 @@ use std::{
 use serde_json::{Map, Value, json};
 use tidemark_server::infra::config::{Config, Flags};
 
-/// The file, not the routes it is generated from: every test is a process of its own, and reading is faster than
-/// generating. `the_document_on_disk_is_current` proves that they are the same.
+/// Reads the file instead of generating it from the routes: every test is a separate process, and reading is faster.
+/// `the_document_on_disk_is_current` proves that both are equal.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.json");
     fs::read_to_string(file).unwrap().parse().unwrap()
@@ -30,7 +30,7 @@ pub(crate) struct Operation {
     pub(crate) description: Value,
 }
 
-/// All operations.
+/// Returns all operations.
 pub(crate) fn operations() -> &'static [Operation] {
     &OPERATIONS
 }
@@ -52,12 +52,12 @@ fn read_operations() -> Vec<Operation> {
     operations
 }
 
-/// The smallest body that the description of an operation allows; none where it takes none.
+/// Returns the smallest body that the description of an operation allows, or `None` if it has no body.
 pub(crate) fn body(operation: &Operation) -> Option<Value> {
     operation.description.pointer("/requestBody/content/application~1json/schema").map(sample)
 }
 
-/// The smallest value that a schema allows.
+/// Returns the smallest value that a schema allows.
 fn sample(schema: &Value) -> Value {
     if let Some(reference) = schema["$ref"].as_str() {
         return sample(resolve(reference));
@@ -85,7 +85,7 @@ fn sample(schema: &Value) -> Value {
     }
 }
 
-/// Texts to try where a schema asks for one.
+/// Texts to try for a schema of a string.
 const TEXTS: &[&str] = &[
     "name",
     "name@example.org",
@@ -99,7 +99,8 @@ fn resolve(reference: &str) -> &'static Value {
     DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap()
 }
 
-/// Gathers the schemas that one refers to, directly or not: a validator of all of them would take long to make.
+/// Collects the schemas that a schema refers to, directly or indirectly: a validator of all schemas would be slow to
+/// build.
 fn gather(schema: &Value, schemas: &mut Map<String, Value>) {
     match schema {
         Value::Object(fields) => {
@@ -118,7 +119,7 @@ fn gather(schema: &Value, schemas: &mut Map<String, Value>) {
     }
 }
 
-/// Where a value is not what a schema allows.
+/// Returns where a value does not match a schema.
 fn problems(schema: &Value, value: &Value) -> Vec<String> {
     let mut validators = VALIDATORS.lock().unwrap();
     let validator = validators.entry(schema.to_string()).or_insert_with(|| {
@@ -130,7 +131,7 @@ fn problems(schema: &Value, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).collect()
 }
 
-/// The places of a value that a schema does not declare: schemas allow more properties than they name.
+/// Returns the properties of a value that a schema does not declare, because schemas allow additional properties.
 pub(crate) fn undeclared(name: &str, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk(&[resolve(&format!("#/components/schemas/{name}"))], value, name, &mut found);
@@ -170,7 +171,7 @@ fn walk(schemas: &[&Value], value: &Value, place: &str, found: &mut Vec<String>)
     }
 }
 
-/// Panics when an answer is not what the description promises. Paths outside of it are not looked at.
+/// Panics if a response does not match the description. Ignores paths that are not in the description.
 pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, body: Option<&Value>) {
     let path = path.split('?').next().unwrap_or_default();
     let Some(operation) =
@@ -191,7 +192,7 @@ pub(crate) fn check(method: &str, path: &str, status: u16, media_type: &str, bod
     };
     let schema = match response["content"].as_object() {
         None => None,
-        // Bytes of any kind: of a JSON document the test server has the values, not the text.
+        // Arbitrary bytes: for a JSON document, the test server has only the values, not the text.
         Some(content) if content.contains_key("*/*") => {
             assert!(!media_type.is_empty() || body.is_none(), "{method} {path} {status}: no media type");
             return;

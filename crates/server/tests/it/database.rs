@@ -1,7 +1,8 @@
-//! PostgreSQL databases for tests: each is a copy of a template that has every table, and is dropped with its test.
+//! PostgreSQL databases for tests: each is a copy of a template with all tables, and is dropped at the end of its
+//! test.
 //!
-//! The first test of a run migrates the template. Each test is a process of its own, so they agree by the name of the
-//! template, which is a digest of the migrations, and by a lock of the server.
+//! The first test of a run migrates the template. Each test is a separate process, so the tests coordinate by the
+//! name of the template, which is a digest of the migrations, and by a lock of the server.
 
 use std::{env, fs, path::Path, thread};
 
@@ -12,18 +13,18 @@ use uuid::Uuid;
 
 const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations");
 
-/// The key of the lock under which the template is made.
+/// Key of the lock for creating the template.
 const LOCK: i64 = 0x71_de;
 
-/// A database on the server that `TIDEMARK_TEST_POSTGRES` names.
+/// A database on the server in `TIDEMARK_TEST_POSTGRES`.
 pub(crate) struct Database {
     name: String,
-    /// How a server connects to it.
+    /// URL of the database.
     pub(crate) url: String,
 }
 
 impl Database {
-    /// Creates a database with every table.
+    /// Creates a database with all tables.
     pub(crate) async fn create() -> Self {
         let client = connect().await;
         let template = format!("template_{}", &digest()[..16]);
@@ -48,7 +49,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let statement = format!("drop database {} with (force)", self.name);
-        // A thread of its own: the test may end inside a runtime, which cannot wait for another one.
+        // Uses a separate thread: the test may end inside a runtime, which cannot wait for another runtime.
         let drop = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async { connect().await.batch_execute(&statement).await.unwrap() });
@@ -77,7 +78,7 @@ async fn exists(client: &Client, name: &str) -> bool {
     client.query_one(sql, &[&name]).await.unwrap().get::<_, i64>(0) == 1
 }
 
-/// Makes the template, unless another process does. It gets its name when it is complete.
+/// Creates the template, unless another process does. It gets its final name when it is complete.
 async fn make(client: &Client, template: &str) {
     client.execute("select pg_advisory_lock($1)", &[&LOCK]).await.unwrap();
     if !exists(client, template).await {
@@ -87,7 +88,7 @@ async fn make(client: &Client, template: &str) {
         client.batch_execute(&format!("create database {name} template template0")).await.unwrap();
         let db = Db::open(&Location::Postgres { url: url(&name), connections: 1 }).await.unwrap();
         db.close().await;
-        // Closing does not wait until the server has let go of the connections.
+        // Closing does not wait until the server has released the connections.
         let sql = "select pg_terminate_backend(pid, 600000) from pg_stat_activity where datname = $1";
         client.execute(sql, &[&name]).await.unwrap();
         client.batch_execute(&format!("alter database {name} rename to {template}")).await.unwrap();
@@ -95,7 +96,7 @@ async fn make(client: &Client, template: &str) {
     client.execute("select pg_advisory_unlock($1)", &[&LOCK]).await.unwrap();
 }
 
-/// A digest of all migrations.
+/// Returns a digest of all migrations.
 fn digest() -> String {
     let mut files: Vec<_> =
         fs::read_dir(Path::new(MIGRATIONS)).unwrap().map(|entry| entry.unwrap().path()).collect();

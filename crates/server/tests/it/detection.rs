@@ -1,4 +1,4 @@
-//! Verdicts: the thresholds that come with a report, the sample that a metric is held against, and the limits.
+//! Threshold verdicts: the thresholds in a report, the sample that a metric is compared with, and the limits.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     report::{bench, report_body, with},
 };
 
-/// The only boundary of a report, and how many alerts it has.
+/// Returns the only boundary of a report, and its number of alerts.
 fn verdict(report: &Answer) -> (Value, usize) {
     (boundary(report), report.body["alerts"].as_array().unwrap().len())
 }
@@ -23,31 +23,31 @@ fn baseline(report: &Answer) -> Option<f64> {
     boundary(report)["baseline"].as_f64()
 }
 
-/// A boundary that could not be computed.
+/// Returns a boundary that could not be computed.
 fn unknown() -> Value {
     json!({ "baseline": null, "lower_limit": null, "upper_limit": null })
 }
 
-/// The field of a report that gives the latency a model.
+/// Returns the field of a report that sets a model for the latency.
 fn model(model: Value) -> Value {
     let mut body = json!({ "thresholds": { "models": {} } });
     body["thresholds"]["models"]["latency"] = model;
     body
 }
 
-/// A model whose baseline is the mean of the sample, and that never alerts.
+/// Returns a model whose baseline is the mean of the sample, and that never raises an alert.
 fn mean(more: Value) -> Value {
     model(with(json!({ "test": "percentage", "upper_boundary": 1_000 }), more))
 }
 
-/// A report on a day of January.
+/// Returns a report on a day of January.
 fn on(day: u32, more: Value) -> Value {
     let time = |hour: u32| format!("2026-01-{day:02}T{hour:02}:00:00Z");
     with(json!({ "start_time": time(0), "end_time": time(1) }), more)
 }
 
-/// A test, its sample with the newest value first, its boundaries, and a value; then baseline, limits and the limit that
-/// the value crosses.
+/// A test, its sample with the newest value first, its boundaries, and a value; then the baseline, the limits and the
+/// limit that the value crosses.
 type Case = (
     &'static str,
     &'static [f64],
@@ -94,12 +94,12 @@ const CASES: &[Case] = &[
     ("delta_iqr", &[99.0, 101.0, 100.0, 98.0, 102.0], (Some(1.5), Some(1.5)), 100.0, Some(100.0), (Some(98.81794761), Some(101.18205239)), None),
     ("delta_iqr", &[65.0, 70.0, 55.0, 60.0, 50.0], (Some(2.0), Some(2.0)), 71.0, Some(60.0), (Some(49.06093906), Some(70.93906094)), Some("upper")),
     ("delta_iqr", &[12.0, 10.0], (Some(2.0), Some(2.0)), 11.5, Some(11.0), (Some(11.0), Some(11.0)), Some("upper")),
-    // A history that never changed leaves no room.
+    // A constant history leaves no tolerance.
     ("z_score", CONSTANT, (Some(0.95), Some(0.95)), 5.0, Some(5.0), (Some(5.0), Some(5.0)), None),
     ("z_score", CONSTANT, (Some(0.95), Some(0.95)), 5.001, Some(5.0), (Some(5.0), Some(5.0)), Some("upper")),
     ("t_test", CONSTANT, (Some(0.95), None), 4.999, Some(5.0), (Some(5.0), None), Some("lower")),
     ("log_normal", CONSTANT, (None, Some(0.95)), 6.0, Some(5.0), (None, Some(5.0)), Some("upper")),
-    // No limits without enough of a history, or with one that the model cannot take.
+    // No limits if the history is too short or invalid for the model.
     ("percentage", &[], (None, Some(0.1)), 1e9, None, (None, None), None),
     ("z_score", &[5.0], (None, Some(0.95)), 1e9, None, (None, None), None),
     ("t_test", &[5.0], (None, Some(0.95)), 1e9, None, (None, None), None),
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
 both! {
     async fn every_model_judges_as_in_its_examples(server: TestServer) {
         let lab = Lab::open(server).await;
-        // A measure for each case, all in the same reports.
+        // One measure per case, all in the same reports.
         let send = async |pick: &dyn Fn(&Case) -> Option<f64>, more: Value| {
             let measures: Map<String, Value> = (0..).zip(CASES)
                 .filter_map(|(number, case): (u32, &Case)| Some((format!("case-{number:02}"), json!({ "value": pick(case)? }))))
@@ -216,7 +216,7 @@ both! {
 
     async fn a_sample_is_long_where_nothing_limits_it(server: TestServer) {
         let lab = Lab::open(server).await;
-        // Iterations in each report.
+        // Several iterations in each report.
         for number in 0..70_i32 {
             let value = f64::from(number);
             lab.report(json!([bench(value), bench(value + 100.0)]), json!({})).await.expect(201);
@@ -229,7 +229,7 @@ both! {
     async fn a_sample_is_found_behind_reports_that_lack_it(server: TestServer) {
         let lab = Lab::open(server).await;
         let other = || json!({ "other": { "latency": { "value": 1.0 } } }).to_string();
-        // Many more reports than are read in one go, of two suites that take turns.
+        // Many more reports than one batch reads, of two alternating suites.
         for value in [1.0, 2.0, 3.0, 4.0] {
             lab.value(value, json!({})).await;
             for _ in 0..10 {
@@ -250,7 +250,7 @@ both! {
         let days = |days: u32| mean(json!({ "window": days * 86_400 }));
         for (day, window, wanted) in [
             (16, days(1), Some(8.0)), (16, days(3), Some(6.0)), (16, days(30), Some(3.75)), (20, days(1), None),
-            // What came later does not count for a report of an earlier day.
+            // Later reports do not count for a report of an earlier day.
             (14, days(1), Some(4.0)), (14, days(30), Some(7.0 / 3.0)), (13, mean(json!({})), Some(7.0 / 3.0)),
             (12, mean(json!({})), Some(1.5)), (9, mean(json!({})), None),
         ] {
@@ -323,7 +323,7 @@ both! {
         }
         assert_eq!(verdict(&lab.value(2.0, json!({})).await).1, 1);
         assert_eq!(lab.names("benchmarks").await, ["bench"]);
-        // Its values are part of the sample all the same.
+        // Its values are still part of the sample.
         assert_eq!(baseline(&lab.value(2.0, mean(json!({}))).await), Some(1.8));
     }
 
@@ -355,7 +355,7 @@ both! {
         let old = send(json!({ "models": upper("latency", 5.0) })).await;
         let first = in_force().await;
         assert_eq!(shown(&first), [latency(Some(5.0))]);
-        // The same by another spelling changes nothing; one that is not known makes a measure.
+        // Another spelling of the same name changes nothing; an unknown name creates a measure.
         let mut both = upper("Latency", 5.0);
         both["binary size"] = json!({ "test": "static", "upper_boundary": 9 });
         send(json!({ "models": both })).await;
@@ -384,7 +384,7 @@ both! {
         assert_eq!(shown(&last), [latency(Some(6.0)), size(None)]);
         assert_ne!(last[0].2, third[0].2);
 
-        // Another testbed and another branch have their own.
+        // Another testbed and another branch have their own thresholds.
         let mut other = report_body(json!([]), json!({ "thresholds": { "reset": true }, "testbed": "other" }));
         lab.post("reports", other.clone()).await.expect(201);
         other["testbed"] = json!("localhost");

@@ -50,7 +50,7 @@ both! {
                 let name = if noun == "branches" { name.replace("//", "/") } else { name.to_owned() };
                 assert_eq!(lab.make(noun, &name).await.text("/slug"), slug, "{noun} {name}");
             }
-            // Nothing is left of the name, or too much.
+            // The derived slug is empty or very long.
             for name in ["###".to_owned(), "é".repeat(32) + &"x".repeat(32), "x".repeat(64)] {
                 let made = lab.make(noun, &name).await;
                 let slug = if name.len() == 64 { name } else if name.starts_with('é') { "e".repeat(32) + &"x".repeat(32) } else { made.text("/uuid") };
@@ -77,7 +77,7 @@ both! {
             let first = lab.make(noun, "Main").await;
             let again = lab.post(noun, named(noun, "Main")).await;
             assert_snapshot!(format!("dimension_same_name_{noun}"), lab.server.show(&again));
-            // Another name with the same slug, and a slug that was asked for.
+            // Another name with the same slug, and an explicit slug.
             let second = lab.make(noun, "main").await;
             let mut body = named(noun, "third");
             body["slug"] = json!("main");
@@ -92,7 +92,7 @@ both! {
             let cut = lab.make(noun, &"Z".repeat(64)).await.text("/slug");
             assert_eq!((cut.len(), &cut[..56]), (64, format!("{}-", &full[..55]).as_str()));
 
-            // A change does not evade.
+            // A change to a taken name or slug fails instead of adding a suffix.
             for change in [json!({ "slug": "main" }), json!({ "name": "Main" })] {
                 let answer = lab.patch(&format!("{noun}/{}", slugs[1]), change.clone()).await;
                 let word = if change["slug"].is_null() { "name" } else { "slug" };
@@ -211,13 +211,13 @@ both! {
                 assert_eq!(lab.names(&path).await, expected, "{path}");
                 assert_eq!(lab.total(&path).await, i64::try_from(expected.len()).unwrap(), "{path}");
             }
-            // All were made at the same time, which their UUIDs begin with.
+            // All were created at the same time, which is the prefix of their UUIDs.
             assert_eq!(lab.total(&format!("{noun}?search={}", &uuid[..8])).await, 6);
             assert_eq!(lab.total(&format!("{noun}?search=")).await, 6);
             assert_eq!(lab.names(&format!("{noun}?search=gone&archived=true")).await, ["gone"]);
             lab.get(&format!("{noun}?search=%00")).await.expect(400);
 
-            // What has changed is found by what it is now.
+            // A renamed item is found by its new name and slug only.
             lab.patch(&format!("{noun}/custom-slug"), json!({ "name": "Delta", "slug": "delta" })).await.expect(200);
             assert_eq!(lab.total(&format!("{noun}?search=gamma")).await, 0);
             assert_eq!(lab.total(&format!("{noun}?search=custom")).await, 0);
@@ -253,7 +253,7 @@ both! {
             assert_eq!(lab.total(&format!("{noun}?name=n3&archived=true")).await, 0);
             assert_eq!(lab.names(noun).await.len(), 8);
             assert_eq!(lab.names(&format!("{noun}?page=0&per_page=2")).await, ["n0", "n1"]);
-            // Equal but for the case: the older one first.
+            // Names that differ only in case: the older first.
             assert_eq!(lab.names(&format!("{noun}?page=2&per_page=3")).await, ["n3", "N3", "n4"]);
             assert_eq!(lab.names(&format!("{noun}?page=2&per_page=3&direction=desc")).await, ["n6", "n5", "n4"]);
             for path in ["page=9", "per_page=0", "page=4294967295&per_page=255"] {

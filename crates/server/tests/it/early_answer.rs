@@ -1,4 +1,4 @@
-//! Answers that come before the end of a body: the client reads them although it writes the whole body first.
+//! Responses before the end of a request body: a client that writes the whole body first can still read them.
 
 use std::{
     io::{Read, Write},
@@ -14,7 +14,7 @@ use crate::{PATIENCE, TestServer, both, registry::client::Client};
 /// More than the buffers of both sockets hold.
 const BODY: usize = 16 * 1024 * 1024;
 
-/// A port that serves the app.
+/// Serves the app on a port and returns its address.
 async fn listen(server: &TestServer) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -23,7 +23,7 @@ async fn listen(server: &TestServer) -> SocketAddr {
     address
 }
 
-/// Writes a request with a large body, and only then reads: the status and the body of the answer.
+/// Writes a request with a large body and only then reads the response. Returns its status and body.
 fn send(stream: &mut TcpStream, head: &str, body: &[u8]) -> (u16, Vec<u8>) {
     write!(stream, "{head}\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len()).unwrap();
     stream.write_all(body).unwrap();

@@ -1,4 +1,4 @@
-//! What a report names is found, or made on the way: the functions of the store that do it.
+//! The functions of the store that find or create what a report names.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ impl Lab {
         self.write(wanted).await
     }
 
-    /// The names that keys stand for, in their order.
+    /// Returns the names of these benchmarks, in their order.
     async fn benchmarks(&self, keys: Vec<BenchmarkId>) -> Vec<String> {
         let read = move |tx: &mut Tx<'_>| {
             keys.into_iter().map(|key| Ok(benchmark::view(tx, key)?.name.to_string())).collect()
@@ -43,7 +43,7 @@ fn names_of<N: std::str::FromStr<Err: std::fmt::Debug>>(names: &[&str]) -> Vec<(
     names.iter().map(|name| (name.parse().unwrap(), name.parse().unwrap())).collect()
 }
 
-/// References that may be a UUID, a slug or a name.
+/// Returns references that may be a UUID, a slug or a name.
 fn any<N>(wanted: &[(NameId, N)]) -> Vec<(Option<&NameId>, &N)> {
     wanted.iter().map(|(reference, name)| (Some(reference), name)).collect()
 }
@@ -63,7 +63,7 @@ both! {
         let unknown = lab.ensure_benchmarks(&["new", "0190a000-0000-7000-8000-000000000000"]).await;
         assert!(matches!(unknown, Err(Error::NotFound("benchmark"))), "{unknown:?}");
         assert_eq!(lab.total("benchmarks").await, 3, "not even the other one");
-        // A name may look like a UUID, as long as somebody has it.
+        // A name may look like a UUID if a benchmark has this name.
         let odd = "67e5504410b1426f9247bb680e5fe0c8";
         lab.make("benchmarks", odd).await;
         let keys = lab.ensure_benchmarks(&[odd]).await.unwrap();
@@ -121,7 +121,7 @@ both! {
             lab.patch(&format!("benchmarks/{slug}"), json!({ "archived": true })).await.expect(200);
         }
         lab.server.pass(60);
-        // `three` is a slug first: the one that is only named so sleeps on.
+        // `three` matches a slug first: the benchmark that only has this name stays archived.
         lab.ensure_benchmarks(&["one", "two", "one", "three", "five"]).await.unwrap();
         assert_eq!(lab.names("benchmarks").await, ["five", "one", "two", "x"]);
         assert_eq!(lab.names("benchmarks?archived=true").await, ["four", "three"]);
@@ -155,7 +155,7 @@ both! {
         let racers = (0..8).map(|racer| {
             let (app, project) = (lab.server.app.clone(), lab.id);
             let mut wanted: Vec<_> = names.iter().enumerate().map(|(place, name)| (place, name.clone())).collect();
-            // Each in an order of its own.
+            // Each task uses a different order.
             wanted.rotate_left(racer * 25);
             if racer % 2 == 1 {
                 wanted.reverse();

@@ -1,4 +1,4 @@
-//! Exports: every metric once, the same in all formats.
+//! Exports: every metric once, and the same in all formats.
 
 use std::collections::HashSet;
 
@@ -49,7 +49,7 @@ impl Lab {
         SerializedFileReader::new(response.into_body()).unwrap()
     }
 
-    /// A project with all that an export tells apart.
+    /// Fills a project with everything that an export distinguishes.
     async fn furnish(&self) {
         let first = json!([
             json!({ "comma, \"quote\"\nline": { "latency": { "value": 0.1 + 0.2, "lower_value": 0.1, "upper_value": 5e-324 } },
@@ -64,7 +64,7 @@ impl Lab {
             "settings": { "adapter": "json" },
         });
         self.report(first, more).await.expect(201);
-        // What the branch takes over from its start point is not exported again.
+        // The export does not repeat what the branch inherits from its start point.
         let more = json!({
             "branch": "feature/x", "start_point": { "branch": "main", "clone_thresholds": true }, "testbed": "Büro",
             "start_time": "2026-01-02T00:00:00.125Z", "end_time": "2026-01-02T00:02:00Z",
@@ -74,7 +74,7 @@ impl Lab {
             .expect(201);
     }
 
-    /// Sends a report with so many metrics, and makes so many more of it.
+    /// Sends a report with this number of metrics, and copies it.
     pub(crate) async fn multiply(&self, metrics: usize, copies: i64) {
         let results: Map<String, Value> = (0..metrics)
             .map(|number| (format!("bench {number}"), json!({ "latency": { "value": number } })))
@@ -98,7 +98,7 @@ impl Lab {
     }
 }
 
-/// The rows of a Parquet file as the lines of newline JSON have them.
+/// Returns the rows of a Parquet file in the form of the newline-delimited JSON.
 fn rows(file: &SerializedFileReader<Bytes>) -> Vec<Value> {
     let value = |field: &Field| match field {
         Field::Null => Value::Null,
@@ -114,7 +114,7 @@ fn rows(file: &SerializedFileReader<Bytes>) -> Vec<Value> {
         .collect()
 }
 
-/// What a row is of, in short.
+/// Returns a short name for each row.
 fn names(rows: &[Value]) -> Vec<String> {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
     rows.iter()
@@ -240,7 +240,7 @@ both! {
 
     async fn metrics_of_many_batches_come_once_and_in_order(server: TestServer) {
         let lab = Lab::open(server).await;
-        // More metrics than a batch and a row group hold, in reports that no limit falls between.
+        // More metrics than a batch and a row group hold; batch limits fall inside reports.
         lab.multiply(97, 700).await;
         let csv = lab.export_text("").await;
         let mut reports: Vec<&str> = Vec::new();
@@ -277,7 +277,7 @@ both! {
             assert_eq!(batch.entries().count(), 101);
             Ok::<_, Error>(())
         };
-        // PostgreSQL analyzes what has changed by itself and soon; SQLite must do without for long.
+        // PostgreSQL soon analyzes changed tables itself; SQLite may have no statistics for long.
         if lab.server.engine == Engine::Sqlite {
             let plans = lab.server.app.db.explain(read).await.unwrap();
             assert!(plans[0].contains("report_key"), "{}", plans[0]);

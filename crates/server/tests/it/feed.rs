@@ -1,4 +1,4 @@
-//! The feed of alerts: what it tells, that any name leaves it valid, and what it costs.
+//! The feed of alerts: its content, its validity with any name, and its cost.
 
 use resvg::usvg::roxmltree::{Document, Node};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ fn child<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
         .unwrap()
 }
 
-/// What the entries of a feed say of `name`.
+/// Returns the text of the element `name` of each entry.
 fn each(feed: &str, name: &str) -> Vec<String> {
     let document = Document::parse(feed).unwrap();
     let root = document.root_element();
@@ -74,7 +74,7 @@ both! {
         let some = shown(lab.feed("?measure=throughput&branch=main").await);
         assert!(some.contains("<id>urn:uuid:PROJECT?=branch=main&amp;measure=throughput</id>"), "{some}");
 
-        // What becomes of an alert later does not change what happened.
+        // A later change of an alert's status does not change the feed.
         lab.patch("alerts", json!({ "status": "dismissed" })).await.expect(200);
         assert_eq!(lab.feed("").await, feed);
         let mut lines = Vec::new();

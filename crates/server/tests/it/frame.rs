@@ -1,4 +1,4 @@
-//! The frame around every answer: ids, headers, what may come in, and the shared form of failure.
+//! The frame around every response: request ids, headers, accepted requests, and the common form of errors.
 
 use std::{collections::BTreeSet, io::Read};
 
@@ -24,7 +24,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<B
     request.body(body.into()).unwrap()
 }
 
-/// Status and headers, in alphabetical order.
+/// Returns status and headers, in alphabetical order.
 fn head(answer: &Answer) -> String {
     let mut lines: Vec<_> = answer
         .headers
@@ -88,7 +88,7 @@ both! {
         for operation in contract::operations() {
             paths.entry(operation.path.clone()).or_default().insert(operation.method.clone());
         }
-        // The registry answers what its specification says.
+        // The registry responds as its specification defines.
         for (path, mut methods) in paths.into_iter().filter(|(path, _)| !path.starts_with("/v2")) {
             if methods.contains("GET") {
                 methods.insert("HEAD".into());
@@ -203,7 +203,7 @@ both! {
         let padded = |length: usize| format!("{:length$}", r#"{"name":"Engine"}"#);
         post(None, padded(1024).into()).await.expect(201);
         assert_snapshot!("frame_too_large", server.show(&post(None, padded(1025).into()).await));
-        // Without a length the server has to count.
+        // Without a length, the server has to count.
         let pieces = padded(1025).into_bytes().chunks(100).map(Bytes::copy_from_slice).map(Ok::<_, std::io::Error>).collect::<Vec<_>>();
         post(None, Body::from_stream(futures_util::stream::iter(pieces))).await.expect(413);
     }
@@ -248,7 +248,7 @@ both! {
             let got = server.get(path, &ada.token).await.expect(status);
             let head = server.call(Method::HEAD, path, &ada.token, None).await.expect(status);
             let names = |answer: &Answer| answer.headers.keys().map(|name| name.as_str().to_owned()).collect::<BTreeSet<_>>();
-            // An empty body is not worth compressing.
+            // An empty body is not compressed.
             let mut expected = names(&got);
             expected.remove("vary");
             assert_eq!(expected, names(&head));
@@ -300,7 +300,7 @@ both! {
     }
 
     async fn an_operator_sees_the_numbers(server: TestServer) {
-        // They wait for the database now and then.
+        // The workers access the database from time to time.
         server.stop_workers().await;
         for _ in 0..3 {
             server.get("/v0/server/version", "").await.expect(200);
@@ -338,7 +338,7 @@ both! {
     }
 }
 
-/// The body as it was before it was compressed.
+/// Returns the decompressed body.
 fn unpack(answer: &Response<Bytes>) -> Bytes {
     let packed = answer.body().as_ref();
     let mut plain = Vec::new();

@@ -1,7 +1,7 @@
-//! Ten thousand broken reports: each is taken or refused, and none is a fault of the server.
+//! Ten thousand broken reports: the server accepts or rejects each, without a server error.
 //!
-//! They are made from good ones, always the same from the same seed: fixtures of the adapters, each with every adapter,
-//! and reports with everything that one can have.
+//! They are generated from valid reports, deterministically by seed: the fixtures of the adapters, each with every
+//! adapter, and reports with every field.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,12 +45,12 @@ async fn survive(engine: Engine, count: usize) {
             read.insert(adapter.as_str());
         }
     }
-    // It would prove nothing if all were refused for the same reason, or taken.
+    // The test would prove nothing if all reports were rejected for the same reason, or accepted.
     assert!(kinds[&201] > count / 20 && kinds[&400] > count / 2, "{kinds:?}");
     let every = 2 * Adapter::ALL.len() * seeds.len() <= count;
     assert!(!every || read.len() == Adapter::ALL.len(), "only {read:?} are accepted");
 
-    // What was taken can be read, and there is room for more.
+    // Accepted reports can be read, and further reports are accepted.
     for list in ["branches", "testbeds", "benchmarks", "measures", "thresholds", "alerts"] {
         lab.get(&format!("{list}?per_page=255")).await.expect(200);
     }
@@ -60,10 +60,10 @@ async fn survive(engine: Engine, count: usize) {
     lab.report(json!([r#"{"good":{"latency":{"value":1}}}"#]), json!({})).await.expect(201);
 }
 
-/// Sends the body of a number, and answers the status and the adapter that it was made for.
+/// Sends the body with a number, and returns the status and the adapter of the body.
 async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Adapter) {
     let (own, seed) = &seeds[number % seeds.len()];
-    // In every other round the one that can read it, or else the next of all.
+    // Every other round uses the adapter of the seed; the other rounds use all adapters in turn.
     let round = number / seeds.len();
     let adapter = if round.is_multiple_of(2) { *own } else { Adapter::ALL[round / 2 % Adapter::ALL.len()] };
     let bytes = Garbage(StdRng::seed_from_u64(number as u64)).body(seed, adapter);
@@ -81,7 +81,7 @@ async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Ada
         "body {number} gave {status} at {path}, {said}:\n{}",
         String::from_utf8_lossy(&bytes)
     );
-    // What was taken is held against the description when it is read, and many at once.
+    // Accepted reports are validated when they are read, many at once.
     if status != 201 {
         let said = serde_json::from_str(&said).unwrap();
         contract::check("POST", path, status, "application/json", Some(&said));
@@ -89,7 +89,7 @@ async fn send(lab: &Lab, seeds: &[(Adapter, Value)], number: usize) -> (u16, Ada
     (status, adapter)
 }
 
-/// Good bodies, with who can read them: one for each fixture, and some that use all there is.
+/// Returns valid bodies with their adapters: one per fixture, and some that use every field.
 fn seeds() -> Vec<(Adapter, Value)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapters/fixtures");
     let folders = fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap().path());
@@ -134,7 +134,7 @@ fn body(results: &Value) -> Value {
     })
 }
 
-/// What a number or a word is replaced by, as it stands in JSON.
+/// Replacements for a number or a word, as JSON text.
 const TOKENS: &[&str] = &[
     "null",
     "true",
@@ -183,7 +183,7 @@ const TOKENS: &[&str] = &[
     "\"[1]\"",
 ];
 
-/// What is put between the bytes.
+/// Inserted bytes.
 const BYTES: &[&[u8]] = &[
     b"\xff",
     b"\xc3\x28",
@@ -214,18 +214,18 @@ const BYTES: &[&[u8]] = &[
     b"\\ud83d",
 ];
 
-/// A maker of broken bodies.
+/// A generator of broken bodies.
 struct Garbage(StdRng);
 
 impl Garbage {
-    /// Breaks a good body in one or several ways, now and then in none.
+    /// Breaks a valid body in one or several ways, sometimes in none.
     fn body(&mut self, seed: &Value, adapter: Adapter) -> Vec<u8> {
         let mut body = seed.clone();
         if adapter != Adapter::Magic {
             body["settings"]["adapter"] = json!(adapter);
         }
         if self.one_in(3) {
-            // Others than in all those before, so that there are new names among the old ones.
+            // Varies the branch, so that new and known names occur together.
             body["branch"] = json!(format!("branch {}", self.0.random_range(0..50)));
         }
         for _ in 0..self.0.random_range(0..3) {
@@ -248,7 +248,7 @@ impl Garbage {
         self.0.random_range(0..chances) == 0
     }
 
-    /// The output of a tool, broken as the document that it is or as mere text.
+    /// Breaks the output of a tool, as a document or as text.
     fn result(&mut self, text: &str) -> String {
         if let Ok(mut document) = serde_json::from_str::<Value>(text)
             && !self.one_in(3)
@@ -261,7 +261,7 @@ impl Garbage {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Replaces, removes, moves or buries some value of a document.
+    /// Replaces, removes, moves or nests a value of a document.
     fn replace(&mut self, document: &mut Value) {
         let mut pointers = Vec::new();
         collect(document, String::new(), &mut pointers);
@@ -294,14 +294,14 @@ impl Garbage {
             }
             _ => {
                 let token = TOKENS.choose(&mut self.0).unwrap();
-                // Those that are not JSON become a text of the same letters.
+                // A token that is not JSON becomes a string.
                 let value = serde_json::from_str(token).unwrap_or_else(|_| json!(token));
                 *document.pointer_mut(&pointer).unwrap() = value;
             }
         }
     }
 
-    /// Changes bytes here and there, whatever they mean.
+    /// Changes random bytes.
     fn scramble(&mut self, bytes: &mut Vec<u8>) {
         for _ in 0..self.0.random_range(1..4) {
             let place = self.0.random_range(0..=bytes.len());
@@ -321,7 +321,7 @@ impl Garbage {
                 }
                 4 => {
                     let token = TOKENS.choose(&mut self.0).unwrap();
-                    // In place of the number that comes next, if one does.
+                    // Replaces the next number, if there is one.
                     let start =
                         bytes[place..].iter().position(u8::is_ascii_digit).map_or(place, |at| place + at);
                     let digits =
@@ -342,7 +342,7 @@ impl Garbage {
     }
 }
 
-/// The places in a document, as pointers.
+/// Collects the places in a document, as JSON pointers.
 fn collect(value: &Value, place: String, pointers: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

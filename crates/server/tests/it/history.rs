@@ -1,5 +1,4 @@
-//! Where a report stands in the history of its branch: versions, start points, and what becomes of them when reports
-//! are deleted.
+//! The position of a report in the history of its branch: versions, start points, and the effect of deleted reports.
 
 use serde_json::{Value, json};
 
@@ -8,22 +7,22 @@ use crate::{
     report::{bench, with},
 };
 
-/// A commit.
+/// Returns the hash of a commit.
 fn hash(digit: char) -> String {
     digit.to_string().repeat(40)
 }
 
-/// The number of the version that a report is of.
+/// Returns the version number of a report.
 fn number(report: &Answer) -> i64 {
     report.body["branch"]["head"]["version"]["number"].as_i64().unwrap()
 }
 
-/// What a report was held against on average.
+/// Returns the baseline of a report.
 fn baseline(report: &Answer) -> Option<f64> {
     report.body.pointer("/results/0/0/measures/0/boundary/baseline").unwrap().as_f64()
 }
 
-/// A threshold whose baseline is the mean of the sample.
+/// Returns a threshold whose baseline is the mean of the sample.
 fn mean(more: Value) -> Value {
     let mut thresholds = json!({ "models": {} });
     thresholds["models"]["latency"] = with(json!({ "test": "percentage", "upper_boundary": 1_000 }), more);
@@ -31,13 +30,13 @@ fn mean(more: Value) -> Value {
 }
 
 impl Lab {
-    /// Sends a value on a branch, of a commit if there is a digit.
+    /// Sends a value on a branch, for a commit if there is a digit.
     async fn on(&self, branch: &str, value: f64, digit: Option<char>, start_point: Value) -> Answer {
         let hash = digit.map(hash);
         self.value(value, json!({ "branch": branch, "hash": hash, "start_point": start_point })).await
     }
 
-    /// The numbers that the reports of a branch show, by when they came.
+    /// Returns the version numbers of the reports of a branch, in the order in which they were created.
     async fn numbers(&self, branch: &str) -> Vec<i64> {
         let list = self.get(&format!("reports?branch={branch}&direction=asc&per_page=255")).await.expect(200);
         list.body
@@ -54,7 +53,7 @@ impl Lab {
         self.get(&path).await.expect(404);
     }
 
-    /// The version that the head in force starts from.
+    /// Returns the version that the current head starts from.
     async fn start(&self, branch: &str) -> Value {
         self.get(&format!("branches/{branch}")).await.body["head"]["start_point"]["version"]["number"].clone()
     }
@@ -68,10 +67,10 @@ both! {
             assert_eq!(number(&report), wanted);
             assert_eq!(report.body["branch"]["head"]["version"]["hash"].as_str(), digit.map(hash).as_deref());
         }
-        // The version belongs to the commit, wherever it is measured.
+        // A commit has one version on all testbeds.
         let report = lab.value(1.0, json!({ "testbed": "other", "hash": hash('a').to_uppercase() })).await;
         assert_eq!(number(&report), 2);
-        // A clone goes on counting; what it inherited is no version of its own.
+        // A clone continues the numbers; inherited versions are not its own.
         let clone = json!({ "branch": "main", "hash": hash('b') });
         for (digit, wanted) in [(Some('b'), 4), (Some('b'), 4), (Some('c'), 5), (None, 6)] {
             assert_eq!(number(&lab.on("clone", 1.0, digit, clone.clone()).await), wanted);
@@ -80,7 +79,7 @@ both! {
             let start = json!({ "branch": "main", "max_versions": max_versions });
             assert_eq!(number(&lab.on(branch, 1.0, None, start).await), wanted);
         }
-        // A reset starts again, also for the same commit.
+        // A reset starts a new count, even for the same commit.
         assert_eq!(number(&lab.on("clone", 1.0, Some('c'), json!({ "reset": true })).await), 0);
         assert_eq!(number(&lab.on("clone", 1.0, Some('c'), Value::Null).await), 0);
         assert_eq!(number(&lab.on("clone", 1.0, Some('c'), json!({ "reset": true, "branch": "main" })).await), 5);
@@ -129,7 +128,7 @@ both! {
         let report = lab.value(1.0, json!({ "branch": "pr", "thresholds": mean(json!({ "max_sample_size": 4 })) })).await;
         assert_eq!(baseline(&report), Some(6.75), "of 1, 9, 6 and 11");
 
-        // What comes to a shared version later is seen, too; another testbed's, or a later version's, is not.
+        // Later reports of a shared version count as well; reports of another testbed or of a later version do not.
         for (testbed, digit) in [("localhost", 'b'), ("other", 'b'), ("localhost", 'c')] {
             lab.value(101.0, json!({ "hash": hash(digit), "testbed": testbed })).await;
         }
@@ -151,7 +150,7 @@ both! {
         assert_eq!(boundary(&plain), None);
         let cloned = lab.on("cloned", 9.0, None, start(true)).await;
         assert_eq!((boundary(&cloned), cloned.body["counts"]["alerts"]["active"].as_i64()), (Some(json!(5.0)), Some(1)));
-        // Without a new head they are cloned just the same; what the report says itself has the last word.
+        // Thresholds are cloned even without a new head; the thresholds in the report take precedence.
         lab.value(1.0, json!({ "thresholds": upper(7.0) })).await;
         assert_eq!(boundary(&lab.on("cloned", 1.0, None, start(true)).await), Some(json!(7.0)));
         let own = lab.value(1.0, json!({ "branch": "cloned", "start_point": start(true), "thresholds": upper(8.0) })).await;
@@ -168,7 +167,7 @@ both! {
         }
         let second = lab.on("main", 1.0, Some('c'), Value::Null).await;
         let start = |digit: char| json!({ "branch": "main", "hash": hash(digit) });
-        // `early` starts before what is deleted, `at` there, `late` after; `grandchild` continues `late`.
+        // `early` starts before the deleted version, `at` at it, `late` after it; `grandchild` continues `late`.
         for (branch, digit) in [("early", 'b'), ("at", 'c'), ("late", 'd')] {
             lab.on(branch, 1.0, None, start(digit)).await;
             lab.on(branch, 1.0, None, start(digit)).await;
@@ -196,19 +195,19 @@ both! {
         }
         assert_eq!(starts, [json!(1), Value::Null, json!(2), json!(4), json!(2)]);
 
-        // What it started from is gone, and that is no reason to start anew.
+        // The start point is gone, which does not create a new head.
         let head = async || lab.get("branches/at").await.body["head"]["uuid"].clone();
         let before = head().await;
         lab.remove(&lab.on("at", 1.0, None, json!({ "branch": "main" })).await).await;
         assert_eq!(head().await, before);
 
-        // The next ones go on without a gap.
+        // The next versions continue without a gap.
         for (branch, wanted) in [("main", 3), ("early", 4), ("at", 4), ("late", 5), ("grandchild", 6), ("short", 4)] {
             assert_eq!(number(&lab.on(branch, 1.0, None, Value::Null).await), wanted, "{branch}");
         }
         assert_eq!(number(&lab.on("main", 1.0, Some('d'), Value::Null).await), 2, "the commit keeps its version");
 
-        // What a clone inherited from the first version on moves up as well.
+        // The versions that a clone inherited from the first version on are renumbered as well.
         lab.remove(&main[0]).await;
         assert_eq!(numbers().await, [vec![0, 1, 2, 1], vec![1, 2, 3], vec![1, 2, 3], vec![2, 3, 4], vec![4, 5], vec![2, 3]]);
     }

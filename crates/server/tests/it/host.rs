@@ -1,16 +1,16 @@
-//! The hosts of runs: one that is slower than another is no change.
+//! The hosts of runs: a slower host is not a change.
 
 use serde_json::json;
 
 use crate::{Lab, both, change::chance, report::report_body};
 
-/// The host of a run: two in turn, thirty runs each.
+/// Returns the host of a run: two hosts alternate, thirty runs each.
 fn host(number: u64) -> &'static str {
     if (number / 30).is_multiple_of(2) { "fast" } else { "slow" }
 }
 
 impl Lab {
-    /// Sends runs around a level, with one percent of noise, of which the slow host takes 3 % longer. Answers the reports.
+    /// Sends runs around a level, with one percent of noise; the slow host takes 3 % longer. Returns the reports.
     async fn run_on_hosts(&self, numbers: std::ops::Range<u64>, level: f64, tells: bool) -> Vec<String> {
         let mut reports = Vec::new();
         for number in numbers {
@@ -36,12 +36,12 @@ both! {
         let lab = Lab::open(server).await;
         lab.run_on_hosts(0..120, 100.0, true).await;
         lab.changes("", 0).await;
-        // What is slower on both is one.
+        // A slowdown on both hosts is a change.
         let after = lab.run_on_hosts(120..180, 106.0, true).await;
         let found = lab.changes("", 1).await.remove(0);
         assert_eq!(found["at"]["report"], json!(after[0]));
         assert!((found["effect"].as_f64().unwrap() - 0.06).abs() < 0.01, "{found:#}");
-        // So says the backtest, which knows the hosts, too.
+        // The backtest corrects for hosts and finds the same.
         let tried = lab.post("backtest", json!({})).await.expect(200).body;
         assert_eq!(tried["raised"], json!(1), "{tried:#}");
     }
@@ -55,7 +55,7 @@ both! {
             let one = &verdict["comparisons"][0];
             (one["answer"].as_str().unwrap().to_owned(), one["base"].as_f64().unwrap(), one["change"].as_f64().unwrap())
         };
-        // The slow host is 3 % slower than the one that most runs were on; this run is 5 % slower than it should be there.
+        // The slow host is 3 % slower than the host of most runs; this run is 5 % slower than expected there.
         let slower = lab.run_on_hosts(95..96, 105.0, true).await;
         let (answer, base, change) = answers(&slower[0]).await;
         assert_eq!(answer, "changed");
@@ -72,7 +72,7 @@ both! {
         lab.settled().await;
         let found = lab.get("changes").await.expect(200).body;
         assert_ne!(found.as_array().map(Vec::len), Some(0), "{found:#}");
-        // A text that is no host is none.
+        // An invalid host is ignored.
         let context = json!({ "tidemark.dev/v0/testbed/host": "x".repeat(1_000) });
         let results = json!([json!({ "bench": { "latency": { "value": 1.0 } } }).to_string()]);
         let body = report_body(results, json!({ "project": "lab", "context": context }));

@@ -1,4 +1,4 @@
-//! Invitations: recorded, seen, taken up once, revoked, expired.
+//! Invitations: created, viewed, accepted once, revoked and expired.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{Person, TestServer, both};
 const INVITATIONS: &str = "/v0/organizations/acme/invitations";
 const WEEK: i64 = 7 * 86_400;
 
-/// Ada administers the server, Bob leads Acme.
+/// Creates an organization: Ada administers the server, Bob leads Acme.
 async fn acme(server: &TestServer) -> Person {
     server.person("Ada").await;
     let bob = server.person("Bob").await;
@@ -19,14 +19,14 @@ async fn acme(server: &TestServer) -> Person {
     bob
 }
 
-/// Address and status of each invitation, newest first.
+/// Returns address and status of each invitation, newest first.
 async fn statuses(server: &TestServer, person: &Person) -> Vec<String> {
     let answer = server.get(INVITATIONS, &person.token).await.expect(200);
     let rows = answer.body.as_array().unwrap().iter();
     rows.map(|row| format!("{} {}", row["email"], row["status"]).replace('"', "")).collect()
 }
 
-/// The path of the newest invitation.
+/// Returns the path of the newest invitation.
 async fn newest(server: &TestServer, person: &Person) -> String {
     format!("{INVITATIONS}/{}", server.get(INVITATIONS, &person.token).await.text("/0/uuid"))
 }
@@ -47,7 +47,7 @@ both! {
         assert_snapshot!("invitation_list", server.show(&list));
         let oldest = server.get(&format!("{INVITATIONS}?direction=asc&per_page=1"), &bob.token).await;
         assert_eq!(oldest.text("/0/email"), cleo.email);
-        // Members see what leaders see; the token is nobody's but the invited person's.
+        // Members see the same as leaders; only the invited person receives the token.
         let viewed = server.get(&newest(&server, &bob).await, &cleo.token).await;
         assert_eq!(viewed.body, list.body[0]);
         assert!(!list.body.to_string().contains("eyJ"));
@@ -68,7 +68,7 @@ both! {
         let late = server.post("/v0/auth/accept", &cleo.token, json!({ "invite": invite })).await;
         assert_snapshot!("invitation_accept_revoked", server.show(&late));
         assert_eq!(statuses(&server, &bob).await, ["cleo@example.org revoked", "dan@example.org accepted"]);
-        // What was accepted is not taken back this way.
+        // An accepted invitation cannot be revoked.
         let accepted = server.get(INVITATIONS, &bob.token).await.text("/1/uuid");
         server.delete(&format!("{INVITATIONS}/{accepted}"), &bob.token).await.expect(409);
     }

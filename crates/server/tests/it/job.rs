@@ -1,4 +1,4 @@
-//! Jobs as those see them who ask for them. What runners make of them is in `channel.rs`.
+//! Jobs as their creators see them. `channel.rs` tests what runners do with them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::{
     spec::spec,
 };
 
-/// Puts an image into the registry, as `PROJECT[/PATH]:v1`, and answers its digest.
+/// Pushes an image to the registry, as `PROJECT[/PATH]:v1`, and returns its digest.
 pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String {
     let digest = format!("sha256:{}", "a".repeat(64));
     let (now, wanted, path) =
@@ -36,14 +36,14 @@ pub(crate) async fn image(server: &TestServer, slug: &str, path: &str) -> String
     digest
 }
 
-/// The body of a run with a job.
+/// Returns the body of a run with a job.
 pub(crate) fn run_body(job: Value, more: Value) -> Value {
     let job = with(json!({ "image": "lab:v1" }), job);
     let base = json!({ "project": "lab", "testbed": null, "job": job, "settings": { "adapter": "json" } });
     with(report_body(json!([]), base), more)
 }
 
-/// A project with an image, and a spec for its jobs.
+/// Creates a project with an image, and a spec for its jobs.
 pub(crate) async fn set_up(server: &TestServer) -> Person {
     let ada = server.person("Ada").await;
     server.project(&ada, json!({ "name": "Lab" })).await;
@@ -52,7 +52,7 @@ pub(crate) async fn set_up(server: &TestServer) -> Person {
     ada
 }
 
-/// Asks for a job and answers its UUID.
+/// Creates a job and returns its UUID.
 pub(crate) async fn ask(server: &TestServer, person: &Person, job: Value) -> String {
     server.post("/v0/run", &person.token, run_body(job, json!({}))).await.expect(201).text("/job")
 }
@@ -90,7 +90,7 @@ both! {
         assert_eq!((seen.body.get("output"), seen.body.get("error")), (None, None));
         let stranger = server.person("Stranger").await;
         assert_eq!(server.get(&path, &stranger.token).await.expect(200).body.get("output"), None);
-        // The list shows to each caller no more than the view does.
+        // The list shows each caller no more than the view.
         let listed = async |credential: &str| {
             let list = server.get("/v0/projects/lab/jobs?status=canceled", credential).await.expect(200);
             list.body[0].get("error").cloned()

@@ -58,7 +58,7 @@ both! {
         server.pass(1);
         let late = server.get("/v0/users/ada", &second.text("/key")).await;
         assert_snapshot!("key_run_out", server.show(&late));
-        // It is still listed: nobody revoked it.
+        // It is still listed because it was not revoked.
         assert_eq!(server.get("/v0/users/ada/keys", &ada.token).await.total(), 3);
     }
 
@@ -74,7 +74,7 @@ both! {
         assert_snapshot!("key_view_revoked", server.show(&view));
         let again = server.delete(&path, &ada.token).await;
         assert_snapshot!("key_revoke_again", server.show(&again));
-        // A new name does not bring it back.
+        // A new name does not restore it.
         server.patch(&path, &ada.token, json!({ "name": "risen" })).await.expect(200);
         server.get("/v0/users/ada", &key).await.expect(401);
 
@@ -110,7 +110,7 @@ both! {
         assert_eq!(list(&format!("search={}", all[2].text("/uuid"))).await, found("beta", 1));
         assert_eq!(list("revoked=true").await, found("gone", 1));
         assert_eq!(list("revoked=false&search=gone").await, found("", 0));
-        // Keys of one name stand in the order of their creation.
+        // Keys with the same name are in the order of their creation.
         let alphas = server.get("/v0/users/ada/keys?name=alpha", &ada.token).await;
         assert_eq!(alphas.each("uuid"), [all[3].text("/uuid"), all[7].text("/uuid")]);
         let mut walked = Vec::new();
@@ -153,7 +153,7 @@ both! {
         server.delete(&path(&own), &key).await.expect(204);
         server.get(&path(&own), &key).await.expect(401);
 
-        // An administrator's key has no more to say.
+        // An administrator's key has the same restriction.
         let strong = create(&server, &root, json!({ "name": "strong" })).await.expect(201).text("/key");
         server.get("/v0/users", &strong).await.expect(200);
         server.post("/v0/users/ada/keys", &strong, json!({ "name": "spy" })).await.expect(403);
@@ -184,7 +184,7 @@ both! {
             server.delete(&path, &ada.token).await.expect(status);
         }
 
-        // An administrator can make a key for somebody, who is told.
+        // An administrator can create a key for a user, who is notified.
         let made = server.post("/v0/users/ada/keys", &root.token, json!({ "name": "for ada" })).await.expect(201);
         assert_eq!(made.text("/user"), ada.uuid);
         server.get("/v0/users/ada", &made.text("/key")).await.expect(200);
@@ -197,7 +197,7 @@ both! {
     }
 }
 
-/// An installation can keep the keys its clients already have.
+/// The prefix of keys is configurable, so that the existing keys of clients stay valid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_word_of_a_key_is_configured() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
@@ -215,7 +215,7 @@ async fn create(server: &TestServer, owner: &Person, body: Value) -> Answer {
     server.post(&format!("/v0/users/{}/keys", owner.slug), &owner.token, body).await
 }
 
-/// Where a key of Ada's, just created, is found.
+/// Returns the path of a new key of Ada.
 fn path(created: &Answer) -> String {
     format!("/v0/users/ada/keys/{}", created.text("/uuid"))
 }

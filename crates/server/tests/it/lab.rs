@@ -1,11 +1,11 @@
-//! A project of one's own, for tests of what is inside one.
+//! A server with a project, for tests of the content of projects.
 
 use serde_json::{Value, json};
 use tidemark_store::{Param, ProjectId};
 
 use crate::{Answer, TestServer};
 
-/// The nouns that have a name and a slug in a project, as they stand in a path.
+/// The resources that have a name and a slug in a project, as in a path.
 pub(crate) const DIMENSIONS: [&str; 4] = ["branches", "testbeds", "benchmarks", "measures"];
 
 /// A server with one project, `lab`, and its owner.
@@ -16,7 +16,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Founds the project.
+    /// Creates the project.
     pub(crate) async fn open(server: TestServer) -> Self {
         let token = server.person("Ada").await.token;
         server.post("/v0/organizations/ada/projects", &token, json!({ "name": "Lab" })).await.expect(201);
@@ -25,7 +25,8 @@ impl Lab {
         Self { server, token, id }
     }
 
-    /// Founds a project that is told of alerts, as those from before there were changes are.
+    /// Creates a project with notifications for alerts instead of changes, as in projects created before change
+    /// detection.
     pub(crate) async fn with_alerts(server: TestServer) -> Self {
         let lab = Self::open(server).await;
         lab.patch("detection", json!({ "notifies": "alerts" })).await.expect(200);
@@ -48,24 +49,24 @@ impl Lab {
         self.server.delete(&format!("/v0/projects/lab/{path}"), &self.token).await
     }
 
-    /// Makes a dimension of this name.
+    /// Creates a dimension with this name.
     pub(crate) async fn make(&self, noun: &str, name: &str) -> Answer {
         self.post(noun, named(noun, name)).await.expect(201)
     }
 
-    /// The names in a list, in its order.
+    /// Returns the names in a list, in its order.
     pub(crate) async fn names(&self, path: &str) -> Vec<String> {
         let answer = self.get(path).await.expect(200);
         answer.body.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The total that a list tells.
+    /// Returns the total of a list.
     pub(crate) async fn total(&self, path: &str) -> i64 {
         let answer = self.get(path).await.expect(200);
         answer.headers["x-total-count"].to_str().unwrap().parse().unwrap()
     }
 
-    /// Runs a statement on the database itself.
+    /// Runs a statement on the database directly.
     pub(crate) async fn sql(&self, sql: &str, params: Vec<Box<dyn Param + Send>>) {
         let sql = sql.to_owned();
         let run = move |tx: &mut tidemark_store::Tx<'_>| {
@@ -75,7 +76,8 @@ impl Lab {
         self.server.app.db.write::<_, tidemark_store::Error, _>(run).await.unwrap();
     }
 
-    /// How many statements a call costs; the least of a few, since a worker may still end its last round. Stops the workers.
+    /// Returns the number of statements of a call: the minimum of several calls, because a worker may still finish
+    /// its last round. Stops the workers.
     pub(crate) async fn cost(&self, call: impl AsyncFn(usize)) -> u64 {
         self.server.stop_workers().await;
         let mut least = u64::MAX;
@@ -88,7 +90,7 @@ impl Lab {
     }
 }
 
-/// The body for a new dimension.
+/// Returns the body for a new dimension.
 pub(crate) fn named(noun: &str, name: &str) -> Value {
     match noun {
         "measures" => json!({ "name": name, "units": "seconds (s)" }),

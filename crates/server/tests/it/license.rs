@@ -1,4 +1,4 @@
-//! Licenses of organizations: who may set one, what is refused, and what usage tells of it.
+//! Licenses of organizations: who may set one, which are rejected, and what the usage shows.
 
 use insta::assert_snapshot;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -16,10 +16,10 @@ irYdS8jBZo0jAvemhSaMy6uCaRUGSiefMio4KHBynowbafjQNluRnWtm3w==
 -----END PUBLIC KEY-----
 """
 "#;
-/// What signs licenses in this test, and what signs them elsewhere.
+/// Private key that signs licenses in this test, and a foreign one.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9VNVlA9oGRLLV2l/\nLSJMLADSjNjycsi7tszKdnu/NjehRANCAATR3BSXIU3OImI5gLwXxITwLLBYFuGK\nth1LyMFmjSMC96aFJozLq4JpFQZKJ58yKjgocHKejBtp+NA2W5Gda2bf\n-----END PRIVATE KEY-----";
 const OTHER_KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHzJ3zjgM+gD8fDwl\nD/MiwajP7IDs5N6dHPSMW5EqFJWhRANCAAQLsEThu6N/UTPW4Hid3MwoWyBZ15ur\ngbtWj0CO91hZiaUJAPBWQFXpswAs8P/wkw6U+CBBwROYgHIozsqTRFcx\n-----END PRIVATE KEY-----";
-/// When the clock of tests starts, in seconds.
+/// Start of the test clock, in seconds.
 const NOW: i64 = 1_767_225_600;
 
 fn sign(key: &str, organization: &str, changes: &Value) -> String {
@@ -62,7 +62,7 @@ both! {
             "key": license, "organization": organization, "level": "team", "entitlements": 1_000_000,
             "issued_at": "2025-12-31T23:58:20.000Z", "expiration": "2027-01-02T00:00:00.000Z",
         }));
-        // One that has run out is still told of, and nothing stops for it.
+        // An expired license is still shown, and nothing is blocked.
         server.pass(366 * 86_400);
         let token = server.login(&ada.email).await;
         let told = server.get(&usage, &token).await.expect(200).body;

@@ -1,4 +1,4 @@
-//! Rate limits as a client meets them.
+//! Rate limits as clients see them.
 
 use axum::http::header;
 use insta::assert_snapshot;
@@ -31,7 +31,7 @@ impl TestServer {
 }
 
 impl Answer {
-    /// Insists on a refusal that says how long to wait.
+    /// Asserts a 429 with this number of seconds to wait.
     #[track_caller]
     fn limited(self, seconds: u32) {
         let answer = self.expect(429);
@@ -82,7 +82,7 @@ both! {
         server.organize(&ada.token).await.limited(61);
         server.pass(61);
         server.organize(&ada.token).await.expect(201);
-        // The hour is kept in slots of a minute: both of the first minute leave it together.
+        // The hour is counted in slots of one minute: both requests of the first minute expire together.
         server.organize(&ada.token).await.limited(3660 - 61);
         server.pass(3660 - 61);
         server.organize(&ada.token).await.expect(201);
@@ -95,7 +95,8 @@ both! {
             server.get("/v0/organizations", &ada.token).await.expect(200);
             server.get("/v0/organizations", "").await.expect(401);
         }
-        // Another address does not help a user, another credential does not help an address.
+        // Another address does not reset the limit of a user; another credential does not reset the limit of an
+        // address.
         server.call_from([198, 51, 100, 7]);
         server.get("/v0/organizations/ada", &ada.token).await.limited(61);
         server.get("/v0/organizations", "").await.expect(401);
@@ -103,7 +104,7 @@ both! {
         server.get("/v0/organizations", "svc_user_nobody").await.limited(61);
         server.get("/v0/server/config/console", "").await.limited(61);
         server.get("/v0/organizations", &grace.token).await.expect(200);
-        // What tells that the server is there is never refused.
+        // Health and version routes are never limited.
         for path in ["/", "/v0/server/version", "/v0/server/spec", "/healthz", "/readyz", "/metrics"] {
             server.get(path, "").await.expect(200);
         }
@@ -114,13 +115,13 @@ both! {
         for _ in 0..5 {
             server.log_in("ada@example.org").await.limited(61);
         }
-        // What was refused for one person did not count for the address.
+        // Requests rejected for one user do not count for the address.
         server.log_in("grace@example.org").await.expect(202);
         let signup = json!({ "name": "Mary", "email": "mary@example.org", "i_agree": true });
         server.post("/v0/auth/signup", "", signup).await.expect(202);
         server.log_in("edith@example.org").await.limited(61);
         server.post("/v0/auth/confirm", "", json!({ "token": "aaaa.bbbb.cccc" })).await.limited(61);
-        // Nobody is shut out by attempts from elsewhere.
+        // Attempts from other addresses do not lock out a user.
         server.call_from([198, 51, 100, 7]);
         server.log_in("ada@example.org").await.expect(202);
     }
@@ -141,7 +142,7 @@ both! {
 
     async fn without_a_limit_nothing_is_counted(server: TestServer) {
         server.stop_workers().await;
-        // The least of a few, since a worker may still end its last round.
+        // The minimum of several measurements, because a worker may still finish its last round.
         let mut least = u64::MAX;
         for _ in 0..3 {
             let before = server.app.db.statements();

@@ -1,4 +1,4 @@
-//! What the log must not hold: secrets and whole e-mail addresses.
+//! The log must not contain secrets or whole e-mail addresses.
 
 use std::{
     io::{self, Write},
@@ -12,12 +12,12 @@ use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util
 
 use crate::{Engine, TestServer, until};
 
-/// Nothing listens there, so that sending mail fails and is complained about.
+/// Port without a listener, so that sending mail fails and logs an error.
 const NO_MAIL_SERVER: &str = "[smtp]\nhostname = \"127.0.0.1\"\nport = 1\nplain = true\nusername = \"mailer\"\n\
      secret = \"mail-password\"\nfrom_email = \"sender@example.org\"\n\
      [security]\nsecret_key = \"the-signing-secret-of-this-server\"\n";
 
-/// What was logged.
+/// The captured log.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -32,21 +32,21 @@ impl Write for Log {
 }
 
 impl Log {
-    /// Keeps what is logged from now on.
+    /// Captures the log from now on.
     fn start() -> Self {
         let log = Self::default();
         log.subscriber().init();
         log
     }
 
-    /// Keeps what this thread logs for as long as the guard lives.
+    /// Captures the log of this thread while the guard lives.
     pub(crate) fn of_thread() -> (Self, DefaultGuard) {
         let log = Self::default();
         let guard = log.subscriber().set_default();
         (log, guard)
     }
 
-    /// Our own crates say all they can say.
+    /// Returns a subscriber that records all levels of our own crates.
     fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + use<> {
         let writer = self.clone();
         let filter =
@@ -85,7 +85,7 @@ async fn secrets_and_addresses_stay_out_of_the_log() {
     }
 }
 
-/// Lives through what leaves traces and answers the secrets met on the way.
+/// Performs actions that are logged, and returns the secrets in them.
 async fn live(server: &TestServer) -> Vec<String> {
     let ada = server.person("Ada").await;
     let grace = server.person("Grace").await;

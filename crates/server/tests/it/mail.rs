@@ -1,4 +1,4 @@
-//! Mail from a request to its reader: over a real connection to a mail server in a process of its own, or as a file.
+//! Mail from a request to its recipient: over a real connection to a mail server in another process, or as a file.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ use tidemark_store::{
 
 use crate::{Engine, PATIENCE, TestServer, both, until};
 
-/// A mail server in a process of its own, ended with the test.
+/// A mail server in another process, which ends with the test.
 struct Sink {
     process: Child,
     port: u16,
@@ -56,7 +56,7 @@ impl Sink {
         Self { process, port, mails }
     }
 
-    /// A server that sends its mail here.
+    /// Starts a server that sends its mail to this mail server.
     async fn server(&self, engine: Engine, settings: &str) -> TestServer {
         let settings = format!(
             "[console]
@@ -89,15 +89,15 @@ async fn sign_up(server: &TestServer, email: &str) {
     server.post("/v0/auth/signup", "", signup).await.expect(202);
 }
 
-/// Waits until the outbox is as wanted: nothing left, or the next work due at a moment that fits.
+/// Waits until the due time of the next work in the outbox satisfies `wanted`; `None` if the outbox is empty.
 async fn wait(server: &TestServer, wanted: impl Fn(Option<Timestamp>) -> bool) {
     until("the outbox did not get there", async || wanted(server.next_due().await).then_some(())).await;
 }
 
-/// Waits until the first attempt has failed: the next one is ten seconds away, or a little more.
+/// Waits until the first attempt has failed: the next attempt is due in ten seconds or slightly more.
 async fn wait_for_failure(server: &TestServer) {
     let now = server.app.clock.now();
-    // While an attempt is under way, its claim makes the next one due after a minute.
+    // While an attempt runs, its claim makes the next attempt due after one minute.
     wait(server, |due| due.is_some_and(|due| due >= now.plus_seconds(10) && due < now.plus_seconds(13)))
         .await;
 }
@@ -107,7 +107,7 @@ fn pass(server: &TestServer, seconds: i64) {
     server.app.background.poke();
 }
 
-/// Promises mails that never lose their point, without waking the worker.
+/// Enqueues mails that never expire, without waking the worker.
 async fn enqueue_notices(server: &TestServer, count: usize) {
     let now = server.app.clock.now();
     let promise = move |tx: &mut Tx<'_>| {
@@ -121,7 +121,7 @@ async fn enqueue_notices(server: &TestServer, count: usize) {
     server.app.db.write(promise).await.unwrap();
 }
 
-/// Insists on a whole mail and answers the token in it.
+/// Asserts that a mail is complete, and returns the token in it.
 fn token_of(mail: &Value, to: &str) -> String {
     assert_eq!(mail["from"], "bench@example.com");
     assert_eq!(mail["to"], json!([to]));
@@ -216,7 +216,7 @@ async fn tls_protects_the_sign_in_at_the_mail_server() {
         assert_eq!(mail["secure"], true);
         assert_eq!(mail["login"], json!(["postman", "rings twice"]));
 
-        // Without being told to, nobody trusts a certificate that proves nothing.
+        // By default, the server does not trust a certificate that it cannot verify.
         let server = sink.server(Engine::Sqlite, &settings).await;
         sign_up(&server, "ada@example.org").await;
         wait_for_failure(&server).await;
@@ -250,7 +250,7 @@ async fn a_restarted_server_takes_over_what_was_claimed() {
     let claim = move |tx: &mut Tx<'_>| outbox::claim(tx, &claim, now);
     assert_eq!(server.app.db.write(claim).await.unwrap().len(), 1);
     server.app.close().await;
-    // The clock stands still: the claim does not expire.
+    // The clock is frozen: the claim does not expire.
     let (config, clock) = (server.app.config.clone(), server.app.clock.clone());
     let restarted = App::open_with(config, clock, Arc::clone(&server.app.entropy)).await.unwrap();
     server.mail("reader00@example.org").await;

@@ -1,5 +1,5 @@
-//! The tests of the server: each speaks HTTP to the whole app, in process, on both engines, and every answer is held
-//! against the description of the API.
+//! The tests of the server: each sends HTTP requests to the whole app, in process, on both engines, and every
+//! response is validated against the description of the API.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

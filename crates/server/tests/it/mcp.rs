@@ -1,5 +1,5 @@
-//! `/mcp`: the conversation as the protocol has it, and what tools answer. Who may use which tool is in `rights/tool.rs`;
-//! conversations with the clients that people have are in the tests of the binary.
+//! `/mcp`: the protocol and the responses of tools. `rights/tool.rs` tests who may use which tool; `cargo xtask
+//! agents` tests with real clients.
 
 use axum::{
     body::Body,
@@ -20,7 +20,7 @@ pub(crate) async fn rpc(server: &TestServer, token: &str, method: &str, params: 
     server.post("/mcp", token, message).await
 }
 
-/// The result of a request.
+/// Returns the result of a request.
 async fn result(server: &TestServer, token: &str, method: &str, params: Value) -> Value {
     let answer = rpc(server, token, method, params).await.expect(200);
     assert_eq!((&answer.body["jsonrpc"], &answer.body["id"]), (&json!("2.0"), &json!(7)));
@@ -28,18 +28,18 @@ async fn result(server: &TestServer, token: &str, method: &str, params: Value) -
     answer.body["result"].clone()
 }
 
-/// What a tool answered.
+/// Response of a tool.
 #[derive(Debug)]
 pub(crate) struct Used {
-    /// The status of a failure.
+    /// Status of a failure.
     pub(crate) status: Option<StatusCode>,
     /// The last text.
     pub(crate) text: String,
-    /// All of it.
+    /// The whole result.
     pub(crate) result: Value,
 }
 
-/// Uses a tool.
+/// Calls a tool.
 pub(crate) async fn call_tool(server: &TestServer, token: &str, name: &str, arguments: Value) -> Used {
     let params = json!({ "name": name, "arguments": arguments });
     let result = result(server, token, "tools/call", params).await;
@@ -52,7 +52,7 @@ pub(crate) async fn call_tool(server: &TestServer, token: &str, name: &str, argu
     Used { status, text, result }
 }
 
-/// What a tool answered if it did not fail.
+/// Returns the structured result of a tool call that must succeed.
 async fn used(server: &TestServer, token: &str, name: &str, arguments: Value) -> Value {
     let used = call_tool(server, token, name, arguments).await;
     assert_eq!(used.status, None, "{name}: {}", used.text);
@@ -71,7 +71,7 @@ both! {
             ("2025-03-26", "2025-03-26"),
             ("2025-06-18", "2025-06-18"),
             ("2025-11-25", "2025-11-25"),
-            // The newest that begins this way.
+            // The newest version that uses this handshake.
             ("2026-07-28", "2025-11-25"),
             ("2024-11-05", "2025-11-25"),
             ("1999-01-01", "2025-11-25"),
@@ -113,7 +113,7 @@ both! {
         assert_eq!(discovered["result"]["supportedVersions"], versions, "{discovered:#}");
         let listed = server.send(ask("tools/list", "2026-07-28")).await.expect(200).body;
         assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), TOOLS.len());
-        // What went wrong is told in the protocol's own words, whatever the status.
+        // Errors use the codes of the protocol, whatever the status.
         let unknown = server.send(ask("nonsense", "2026-07-28")).await.expect(404).body;
         assert_eq!(unknown["error"]["code"], -32601, "{unknown:#}");
         let future = server.send(ask("tools/list", "2999-01-01")).await.expect(400).body;
@@ -207,7 +207,7 @@ both! {
             })
             .collect();
         insta::assert_snapshot!("tools", shown.join("\n"));
-        // An agent reads all of it before it asks anything.
+        // An agent reads the whole list before its first request.
         assert!(listed.to_string().len() < 100_000, "{}", listed.to_string().len());
     }
 
@@ -239,7 +239,7 @@ both! {
         let ann = server.person("Ann").await;
         server.project(&ann, json!({ "name": "Lab" })).await;
         let limit = json!({ "models": { "latency": { "test": "percentage", "upper_boundary": 0.1 } } });
-        // Ten quiet versions, and five that are slower.
+        // Ten versions without a change, and five slower versions.
         let mut alert = Value::Null;
         for number in 0..15 {
             let value = if number < 10 { 100.0 } else { 130.0 } + f64::from(number % 3);
@@ -390,7 +390,7 @@ both! {
     }
 }
 
-/// How often somebody may ask, in a minute.
+/// Requests per minute.
 const FEW: &str = "[plus.rate_limiting.public]\nrequests = { minute = 3 }\n";
 
 both! {

@@ -1,4 +1,4 @@
-//! Measures: what only they have, units.
+//! Measures: their units.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ both! {
         for units in ["", " m", &"x".repeat(65)] {
             lab.post("measures", json!({ "name": "Speed", "units": units })).await.expect(400);
         }
-        // What somebody makes by hand is as that person says, built in or not.
+        // A measure that a user creates keeps the given units, even if its name is built in.
         let made = lab.post("measures", json!({ "name": "Latency", "units": "years" })).await.expect(201);
         assert_eq!((made.text("/slug"), made.text("/units")), ("latency".into(), "years".into()));
         lab.server.pass(60);

@@ -1,4 +1,4 @@
-//! Members: invited, promoted, sent away, and the last leader who has to stay.
+//! Members: invited, promoted, removed, and the last leader, who must stay.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{Answer, Person, TestServer, both};
 
 const MEMBERS: &str = "/v0/organizations/acme/members";
 
-/// Ada administers the server, Bob leads Acme.
+/// Creates an organization: Ada administers the server, Bob leads Acme.
 async fn acme(server: &TestServer) -> (Person, Person) {
     let ada = server.person("Ada").await;
     let bob = server.person("Bob").await;
@@ -22,7 +22,7 @@ async fn acme(server: &TestServer) -> (Person, Person) {
     (ada, bob)
 }
 
-/// Who is in Acme as what, and how many in all.
+/// Returns the members of Acme with their roles, and the total.
 async fn roles(server: &TestServer, person: &Person, query: &str) -> String {
     let answer = server.get(&format!("{MEMBERS}?{query}"), &person.token).await.expect(200);
     let rows = answer.body.as_array().unwrap();
@@ -102,11 +102,11 @@ both! {
         for body in [json!({}), json!({ "role": null }), json!({ "role": "leader" })] {
             assert_eq!(server.patch(&member(&cleo), &bob.token, body).await.expect(200).body, promoted.body);
         }
-        // The new leader leads, and one of two may step down.
+        // The new leader has the rights of a leader, and one of two leaders may be demoted.
         server.patch(&member(&bob), &cleo.token, json!({ "role": "member" })).await.expect(200);
         server.patch(&member(&cleo), &bob.token, json!({ "role": "member" })).await.expect(403);
         assert_eq!(roles(&server, &bob, "").await, "bob member, cleo leader of 2");
-        // An administrator of the server is no member and may still put things right.
+        // An administrator of the server is not a member but may edit members.
         server.patch(&member(&bob), &ada.token, json!({ "role": "leader" })).await.expect(200);
 
         server.patch(&member(&bob), &cleo.token, json!({ "role": "owner" })).await.expect(400);
@@ -126,7 +126,7 @@ both! {
         assert_snapshot!("member_leave", server.show(&left));
         server.get(MEMBERS, &cleo.token).await.expect(404);
         server.delete(&member(&cleo), &cleo.token).await.expect(404);
-        // Nobody is removed twice, and only members are.
+        // A user cannot be removed twice, and only members can be removed.
         for id in [&cleo.slug, &ada.slug, &ada.uuid, "nobody"] {
             server.delete(&format!("{MEMBERS}/{id}"), &bob.token).await.expect(404);
         }
@@ -145,7 +145,7 @@ both! {
         server.delete(&member(&cleo), &bob.token).await.expect(204);
         accept(&used).await.expect(401);
         accept(&spare).await.expect(401);
-        // A new invitation is another matter.
+        // A new invitation works.
         server.join("acme", &bob, &cleo, "member").await;
     }
 
@@ -202,7 +202,7 @@ both! {
         server.post("/v0/projects/mine/branches", &keys[1], branch).await.expect(201);
         let signup = json!({ "name": "Eve", "email": "eve@example.org", "i_agree": true, "invite": invite });
         server.post("/v0/auth/signup", "", signup).await.expect(401);
-        // The role in the project goes, and its key with it.
+        // The role in the project is removed, and with it the key.
         let role = json!({ "role": "developer" });
         server.patch("/v0/projects/mine/members/cleo", &bob.token, role).await.expect(200);
         server.post("/v0/projects/mine/branches", &keys[1], json!({ "name": "other" })).await.expect(401);
@@ -224,7 +224,7 @@ both! {
             if status == 403 {
                 server.join("acme", &bob, &cleo, "leader").await;
             }
-            // The server asks for the body only once it has judged the right.
+            // The server reads the body only after it has checked the rights.
             let (asked, wait) = tokio::sync::oneshot::channel::<()>();
             let (send, sent) = tokio::sync::oneshot::channel::<()>();
             let body = Body::from_stream(futures_util::stream::once(async move {
@@ -314,7 +314,7 @@ both! {
         }
         let mut statuses = demoting.join_all().await;
         statuses.sort_unstable();
-        // Whoever is late is either the last leader's opponent or no leader any more.
+        // The later request either would demote the last leader or comes from a user who is no longer a leader.
         assert!(matches!(statuses[..], [200, 403 | 409]), "{statuses:?}");
         let roles = roles(&server, &ada, "").await;
         assert_eq!(roles.matches("leader").count(), 1, "{roles}");

@@ -1,4 +1,4 @@
-//! What every kind of mail says. How mail travels is tested where it is sent.
+//! The text of every kind of mail. The delivery of mail is tested with the feature that sends it.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -14,7 +14,8 @@ both! {
         let mail = server.mail(ada).await;
         assert_snapshot!("message_sign_up", text(&mail));
         assert_snapshot!("message_sign_up_html", html(&mail));
-        // Anybody can sign up with any name and address: administrators get no mail before the address is confirmed.
+        // Anyone can sign up with any name and address, so administrators get no mail before the address is
+        // confirmed.
         server.no_mail(&root.email).await;
         server.post("/v0/auth/signup", "", signup).await.expect(202);
         assert_snapshot!("message_sign_up_again", text(&server.mail(ada).await));
@@ -84,7 +85,7 @@ both! {
     }
 }
 
-/// Links lead to the console, wherever it is.
+/// Links point to the URL of the console.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_lead_to_the_console() {
     let settings = "[console]\nurl = \"https://bench.example.org/console\"\n";
@@ -95,7 +96,7 @@ async fn links_lead_to_the_console() {
     assert!(mail.contains("https://bench.example.org/console/auth/confirm?token=eyJ"), "{mail}");
 }
 
-/// The telling headers and the plain words of a mail.
+/// Returns the important headers and the plain text of a mail.
 fn text(mail: &str) -> String {
     let (headers, text, _) = parts(mail);
     let headers: Vec<_> = headers
@@ -113,7 +114,7 @@ fn html(mail: &str) -> String {
     parts(mail).2
 }
 
-/// Headers, plain text and HTML, decoded and with tokens masked.
+/// Returns headers, plain text and HTML, decoded and with tokens masked.
 fn parts(mail: &str) -> (String, String, String) {
     let mail = mask(mail);
     let (headers, body) = mail.split_once("\r\n\r\n").unwrap();
@@ -129,7 +130,7 @@ fn parts(mail: &str) -> (String, String, String) {
     (headers.to_owned(), text, html)
 }
 
-/// Undoes the quoted-printable encoding; soft line ends and coded equals signs are gone already.
+/// Decodes quoted-printable text; soft line breaks and encoded equals signs are already removed.
 fn unquote(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

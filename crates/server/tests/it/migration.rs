@@ -1,4 +1,4 @@
-//! Databases of an earlier release: what the newest migration makes of the rows that are there.
+//! Databases of an earlier release: the effect of the newest migration on existing rows.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
     job::{ask, set_up},
 };
 
-/// What takes the tables back to migration 11.
+/// Statements that revert the tables to migration 11.
 const BACK: [&str; 18] = [
     "drop index organization_unclaimed",
     "alter table organization drop column claim_hash",
@@ -32,7 +32,7 @@ const BACK: [&str; 18] = [
     "delete from migration where number >= 12",
 ];
 
-/// Makes the database one of the release before: a job has its environment in its configuration, also after its end.
+/// Reverts the database to the previous release: a job has its environment in its configuration, even after its end.
 fn go_back(tx: &mut Tx<'_>, configs: &[(String, Value)]) -> Result<()> {
     for statement in BACK {
         tx.execute(statement, &[])?;
@@ -59,7 +59,7 @@ both! {
         let env = json!({ "TOKEN": "s3cret" });
         let configs = vec![
             (waiting.clone(), json!({ "env": env, "cmd": ["a", "\u{e9}\"\\"] })),
-            // Earlier releases took a NUL, which the JSON of PostgreSQL cannot hold.
+            // Earlier releases accepted a NUL, which JSON in PostgreSQL cannot contain.
             (ended.clone(), json!({ "env": env, "cmd": ["a\0b"] })),
         ];
         server.app.db.write(move |tx| go_back(tx, &configs)).await.unwrap();
@@ -75,10 +75,10 @@ both! {
             let cmd = found.config.cmd.filter(|_| status == "pending");
             shown.push_str(&format!("{name}: {status}, cmd {cmd:?}, env {env:?}\n"));
         }
-        // The session is that of before, and shows no address.
+        // The session still exists, and shows no address.
         let sessions = server.get("/v0/users/ada/sessions", &ada.token).await.expect(200);
         shown.push_str(&server.show(&sessions));
-        // What an unclaimed project held counts.
+        // The existing metrics of an unclaimed project count.
         shown.push_str(&format!("\n{}\n", send(&server, "", "loose", 2).await.line()));
         assert_snapshot!("migrated_rows", shown);
         send(&server, "", "loose", 1).await.expect(201);

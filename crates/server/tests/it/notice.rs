@@ -1,4 +1,4 @@
-//! Notices: who is told of alerts, in which shape, in which order, and when.
+//! Notices: who is notified of alerts, in which format, in which order, and when.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use crate::{Answer, Lab, both, report::with, until};
 
 pub(crate) const PRIVATE: &str = "[plus.notices]\nprivate_addresses = true";
 
-/// A stand-in of whoever is told: it remembers what it got.
+/// A mock receiver of notifications that records its requests.
 #[derive(Clone, Default)]
 pub(crate) struct Receiver {
     pub(crate) state: Arc<Mutex<Got>>,
@@ -28,11 +28,11 @@ pub(crate) struct Receiver {
 #[derive(Default)]
 pub(crate) struct Got {
     pub(crate) requests: Vec<Told>,
-    /// What the next requests are answered with instead.
+    /// Statuses of the next responses.
     pub(crate) trouble: Vec<u16>,
 }
 
-/// A request to the stand-in.
+/// A request to the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) path: String,
@@ -49,7 +49,7 @@ impl Told {
         self.headers["webhook-id"].to_str().unwrap().to_owned()
     }
 
-    /// The reports it tells of.
+    /// Returns the reports in the notification.
     pub(crate) fn reports(&self) -> Vec<String> {
         let body = self.body();
         let reports = body["reports"].as_array().unwrap().iter();
@@ -58,7 +58,7 @@ impl Told {
 }
 
 impl Receiver {
-    /// Answers the stand-in and its address.
+    /// Starts the receiver and returns it with its address.
     pub(crate) async fn open() -> (Self, String) {
         let receiver = Self::default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -68,21 +68,21 @@ impl Receiver {
         (receiver, address)
     }
 
-    /// Waits until it was told so many things as time stands, and answers them.
+    /// Waits until the receiver has this number of requests, with a frozen clock, and returns them.
     pub(crate) async fn told(&self, lab: &Lab, count: usize) -> Vec<Told> {
         let told = self.wait(count, async || lab.server.app.background.poke()).await;
         lab.server.wait_for_due_work().await;
         told
     }
 
-    /// The same, and time passes from one attempt to the next.
+    /// Waits like `told`, and advances the clock from one attempt to the next.
     pub(crate) async fn told_in_time(&self, lab: &Lab, count: usize) -> Vec<Told> {
         let told = self.wait(count, async || lab.server.pass_to_work().await).await;
         lab.server.wait_for_due_work().await;
         told
     }
 
-    /// Everything that was delivered since it was last asked for.
+    /// Returns all requests since the last call.
     pub(crate) async fn all(&self, lab: &Lab) -> Vec<Told> {
         lab.server.wait_for_due_work().await;
         std::mem::take(&mut self.state.lock().unwrap().requests)
@@ -102,7 +102,7 @@ impl Receiver {
         requests
     }
 
-    /// Proves that nothing is told as time stands.
+    /// Asserts that nothing is sent, with a frozen clock.
     pub(crate) async fn is_left_alone(&self, lab: &Lab) {
         lab.server.wait_for_due_work().await;
         assert!(self.state.lock().unwrap().requests.is_empty());
@@ -127,7 +127,7 @@ impl Lab {
         self.post("notices", body).await
     }
 
-    /// The path of a new webhook.
+    /// Creates a webhook and returns its path.
     pub(crate) async fn webhook(&self, url: &str, more: Value) -> String {
         let created = self.notice("webhook", url, more).await.expect(201);
         format!("notices/{}", created.text("/uuid"))
@@ -140,7 +140,7 @@ impl Lab {
         self.measured([100, 100, 100], json!({ "thresholds": thresholds })).await;
     }
 
-    /// Sends a report of the three, and answers its id.
+    /// Sends a report of the three benchmarks, and returns its UUID.
     async fn measured(&self, values: [u32; 3], more: Value) -> String {
         let names = ["<fast> & `furious`", "parse", "sort"].into_iter();
         let results = names
@@ -155,7 +155,7 @@ impl Lab {
         self.measured([130, 1_000, 10], json!({})).await
     }
 
-    /// What became of the deliveries, the oldest first, once nothing waits.
+    /// Returns the deliveries, the oldest first, once none is waiting.
     async fn log(&self, notice: &str) -> Vec<Value> {
         until("something still waits", async || {
             let log = self.get(&format!("{notice}/deliveries?direction=asc")).await.expect(200).body;
@@ -166,7 +166,7 @@ impl Lab {
     }
 }
 
-/// The signature that the specification asks for.
+/// Returns the signature that the specification requires.
 fn signature(secret: &str, told: &Told) -> String {
     let header = |name: &str| told.headers[name].to_str().unwrap();
     let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
@@ -188,7 +188,7 @@ both! {
         told.sort_by(|left, right| left.path.cmp(&right.path));
         let lines = told.iter().map(|told| format!("{}\n{:#}\n", told.path, told.body()));
         assert_snapshot!("notice_shapes", lab.server.redact(&lines.collect::<String>()));
-        // What raises no alert is not told.
+        // A report without alerts sends no notification.
         lab.measured([100, 100, 100], json!({ "branch": "other" })).await;
         receiver.is_left_alone(&lab).await;
     }
@@ -254,7 +254,7 @@ both! {
         assert_eq!(again.body["event"], log[0]["event"]);
         lab.post(&path, json!(null)).await.expect(409);
         let repeated = receiver.told_in_time(&lab, 2).await;
-        // A receiver can compare them: days later, it is the same to the byte.
+        // A receiver can compare the texts: days later, the text is identical.
         assert_eq!((repeated[1].event(), &repeated[1].text), (told[0].event(), &told[0].text));
         assert_eq!(lab.log(&notice).await[3]["status"], "delivered");
         lab.get(&path).await.expect(200);
@@ -322,7 +322,7 @@ both! {
         let log = lab.log(&notice).await;
         assert_eq!(log[0]["event"], log[1]["event"]);
         assert_ne!(log[1]["event"], log[2]["event"]);
-        // One of them stands for all.
+        // A repeated delivery sends the reports of all deliveries of the event.
         lab.post(&format!("{notice}/deliveries/{}", log[1]["uuid"].as_str().unwrap()), json!(null)).await.expect(201);
         let again = receiver.told(&lab, 1).await;
         assert_eq!((again[0].event(), &again[0].text), (told[0].event(), &told[0].text));
@@ -365,7 +365,7 @@ both! {
         assert!(refused.text("/message").contains("not a public one"), "{}", refused.body);
         lab.notice("slack", "http://[::1]/x", json!({})).await.expect(400);
         lab.post("notices", json!({ "name": "x", "kind": "slack" })).await.expect(400);
-        // A name shows only when it is asked for what it means; then nobody is told either.
+        // A host name is resolved only at the time of the request; then nothing is sent either.
         let notice = lab.webhook(&address.replace("127.0.0.1", "localhost"), json!({})).await;
         lab.patch(&notice, json!({ "url": address })).await.expect(400);
         lab.alarmed().await;

@@ -1,5 +1,5 @@
-//! Signing in at an identity provider: `/v0/auth/github` against a stand-in of the code host. The browser tests of the
-//! console do it at a real OpenID provider.
+//! Sign-in at an identity provider: `/v0/auth/github` against a mock code host. The browser tests of the console use
+//! a real OpenID provider.
 
 use std::{
     collections::HashMap,
@@ -25,19 +25,19 @@ use crate::{
 
 const PATH: &str = "/v0/auth/github";
 
-/// A stand-in of the code host: who comes back with which code, and what was shown when the sign-in began.
+/// A mock code host: the user of each code, and the challenge of each sign-in.
 #[derive(Clone, Default)]
 struct Host(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
     people: HashMap<String, Value>,
-    /// By the verifier that belongs to it.
+    /// Used challenges, by verifier.
     spent: Vec<String>,
 }
 
 impl Host {
-    /// Somebody signs in there with one address.
+    /// Adds a user with one address.
     fn admit(&self, code: &str, id: u64, email: &str, verified: bool) {
         let emails = json!([
             { "email": "second@example.net", "primary": false, "verified": true },
@@ -73,7 +73,7 @@ async fn open(engine: Engine) -> (TestServer, Host) {
     open_with(engine, "").await
 }
 
-/// The same with more settings.
+/// Starts a server and a host with more settings.
 async fn open_with(engine: Engine, more: &str) -> (TestServer, Host) {
     let host = Host::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -94,12 +94,12 @@ async fn open_with(engine: Engine, more: &str) -> (TestServer, Host) {
 #[derive(Clone, Default)]
 struct Browser {
     cookie: Option<String>,
-    /// What was shown when the last sign-in began.
+    /// Challenge of the last sign-in.
     challenge: String,
 }
 
 impl Browser {
-    /// Begins a sign-in; answers the state that the provider hands back.
+    /// Starts a sign-in; returns the state that the provider passes back.
     async fn begin(&mut self, server: &TestServer, query: &str) -> String {
         let answer = self.call(server, Method::GET, &format!("{PATH}{query}"), Value::Null).await.expect(200);
         let kept = answer.headers[header::SET_COOKIE].to_str().unwrap();
@@ -117,7 +117,7 @@ impl Browser {
         self.call(server, Method::POST, PATH, json!({ "state": state, "code": code })).await
     }
 
-    /// Signs in from the beginning to the end.
+    /// Signs in, from start to end.
     async fn sign_in(&mut self, server: &TestServer, query: &str, code: &str) -> Answer {
         let state = self.begin(server, query).await;
         self.end(server, &state, code).await
@@ -136,7 +136,7 @@ fn token(answer: &Answer) -> &str {
     answer.body["user"]["token"].as_str().unwrap()
 }
 
-/// Runs tests on both engines, each with a code host of its own.
+/// Runs tests on both engines, each with its own code host.
 macro_rules! at_a_code_host {
     ($($name:ident)*) => {$(
         mod $name {
@@ -179,7 +179,7 @@ async fn somebody_new_gets_an_account_and_a_session(server: TestServer, host: Ho
     server.get("/v0/organizations/ada-lovelace", token(&answer)).await.expect(200);
     let verifier = host.0.lock().unwrap().spent[0].clone();
     assert_eq!(URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier)), browser.challenge);
-    // The second time it is the same account, although the name there has changed.
+    // The second sign-in finds the same account, although the name at the host has changed.
     host.admit("two", 7, "ada@example.org", true);
     let again = browser.sign_in(&server, "", "two").await.expect(202);
     assert_eq!(again.body["user"]["user"], answer.body["user"]["user"]);
@@ -193,23 +193,23 @@ async fn a_sign_in_is_ended_once_by_the_browser_that_began_it(server: TestServer
     host.admit("one", 7, "ada@example.org", true);
     let (mut browser, mut other) = (Browser::default(), Browser::default());
     let state = browser.begin(&server, "").await;
-    // Somebody else who got hold of it.
+    // Another browser that obtained the state.
     Browser::default().end(&server, &state, "one").await.expect(401);
     other.begin(&server, "").await;
     let foreign = other.end(&server, &state, "one").await;
     assert_snapshot!("oauth_foreign", server.show(&foreign));
-    // A state that was never given out, and one of another kind.
+    // A forged state, and a token of another kind.
     let made_up = format!("{}x", &state[..state.len() - 1]);
     browser.end(&server, &made_up, "one").await.expect(401);
     let session = browser.end(&server, &state, "one").await.expect(202);
     browser.end(&server, &state, "one").await.expect(401);
     browser.end(&server, token(&session), "one").await.expect(401);
-    // A code that the host does not know uses the state up, too.
+    // A code that the host does not know consumes the state as well.
     let state = browser.begin(&server, "").await;
     let refused = browser.end(&server, &state, "wrong").await;
     assert_snapshot!("oauth_code", server.show(&refused));
     browser.end(&server, &state, "one").await.expect(401);
-    // One that took too long.
+    // An expired state.
     let state = browser.begin(&server, "").await;
     server.pass(601);
     browser.end(&server, &state, "one").await.expect(401);
@@ -238,7 +238,7 @@ async fn a_client_without_cookies_proves_itself_by_a_verifier(server: TestServer
     end(&state, Some("another verifier")).await.expect(401);
     end(&state, Some(verifier)).await.expect(202);
     end(&state, Some(verifier)).await.expect(401);
-    // The cookie of the browser that began it does not stand in for the verifier.
+    // The cookie of the browser that started the sign-in does not replace the verifier.
     let mut browser = Browser::default();
     let state = browser.begin(&server, &format!("?code_challenge={challenge}")).await;
     browser.end(&server, &state, "one").await.expect(401);
@@ -256,7 +256,7 @@ async fn the_operator_lets_code_and_state_alone_complete_a_sign_in() {
         let body = json!({ "state": state, "code": "one" });
         server.post(PATH, "", body.clone()).await.expect(202);
         server.post(PATH, "", body).await.expect(401);
-        // A client that asked for more gets it.
+        // A client that sent a challenge must send the verifier.
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest("verifier"));
         let state = Browser::default().begin(&server, &format!("?code_challenge={challenge}")).await;
         server.post(PATH, "", json!({ "state": state, "code": "one" })).await.expect(401);
@@ -291,15 +291,15 @@ async fn an_account_is_linked_and_stays_with_its_owner(server: TestServer, host:
     host.admit("one", 7, &ada.email, true);
     let answer = Browser::default().sign_in(&server, "", "one").await.expect(202);
     assert_eq!(answer.body["user"]["user"]["slug"], "ada");
-    // The address went to somebody else there.
+    // Another user has the address at the host now.
     host.admit("two", 8, &ada.email, true);
     let refused = Browser::default().sign_in(&server, "", "two").await;
     assert_snapshot!("oauth_other_owner", server.show(&refused));
-    // The owner has another address there now.
+    // The owner has another address at the host now.
     host.admit("three", 7, "else@example.org", true);
     let refused = Browser::default().sign_in(&server, "", "three").await;
     assert_snapshot!("oauth_changed", server.show(&refused));
-    // A locked account stays out.
+    // A locked account cannot sign in.
     let admin = ada.token.clone();
     let bob = server.person("Bob").await;
     host.admit("four", 9, &bob.email, true);
@@ -320,13 +320,13 @@ async fn invitations_claims_and_plans_come_along(server: TestServer, host: Host)
     let mine = server.get("/v0/organizations", token(&answer)).await.expect(200);
     assert_eq!(mine.body.as_array().unwrap().len(), 1);
     assert_eq!(mine.body[0]["slug"], "ada");
-    // One that is for somebody else does not help, and makes no account.
+    // An invitation for another user does not work, and creates no account.
     let invited = json!({ "email": "carol@example.org", "role": "leader" });
     server.post("/v0/organizations/ada/members", &ada.token, invited).await.expect(202);
     let invite = server.mailed_token("carol@example.org").await;
     host.admit("two", 8, "mallory@example.org", true);
     browser.sign_in(&server, &format!("?invite={invite}"), "two").await.expect(401);
-    // Neither does one that was revoked.
+    // A revoked invitation does not work either.
     let path = "/v0/organizations/ada/invitations";
     let pending = server.get(path, &ada.token).await.expect(200);
     let revoked = format!("{path}/{}", pending.text("/0/uuid"));
@@ -337,7 +337,7 @@ async fn invitations_claims_and_plans_come_along(server: TestServer, host: Host)
     let nonsense = browser.call(&server, Method::GET, &format!("{PATH}?invite=aa.bb.cc"), Value::Null).await;
     nonsense.expect(401);
     browser.call(&server, Method::GET, &format!("{PATH}?plan=gold"), Value::Null).await.expect(400);
-    // An organization that nobody owns.
+    // An unclaimed organization.
     let run = json!({ "branch": "main", "testbed": "ci", "start_time": "2026-01-01T00:00:00Z",
         "end_time": "2026-01-01T00:00:01Z", "results": ["{\"a\":{\"latency\":{\"value\":1}}}"],
         "context": { "bencher.dev/v0/repo/name": "found", "bencher.dev/v0/testbed/fingerprint": "cws1tbnfkj8h3",

@@ -1,5 +1,5 @@
-//! Signing in at an OpenID provider: which ID tokens are accepted. The provider here can lie; the browser tests of the
-//! console sign in at a real one.
+//! Sign-in at an OpenID provider: which ID tokens are accepted. The mock provider can send invalid tokens; the
+//! browser tests of the console use a real provider.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use crate::{Answer, TestServer, both};
 const PATH: &str = "/v0/auth/oidc/local";
 const ACCESS_TOKEN: &str = "t0ken";
 
-/// A provider, with what it answers.
+/// A mock provider, with its responses.
 #[derive(Clone)]
 struct Provider(Arc<Mutex<Answers>>);
 
@@ -34,7 +34,7 @@ struct Answers {
     keys: Value,
     subject: Value,
     in_body_only: bool,
-    /// The header and the form of the last exchange.
+    /// Header and form of the last exchange.
     exchanged: (String, HashMap<String, String>),
 }
 
@@ -103,7 +103,7 @@ async fn user_info(State(provider): State<Provider>, request: Request<Body>) -> 
     )
 }
 
-/// The default configuration, with the provider.
+/// Starts a server with the default configuration and the provider.
 async fn open(server: &TestServer) -> (TestServer, Provider) {
     let provider = Provider::start().await;
     let issuer = provider.with(|answers| answers.issuer.clone());
@@ -113,7 +113,7 @@ async fn open(server: &TestServer) -> (TestServer, Provider) {
     (TestServer::start_with(server.engine, &settings).await, provider)
 }
 
-/// A key of the provider, and the key set that publishes it.
+/// Returns a key of the provider, and the key set that publishes it.
 fn key(id: &str) -> (EncodingKey, Value) {
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let key = EncodingKey::from_ec_pem(pem.as_bytes()).unwrap();
@@ -129,7 +129,7 @@ fn sign(key: &EncodingKey, algorithm: Algorithm, claims: &Value) -> String {
     jsonwebtoken::encode(&header, claims, key).unwrap()
 }
 
-/// Signs in at the provider, which makes the ID token from the nonce.
+/// Signs in at the provider, which creates the ID token from the nonce.
 async fn sign_in(
     server: &TestServer,
     provider: &Provider,
@@ -151,7 +151,7 @@ async fn sign_in(
     server.send(ended.body(Body::from(body)).unwrap()).await
 }
 
-/// The claims of a good token.
+/// Returns the claims of a valid token.
 fn claims(issuer: &str, nonce: &str) -> Value {
     let hash = URL_SAFE_NO_PAD.encode(&Sha256::digest(ACCESS_TOKEN)[..16]);
     let now = get_current_timestamp();

@@ -1,4 +1,4 @@
-//! Organizations: made, found, changed, claimed, hidden and destroyed.
+//! Organizations: created, listed, changed, claimed, hidden and deleted.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{Answer, Person, TestServer, both, contract};
 
 const ORGANIZATIONS: &str = "/v0/organizations";
 
-/// The slugs of a list, in its order, and the total.
+/// Returns the slugs of a list, in its order, and the total.
 fn slugs(answer: &Answer) -> String {
     let slugs: Vec<_> =
         answer.body.as_array().unwrap().iter().map(|row| row["slug"].as_str().unwrap()).collect();
@@ -56,7 +56,7 @@ both! {
         assert_eq!(create(json!({ "name": "Ünïcode & Söhne" })).await.text("/slug"), "unicode-sohne");
         assert_eq!(create(json!({ "name": "Any", "slug": "chosen" })).await.text("/slug"), "chosen");
 
-        // A taken one gets eight letters more, given or derived.
+        // A taken slug, given or derived, gets a suffix of eight characters.
         for body in [json!({ "name": "Chosen" }), json!({ "name": "Any", "slug": "chosen" })] {
             let slug = create(body).await.text("/slug");
             let suffix = slug.strip_prefix("chosen-").unwrap();
@@ -67,7 +67,7 @@ both! {
         let second = create(json!({ "name": long })).await.text("/slug");
         assert!(second.len() == 64 && second.starts_with(&"x".repeat(55)), "{second}");
 
-        // Where nothing is left of a name, or too much, the id takes its place and leads back.
+        // If the derived slug is empty, too long or a UUID, the organization's UUID becomes the slug, and finds it.
         for name in ["★ ☆", "ß".repeat(64).as_str(), "00000000-0000-4000-8000-000000000000"] {
             let created = create(json!({ "name": name })).await;
             let slug = created.text("/slug");
@@ -114,7 +114,7 @@ both! {
         let path = format!("{ORGANIZATIONS}/apex");
         assert_eq!(server.get(&path, &ada.token).await.expect(200).body, patched.body);
 
-        // Its own slug is not taken; somebody else's is.
+        // Its own slug counts as free; the slug of another organization is taken.
         server.patch(&path, &ada.token, json!({ "slug": "apex" })).await.expect(200);
         let taken = server.patch(&path, &ada.token, json!({ "slug": "taken", "name": "Lost" })).await;
         assert_snapshot!("organization_patch_taken", server.show(&taken));
@@ -162,7 +162,7 @@ both! {
             assert_eq!(server.get(&path, &person.token).await.expect(200).body["license"], license);
         }
         for (person, license) in [(&ada, json!("aaaa.bbbb.cccc")), (&bob, json!("aaaa.bbbb.cccc")), (&cleo, Value::Null)] {
-            // Administrators see organizations of others only in the list of all.
+            // Administrators see organizations of others only with `all=true`.
             let all = if person.token == ada.token { "&all=true" } else { "" };
             let list = server.get(&format!("{ORGANIZATIONS}?name=Acme{all}"), &person.token).await.expect(200);
             assert_eq!(list.body[0]["license"], license);
@@ -219,7 +219,7 @@ both! {
         assert_eq!(slugs(&get("").await), format!("{} of 10", all[..8].join(" ")));
         assert_eq!(slugs(&get("page=0").await), slugs(&get("page=1").await));
         assert_eq!(slugs(&get("page=2").await), format!("{} of 10", all[8..].join(" ")));
-        // Equal names keep one order, whichever page is asked for.
+        // Organizations with equal names have a stable order across pages.
         let mut pages = Vec::new();
         for page in 1..=10 {
             pages.push(get(&format!("per_page=1&page={page}")).await.expect(200).text("/0/slug"));
@@ -290,7 +290,7 @@ both! {
                     .replace("{invitation}", &uuid)
                     .replace("{sso}", &uuid);
                 let method: Method = operation.method.parse().unwrap();
-                // What only administrators may is refused to others before it is looked for.
+                // Operations for administrators are rejected for others before the organization is looked up.
                 let people: &[_] = if operation.right == "admin" { &[&ada] } else { &[&ada, &bob] };
                 for person in people {
                     let answer = server.call(method.clone(), &path, &person.token, contract::body(operation)).await;
@@ -348,7 +348,7 @@ both! {
     async fn a_personal_one_comes_back_at_the_next_sign_in(server: TestServer) {
         server.person("Ada").await;
         let bob = server.person("Bob").await;
-        // As often as it is deleted.
+        // Every time it is deleted.
         for _ in 0..3 {
             let found = server.get(&format!("{ORGANIZATIONS}/bob"), &bob.token).await.expect(200);
             assert_eq!(found.text("/uuid"), bob.uuid);
@@ -360,7 +360,7 @@ both! {
         }
         assert_eq!(slugs(&server.get(ORGANIZATIONS, &bob.token).await), "bob of 1");
 
-        // Somebody who belongs elsewhere needs none.
+        // A member of another organization gets no personal organization.
         server.organization(&bob, "Acme").await;
         server.delete(&format!("{ORGANIZATIONS}/bob"), &bob.token).await.expect(204);
         server.pass(3600);
@@ -386,7 +386,7 @@ both! {
 
         let own = server.post(&claim, &bob.token, json!({})).await;
         assert_snapshot!("organization_claim_again", server.show(&own));
-        // To others it looks as if it were not there.
+        // To other users, a claimed organization looks like one that does not exist.
         let hidden = server.post(&claim, &cleo.token, json!({})).await;
         let nowhere = server.post(&format!("{ORGANIZATIONS}/nowhere/claim"), &cleo.token, json!({})).await;
         assert_snapshot!("organization_claim_hidden", server.show(&hidden));
@@ -415,7 +415,7 @@ both! {
         }
         let mut statuses = claims.join_all().await;
         statuses.sort_unstable();
-        // The first person administers the server and may see what is claimed.
+        // The first user administers the server and may see claimed organizations.
         assert_eq!(statuses[0], 201);
         assert!(statuses[1..].iter().all(|status| matches!(status, 404 | 409)), "{statuses:?}");
         assert_eq!(count(&server, "select count(*) from member join organization

@@ -1,4 +1,4 @@
-//! The outbox: which work is claimed, and that slow receivers delay no other work.
+//! The outbox: which work is claimed, and that slow receivers do not delay other work.
 
 use std::sync::{
     Arc,
@@ -26,15 +26,15 @@ use crate::{
 /// More receivers than the server has workers.
 const RECEIVERS: usize = 64;
 
-/// Webhooks of another organization, whose receiver answers.
+/// Number of webhooks of another organization, whose receiver responds.
 const QUICK: usize = 48;
 
-/// A receiver that takes requests and never answers: its address, and the number of its requests so far.
+/// Starts a receiver that never responds. Returns its address and its number of requests so far.
 async fn open_silent_receiver() -> (String, Arc<AtomicUsize>) {
     open_receiver(b"").await
 }
 
-/// The same with an answer.
+/// Starts a receiver that sends this response. Returns its address and its number of requests so far.
 async fn open_receiver(answer: &'static [u8]) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -66,7 +66,7 @@ both! {
         let signup = json!({ "name": "Ben", "email": "ben@example.org", "i_agree": true });
         lab.server.post("/v0/auth/signup", "", signup).await.expect(202);
         lab.server.mail("ben@example.org").await;
-        // Each webhook takes 10 s. In one queue, the mail would come after all of them.
+        // Each webhook takes 10 s. In one queue, the mail would come after all webhooks.
         assert!(requests.load(Ordering::Relaxed) < RECEIVERS);
     }
 
@@ -96,8 +96,8 @@ both! {
             lab.server.post(&format!("{project}/reports"), &ben.token, report).await.expect(201);
         }
         until("a webhook is not called", async || (quick.load(Ordering::Relaxed) >= QUICK).then_some(())).await;
-        // Each slow webhook takes 10 s, and two of an organization are called at a time. A worker that waited for the
-        // slowest of those that it claimed together would call two slow ones for every two quick ones.
+        // Each slow webhook takes 10 s, and two per organization are called at a time. A worker that waited for the
+        // slowest of its claimed webhooks would call two slow webhooks for every two quick ones.
         let called = slow.load(Ordering::Relaxed);
         assert!(called < QUICK - 2, "{called} slow webhooks were called");
     }
@@ -131,7 +131,7 @@ both! {
         let done = first[0].id;
         assert_eq!(payloads(first), ["ann 0", "ann 1", "ben", "none 0"]);
         assert_eq!(payloads(claim(10, now).await), ["none 1", "none 2"]);
-        // One that is done makes room for the next of its owner.
+        // Finished work makes room for the next work of its owner.
         server.app.db.write(move |tx| outbox::done(tx, done)).await.unwrap();
         assert_eq!(payloads(claim(10, now).await), ["ann 2"]);
         // Expired claims count as waiting.

@@ -1,4 +1,4 @@
-//! The upload of the output of a job that is too large: each client reads the 413.
+//! The upload of job output that is too large: each client can read the 413.
 
 use axum::http::Method;
 use insta::assert_snapshot;
@@ -16,8 +16,8 @@ use crate::{
     job::{ask, set_up},
 };
 
-/// Sends the head of an upload and so many bytes of its body in chunks, and answers the status line and the body of the
-/// answer. Like simple clients, it does not read before all is sent.
+/// Sends the head of an upload and this number of chunks of its body, and returns the status line and the body of the
+/// response. Like simple clients, it reads only after everything is sent.
 async fn upload(address: std::net::SocketAddr, head: &str, chunks: u64) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();

@@ -7,10 +7,10 @@ use tidemark_store::Tx;
 
 use crate::TestServer;
 
-/// The deadline of every wait. It stops a test that hangs; no test may pass or fail by how fast the machine is.
+/// Deadline of every wait. It stops a test that hangs; no test may depend on the speed of the machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Looks again and again until there is something, and answers it.
+/// Polls until `look` returns a value, and returns it.
 pub(crate) async fn until<T>(missing: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -23,12 +23,12 @@ pub(crate) async fn until<T>(missing: &str, mut look: impl AsyncFnMut() -> Optio
 }
 
 impl TestServer {
-    /// Lets time pass until the next work of the outbox is due, and no longer: a worker that is slow to come must not
-    /// find that all its time is over. No time passes while work is due or claimed: the claim would expire, and the work would
-    /// be done twice.
+    /// Advances the clock to the due time of the next work in the outbox, and no further: a slow worker must not find
+    /// that its time has expired. The clock does not advance while work is due or claimed: the claim would expire,
+    /// and the work would be done twice.
     pub(crate) async fn pass_to_work(&self) {
         let now = self.app.clock.now();
-        // One statement: between two, a worker could claim what has just been added.
+        // One statement: between two, a worker could claim work that was just added.
         let sql = "select case when count(case when claimed or due <= $1 then 1 end) = 0 then min(due) end from outbox";
         let next: Option<Timestamp> =
             self.app.db.read(move |tx: &mut Tx<'_>| tx.value(sql, &[&now])).await.unwrap();
@@ -38,26 +38,26 @@ impl TestServer {
         self.app.background.poke();
     }
 
-    /// How much work of the outbox is due now or under way.
+    /// Returns the number of outbox rows that are due or claimed.
     async fn due_work(&self) -> i64 {
         let now = self.app.clock.now();
         let sql = "select count(*) from outbox where claimed or due <= $1";
         self.app.db.read(move |tx: &mut Tx<'_>| tx.value(sql, &[&now])).await.unwrap()
     }
 
-    /// When the next work of the outbox is due; work that is under way is due when its claim expires.
+    /// Returns the due time of the next work in the outbox; claimed work is due when its claim expires.
     pub(crate) async fn next_due(&self) -> Option<Timestamp> {
         self.app.db.read(|tx: &mut Tx<'_>| tx.value("select min(due) from outbox", &[])).await.unwrap()
     }
 
-    /// Stops the background workers, whose statements would be counted with those of a test.
+    /// Stops the background workers, whose statements would otherwise be counted with those of a test.
     pub(crate) async fn stop_workers(&self) {
         self.app.changes.stop();
         self.app.jobs.stop();
         self.app.background.stop().await;
     }
 
-    /// Waits until the worker has finished everything that is due now. The clock stands still.
+    /// Waits until the worker has finished everything that is due, with a frozen clock.
     pub(crate) async fn wait_for_due_work(&self) {
         until("the worker does not finish the work that is due", async || {
             self.app.background.poke();

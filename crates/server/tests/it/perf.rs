@@ -1,4 +1,4 @@
-//! Metrics over time: queries, pictures, and one metric alone.
+//! Metrics over time: queries, pictures, and single metrics.
 
 use axum::{body::Body, http::Request};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ impl Lab {
         self.get(path).await.expect(200).text("/uuid")
     }
 
-    /// The query for one benchmark on `main` and `localhost`, with more at its end.
+    /// Returns the query for one benchmark on `main` and `localhost`, followed by `more`.
     pub(crate) async fn query(&self, route: &str, more: &str) -> String {
         format!(
             "{route}?branches={}&testbeds={}&benchmarks={}&measures={}{more}",
@@ -21,7 +21,7 @@ impl Lab {
         )
     }
 
-    /// Three reports: the last raises an alert.
+    /// Sends three reports; the last raises an alert.
     pub(crate) async fn three(&self) -> Vec<Answer> {
         let threshold = json!({ "models": {
             "latency": { "test": "percentage", "min_sample_size": 2, "upper_boundary": 0.1 } } });
@@ -37,7 +37,7 @@ impl Lab {
     }
 }
 
-/// The values of each series of an answer.
+/// Returns the values of each series of a response.
 fn values(answer: &Answer) -> Vec<Vec<f64>> {
     let series = answer.body["results"].as_array().unwrap();
     let points = |one: &Value| one["metrics"].as_array().unwrap().clone();
@@ -85,7 +85,7 @@ both! {
         let query = lab.query("perf", "").await;
         let both = lab.get(&query.replace(&main, &format!("{pr},{main}"))).await.expect(200);
         assert_eq!(values(&both), [vec![10.0, 11.0, 50.0], vec![10.0, 11.0, 99.0]]);
-        // A head that was replaced can still be asked for.
+        // A replaced head can still be queried.
         let head = lab.get("branches/pr").await.text("/head/uuid");
         lab.value(60.0, json!({ "branch": "pr", "start_point": { "reset": true } })).await;
         let now = lab.get(&query.replace(&main, &pr)).await.expect(200);
@@ -166,7 +166,7 @@ both! {
         let request = request.header("content-type", "application/json").body(Body::from(body)).unwrap();
         assert_eq!(lab.server.raw(request).await.status(), 201);
         let path = format!("/v0/projects/lab/{}", lab.query("perf", "").await);
-        // Not held against the description, which takes long for an answer of this size.
+        // Not validated against the description, which is slow for a response of this size.
         let answer = lab.server.raw(Request::get(&path).body(Body::empty()).unwrap()).await;
         assert_eq!(answer.headers()["x-perf-truncated"], "4100");
         let answer: Value = serde_json::from_slice(answer.body()).unwrap();
@@ -276,7 +276,7 @@ both! {
         lab.server.pass(600);
         let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);
         insta::assert_snapshot!(lab.server.show(&usage));
-        // What ended earlier is not counted, although it has come just now.
+        // Reports that ended earlier are not counted, although they were just sent.
         lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:09:59Z" })).await;
         lab.value(1.0, json!({ "start_time": "2025-12-01T00:00:00Z", "end_time": "2025-12-02T00:10:01Z" })).await;
         let usage = lab.server.get("/v0/organizations/ada/usage", &lab.token).await.expect(200);

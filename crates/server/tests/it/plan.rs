@@ -1,4 +1,4 @@
-//! How the engines go about the statements that must stay fast: which indexes they use and how much they touch.
+//! Query plans of the statements that must stay fast: which indexes they use and how many rows they read.
 
 use tidemark_api::{BenchmarkFilter, NameId, Page};
 use tidemark_store::{Error, Tx, benchmark};
@@ -8,7 +8,7 @@ use crate::{Engine, Lab, both};
 const ROWS: i64 = 100_000;
 
 impl Lab {
-    /// Fills the project with benchmarks, `bench 000000` and so on; every thousandth has a needle in its name.
+    /// Fills the project with benchmarks, `bench 000000` and so on; every thousandth has `needle` in its name.
     async fn fill(&self) {
         let project = self.id;
         let (uuid, pad) = match self.server.engine {
@@ -48,7 +48,8 @@ impl Lab {
     }
 }
 
-/// The most rows that a step of a plan met; on SQLite the steps of its machine, some ten for a row.
+/// Returns the maximum number of rows of a step of a plan; on SQLite, the number of virtual machine steps, about ten
+/// per row.
 pub(crate) fn touched(plan: &str) -> u64 {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
@@ -68,7 +69,7 @@ both! {
     async fn little_is_touched_of_many(server: TestServer) {
         let lab = Lab::open(server).await;
         lab.fill().await;
-        // PostgreSQL analyzes what has changed by itself and soon; SQLite must do without for long.
+        // PostgreSQL soon analyzes changed tables itself; SQLite may have no statistics for long.
         if lab.server.engine == Engine::Postgres {
             lab.sql("analyze", Vec::new()).await;
         }
@@ -96,7 +97,7 @@ async fn a_page(lab: &Lab) {
 }
 
 async fn a_search(lab: &Lab) {
-    // A hundred have it; one; one by its UUID.
+    // A hundred matches; one match; one match by UUID.
     let uuid = "00000000-0000-7000-8000-000000054321";
     for (search, most) in [("needle", 5_000), ("NCH-054321", 500), (uuid, 500)] {
         for plan in lab.plans(search, Page::default()).await {

@@ -8,7 +8,7 @@ use crate::{Answer, Person, TestServer, both};
 const PROJECT: &str = "/v0/projects/lab";
 const PLOTS: &str = "/v0/projects/lab/plots";
 
-/// Ada, her project, and the body of a plot that shows two of each dimension.
+/// Returns Ada, her project, and the body of a plot with two of each dimension.
 async fn lab(server: &TestServer) -> (Person, Value) {
     let ada = server.person("Ada").await;
     server.project(&ada, json!({ "name": "Lab" })).await;

@@ -44,7 +44,7 @@ both! {
             let answer = server.get(&format!("/v0/projects/{path}/{missing}"), &ada.token).await.expect(404);
             lines.push(format!("GET {path}: {}", answer.line()));
         }
-        // Nothing outside of projects has the hint.
+        // Only responses about projects have the hint.
         lines.push(server.get(&format!("/v0/users/ada/keys/{missing}"), &ada.token).await.expect(404).line());
         lines.dedup();
         assert_snapshot!("project_hints", lines.join("\n"));
@@ -66,7 +66,7 @@ both! {
             let body = json!({ "name": format!("Lab{line_break}x") });
             server.post(OF_ADA, &ada.token, body).await.expect(400);
         }
-        // A text that is longer than every name finds nothing.
+        // A text that is longer than every name matches nothing.
         for length in [1025, 40_000] {
             let list = server.get(&format!("/v0/projects?search={}", "a".repeat(length)), &ada.token).await;
             assert_eq!(list.expect(200).total(), 0);

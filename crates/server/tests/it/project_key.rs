@@ -1,4 +1,4 @@
-//! `/v0/projects/{project}/keys`, and what such a key opens.
+//! `/v0/projects/{project}/keys`, and what a project key gives access to.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{Person, TestServer, both};
 
-/// What somebody may do in a project, one letter each: view, list its members, create, edit, delete, manage.
+/// Returns what a user may do in a project, one letter each: view, list members, create, edit, delete, manage.
 async fn may(server: &TestServer, project: &str, person: &Person) -> String {
     let token = &person.token;
     let name = format!("of-{}", person.slug);
@@ -118,7 +118,7 @@ both! {
             shown.push(format!("{name} {} {}", audit.body[0]["action"], audit.body[0]["detail"]));
         }
 
-        // The same when a leader of the organization loses that role.
+        // The same happens when a leader of the organization loses that role.
         let gil = server.person("Gil").await;
         server.join("ada", &ada, &gil, "leader").await;
         let key = server.project_key(&gil, &project).await;

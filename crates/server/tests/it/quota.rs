@@ -1,4 +1,4 @@
-//! How much may be created within a while, where the operator says so.
+//! Quotas: how much may be created within a time window, if the operator sets one.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ both! {
             server.post(&reports, &ada.token, report_body(named(&["a"]), json!({}))).await,
         ];
         assert_snapshot!("quota_of_reports", format!("{}\n{}", lines[0].line(), lines[3].line()));
-        // What is recorded already is answered as it was.
+        // A report that is already recorded gets the original response.
         let again = report_body(named(&["a"]), json!({ "idempotency_key": known }));
         assert_eq!(server.post(&reports, &ada.token, again).await.expect(201).text("/uuid"), lines[1].text("/uuid"));
         for (noun, total) in [("benchmarks", 1), ("branches", 2), ("reports", 2)] {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::client::{Client, IMAGE, INDEX, descriptor, digest, image, line, show};
 use crate::{Answer, TestServer, both};
 
-/// A server with a project `lab` and its owner.
+/// Returns a client for the owner of a new project `lab`.
 async fn owner(server: &TestServer) -> Client<'_> {
     let ada = server.person("Ada").await;
     server.project(&ada, json!({ "name": "Lab" })).await;
@@ -26,7 +26,7 @@ async fn owner(server: &TestServer) -> Client<'_> {
 /// A request: its first line, headers and body.
 type Call<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u8]);
 
-/// A conversation for a snapshot: each line, and what came back.
+/// Returns a transcript for a snapshot: each request line and its response.
 async fn talk(client: &Client<'_>, lines: &[Call<'_>]) -> String {
     let mut text = String::new();
     for (line, headers, body) in lines {
@@ -36,7 +36,7 @@ async fn talk(client: &Client<'_>, lines: &[Call<'_>]) -> String {
     text
 }
 
-/// Where an upload goes on.
+/// Returns the location at which an upload continues.
 fn location(answer: &Answer) -> String {
     answer.headers["location"].to_str().unwrap().to_owned()
 }
@@ -60,7 +60,7 @@ both! {
         for wrong in ["5-", "-", "x", "5-9999999999999999999999", "9-5", "bytes 4-9/10"] {
             ada.call(&format!("PATCH {place}"), &[("content-range", wrong)], b", you").await.expect(416);
         }
-        // What is shorter than it says it is leaves nothing.
+        // A chunk that is shorter than its range is discarded.
         ada.call(&format!("PATCH {place}"), &[("content-range", "5-20")], b", you").await.expect(416);
         let chunk = ada.call(&format!("PATCH {place}"), &[("content-range", "bytes 5-6/*")], b", ").await.expect(202);
         assert_eq!(range(&chunk), "0-6");
@@ -90,21 +90,21 @@ both! {
     async fn a_blob_comes_in_one_request(server: TestServer) {
         let ada = owner(&server).await;
         ada.push_blob("lab", b"one").await;
-        // A session that is finished with the whole.
+        // An upload session that the whole blob finishes.
         let place = location(&ada.call("POST /v2/lab/blobs/uploads/", &[], b"").await);
         let two = digest(b"two");
         ada.call(&format!("PUT {place}?digest={two}"), &[], b"two").await.expect(201);
-        // As docker does it: everything in one piece without a range, then nothing.
+        // Like docker: one PATCH with the whole blob and no range, then an empty PUT.
         let place = location(&ada.call("POST /v2/lab/blobs/uploads/", &[], b"").await);
         ada.call(&format!("PATCH {place}"), &[], b"three").await.expect(202);
         let three = digest(b"three");
         ada.call(&format!("PUT {place}?digest={three}"), &[], b"").await.expect(201);
-        // Without a session, as clients of the reference do it.
+        // Without a session, like clients of the reference implementation.
         let four = digest(b"four");
         let put = ada.call(&format!("PUT /v2/lab/blobs/uploads?digest={four}"), &[], b"four").await.expect(201);
         assert_eq!(location(&put), format!("/v2/lab/blobs/{four}"));
         ada.call("PUT /v2/lab/blobs/uploads", &[], b"four").await.expect(400);
-        // Nothing at all.
+        // An empty blob.
         let nothing = ada.push_blob("lab", b"").await;
         let place = location(&ada.call("POST /v2/lab/blobs/uploads/", &[], b"").await);
         ada.call(&format!("PUT {place}?digest={nothing}"), &[], b"").await.expect(201);
@@ -221,7 +221,7 @@ both! {
         lines.push(line(&ada.call("GET /v2/lab/manifests/.x", &[], b"").await));
         assert_snapshot!("manifest_refused", lines.join("\n"));
 
-        // What need not be here, what says nothing of itself, and what nobody knows.
+        // Foreign layers, manifests without a media type, and unknown media types.
         for (kind, body) in [
             (Some(IMAGE), with(json!({ "layers": foreign }))),
             (None, with(json!({ "mediaType": null }))),
@@ -319,13 +319,13 @@ both! {
         let mounted = ada.call(&mount("&from=lab"), &[], b"").await;
         assert_snapshot!("blob_mounted", show(&server, &mounted.expect(201)));
         ada.call(&format!("GET /v2/lab/copy/blobs/{layer}"), &[], b"").await.expect(200);
-        // Without saying from where, and by anybody, since the project is public.
+        // Without a source repository, and by an anonymous client, because the project is public.
         let anybody = Client::anonymous(&server);
         anybody.call(&format!("POST /v2/new/blobs/uploads/?mount={layer}"), &[], b"").await.expect(201);
         anybody.call(&format!("POST /v2/new/a/blobs/uploads/?mount={layer}&from=lab"), &[], b"").await.expect(201);
         assert_eq!(line(&ada.call("POST /v2/lab/blobs/uploads/?mount=x&from=lab", &[], b"").await).split(' ').next(), Some("400"));
         assert_eq!(line(&ada.call(&mount("&from=LAB"), &[], b"").await).split(' ').next(), Some("400"));
-        // Nothing of what is private comes out.
+        // Blobs of a private project cannot be mounted.
         server.patch("/v0/projects/lab", &server.login("ada@example.org").await, json!({ "visibility": "private" })).await.expect(200);
         let secret = ada.push_blob("lab", b"secret").await;
         for query in ["", "&from=lab"] {

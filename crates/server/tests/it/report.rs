@@ -1,4 +1,4 @@
-//! Reports: what is sent, what is made of it, and what is answered. Histories and verdicts are elsewhere.
+//! Reports: the request, what it creates, and the response. Histories and verdicts are tested elsewhere.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use tidemark_store::{Fresh, OrganizationId, ProjectId, ReportId, Tx};
 use crate::{Answer, Lab, both};
 
 impl Lab {
-    /// Sends a report with these results, on `main` and `localhost`, with more fields or others.
+    /// Sends a report with these results on `main` and `localhost`; `more` adds or replaces fields.
     pub(crate) async fn report(&self, results: Value, more: Value) -> Answer {
         self.post("reports", report_body(results, more)).await
     }
@@ -21,7 +21,7 @@ impl Lab {
         self.report(json!([bench(value)]), more).await.expect(201)
     }
 
-    /// How much there is of everything that a report can make.
+    /// Returns the totals of everything that a report can create.
     pub(crate) async fn totals(&self) -> Vec<i64> {
         let mut totals = Vec::new();
         for noun in ["branches", "testbeds", "benchmarks", "measures", "thresholds", "reports", "alerts"] {
@@ -30,7 +30,7 @@ impl Lab {
         totals
     }
 
-    /// Sends reports that are wrong, and answers what they were told; none of them may leave anything behind.
+    /// Sends invalid reports and returns the responses; asserts that no report leaves anything behind.
     pub(crate) async fn refused(&self, reports: impl IntoIterator<Item = (Value, Value)>) -> String {
         let before = self.totals().await;
         let mut lines = Vec::new();
@@ -44,7 +44,8 @@ impl Lab {
     }
 }
 
-/// A report with these results, on `main` and `localhost`, with more fields or others; null takes a field away.
+/// Returns a report with these results on `main` and `localhost`; `more` adds or replaces fields, and null removes a
+/// field.
 pub(crate) fn report_body(results: Value, more: Value) -> Value {
     let mut body = json!({
         "branch": "main", "testbed": "localhost", "start_time": "2026-01-01T00:00:00Z",
@@ -54,7 +55,7 @@ pub(crate) fn report_body(results: Value, more: Value) -> Value {
     with(body, more)
 }
 
-/// An object with more members or others; null takes one away.
+/// Adds or replaces members of an object; null removes a member.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     let (Value::Object(members), Value::Object(more)) = (&mut object, more) else { panic!("no object") };
     for (key, value) in more {
@@ -66,7 +67,7 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// Records the same without HTTP.
+/// Records a report without HTTP.
 pub(crate) fn record(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -79,12 +80,12 @@ pub(crate) fn record(
     ingest::record(tx, fresh, Quota::NONE, home, &Submission::read(new, None, false).unwrap()).unwrap().report
 }
 
-/// The result of one benchmark.
+/// Returns the result of one benchmark.
 pub(crate) fn bench(value: f64) -> String {
     json!({ "bench": { "latency": { "value": value } } }).to_string()
 }
 
-/// The values in a report, each with the number of its iteration, its benchmark and its measure.
+/// Returns the values in a report, each with the number of its iteration, its benchmark and its measure.
 fn values(report: &Answer) -> Vec<(i64, String, String, f64)> {
     let results = report.body["results"].as_array().unwrap().iter().flat_map(|one| one.as_array().unwrap());
     let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
@@ -127,7 +128,7 @@ both! {
         assert_eq!(lab.get(&path).await.expect(200).body, report.body);
         let list = lab.get("reports").await.expect(200);
         assert_snapshot!("report_list", lab.server.show(&list));
-        // Among others, in either order, it is the same.
+        // In a list with other reports, in either order, the report is the same.
         let other = lab.value(7.0, json!({ "start_time": "2026-01-01T00:00:30Z" })).await;
         let list = lab.get("reports?expand=true").await.expect(200);
         assert_eq!(list.body, json!([other.body, report.body]));
@@ -257,18 +258,18 @@ both! {
             (both("a", "a-bencher-ignore"), json!({})),
         ]).await;
         assert_snapshot!("report_two_spellings", lines);
-        // A suffix does not change what the rest means.
+        // A suffix does not change the meaning of the rest of the name.
         let first = lab.report(json!([json!({ "foo bar": { "latency": { "value": 1 } } }).to_string()]), json!({})).await.expect(201);
         let ignored = json!([json!({ "foo-bar-bencher-ignore": { "latency": { "value": 2 } } }).to_string()]);
         let ignored = lab.report(ignored, json!({})).await.expect(201);
         let benchmark = "/results/0/0/benchmark/uuid";
         assert_eq!(ignored.text(benchmark), first.text(benchmark));
-        // Folded, both are values of the one benchmark.
+        // With a fold, both are values of the same benchmark.
         let spelled = |name: &str, value: i64| json!({ name: { "latency": { "value": value } } }).to_string();
         let folded = json!({ "settings": { "fold": "mean" } });
         let folded = lab.report(json!([spelled("foo bar", 10), spelled("foo-bar", 20)]), folded).await.expect(201);
         assert_eq!(values(&folded), [(0, "foo bar".into(), "Latency".into(), 15.0)]);
-        // Each with a measure of its own they go together, and so they do in different iterations.
+        // Both spellings are accepted with different measures, or in different iterations.
         let one = json!({ "a b": { "latency": { "value": 1 } }, "a-b": { "throughput": { "value": 2 } } }).to_string();
         let report = lab.report(json!([one, json!({ "a-b": { "latency": { "value": 3 } } }).to_string()]), json!({})).await.expect(201);
         let value = |iteration, measure: &str, value| (iteration, "a b".to_owned(), measure.to_owned(), value);
@@ -284,7 +285,7 @@ both! {
             assert_eq!(report.body["counts"], json!({ "results": [], "alerts": { "total": 0, "active": 0 } }));
         }
         assert_eq!(lab.totals().await, [1, 1, 0, 0, 0, 3, 0]);
-        // A benchmark without metrics is made, but not shown; an iteration without metrics is passed over.
+        // A benchmark without metrics is created but not shown; an iteration without metrics is skipped.
         let report = lab.report(json!([r#"{"empty": {}}"#, "{}", bench(1.0)]), json!({})).await.expect(201);
         assert_eq!(values(&report), [(2, "bench".to_owned(), "Latency".to_owned(), 1.0)]);
         assert_eq!(report.body["counts"]["results"], json!([{ "benchmarks": 1, "measures": 1 }]));
@@ -340,7 +341,7 @@ both! {
         let key = json!({ "idempotency_key": KEY });
         let first = lab.value(1.0, key.clone()).await;
         let totals = lab.totals().await;
-        // Whatever comes with it the second time.
+        // The other fields of the second request do not matter.
         let other = json!({ "idempotency_key": KEY, "branch": "other", "start_point": { "reset": true } });
         assert_eq!(lab.value(2.0, key.clone()).await.body, first.body);
         assert_eq!(lab.value(2.0, other).await.body, first.body);
@@ -351,7 +352,7 @@ both! {
         let elsewhere = lab.server.post("/v0/projects/elsewhere/reports", &lab.token, body).await.expect(201);
         assert_ne!(elsewhere.text("/uuid"), first.text("/uuid"), "a key counts in its project");
 
-        // Once its report is gone, the key is free again.
+        // After the report is deleted, the key is free again.
         lab.delete(&format!("reports/{}", first.text("/uuid"))).await.expect(204);
         assert_ne!(lab.value(1.0, key).await.text("/uuid"), first.text("/uuid"));
     }

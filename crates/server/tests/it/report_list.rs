@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{Lab, both, report::bench};
 
 impl Lab {
-    /// The values of the reports in a list.
+    /// Returns the values of the reports in a list.
     async fn listed(&self, query: &str) -> Vec<i64> {
         let expanded = self.get(&format!("reports?expand=true&{query}")).await.expect(200);
         let plain = self.get(&format!("reports?{query}")).await.expect(200);

@@ -1,4 +1,4 @@
-//! Retention: what the server deletes by itself, and what it keeps.
+//! Retention: what the server deletes automatically, and what it keeps.
 
 use std::{collections::BTreeSet, fs};
 
@@ -9,13 +9,13 @@ use crate::{TestServer, both, until};
 
 const DAY: i64 = 86_400;
 
-/// The names of the files in a folder of the data folder.
+/// Returns the names of the files in a subfolder of the data folder.
 fn files(server: &TestServer, folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(server.folder().join(folder)).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The entries of the audit log and the invitations.
+/// Returns the number of entries of the audit log and of invitations.
 async fn rows(server: &TestServer) -> (i64, i64) {
     let read = |tx: &mut Tx<'_>| {
         let audit = tx.value("select count(*) from audit", &[])?;
@@ -24,7 +24,7 @@ async fn rows(server: &TestServer) -> (i64, i64) {
     server.app.db.read(read).await.unwrap()
 }
 
-/// A server with an open and a revoked invitation, three backups and mail.
+/// Fills a server with an open and a revoked invitation, three backups and mail.
 async fn fill(server: &TestServer) {
     let ada = server.person("Ada").await;
     server.organization(&ada, "Acme").await;
@@ -38,7 +38,7 @@ async fn fill(server: &TestServer) {
         server.post("/v0/server/backup", &ada.token, json!({})).await.expect(201);
     }
     fs::write(server.folder().join("backups/mine.db"), "").unwrap();
-    // The messages themselves were read, and are gone.
+    // The original messages were read and deleted.
     for name in ["20260101T000000.000Z-900.eml", "20260101T000000.000Z-901.eml", "notes.txt"] {
         fs::write(server.folder().join("outbox").join(name), "").unwrap();
     }
@@ -54,7 +54,7 @@ both! {
         assert_eq!((backups.len(), before.1), (4, 2));
         assert!(mail.len() > 2 && before.0 > 3, "{mail:?} {before:?}");
 
-        // Ten days later only a backup is too many.
+        // After ten days, only one backup is deleted.
         server.pass(10 * DAY);
         server.app.background.poke();
         let left = until("the oldest backup is still there", async || {
@@ -65,8 +65,8 @@ both! {
         assert!(!left.contains(oldest) && left.contains("mine.db"), "{left:?}");
         assert_eq!((files(&server, "outbox"), rows(&server).await), (mail, before));
 
-        // After 21 days the log and the mail go, and with them the invitation that was revoked; the other has expired
-        // less than 20 days ago.
+        // After 21 days, the audit log and the mail are deleted, and with them the revoked invitation; the other
+        // invitation expired less than 20 days ago.
         server.pass(11 * DAY);
         server.app.background.poke();
         until("the mail is still there", async || (files(&server, "outbox").len() == 1).then_some(())).await;

@@ -1,8 +1,8 @@
-//! Who may do what: every operation of the API is called by everybody, and the answer is held against what its
-//! `x-right` promises.
+//! Rights: every kind of caller calls every operation of the API, and the response is compared with the `x-right` of
+//! the operation.
 //!
-//! A new operation is covered by itself: its path and body are made from the description. Where they cannot be, the
-//! test fails and says what to add.
+//! New operations are covered automatically: their path and body are generated from the description. If this is not
+//! possible, the test fails and says what to add.
 
 mod stage;
 mod tool;
@@ -21,7 +21,7 @@ use crate::{
     contract::{self, Operation},
 };
 
-/// Who calls. The organization in the path is led by the leader, who is also the user in the path.
+/// The caller. The leader leads the organization in the path, and is also the user in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     Nobody,
@@ -59,26 +59,27 @@ impl Caller {
         Self::Maintainer,
     ];
 
-    /// Outside of projects a role in a project is nothing, and every project's key is the same.
+    /// Whether the caller differs from others: outside of projects, roles in a project have no effect, and all
+    /// project keys are equal.
     fn is_told_apart(self, operation: &Operation) -> bool {
         is_in_project(operation)
             || !matches!(self, Self::OtherKey | Self::Viewer | Self::Developer | Self::Maintainer)
     }
 }
 
-/// Whether an operation is about a project: of a run, the body says which.
+/// Whether an operation is about a project; a run names it in the body.
 fn is_in_project(operation: &Operation) -> bool {
     operation.path.contains("{project}") || operation.id == "run_post"
 }
 
-/// What an answer says about rights.
+/// What a response says about rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Done,
     NeedsCredential,
     Forbidden,
     Hidden,
-    /// It would be done, if this server had it.
+    /// Allowed, but the server does not have the feature.
     Off,
 }
 
@@ -96,7 +97,7 @@ impl Verdict {
     }
 }
 
-/// What a right promises to whom.
+/// Returns the expected verdict of a right for a caller.
 fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     use Caller::{
         Admin, Invalid, Leader, LeaderKey, Locked, Member, Nobody, OtherKey, ProjectKey, StrangerKey,
@@ -113,9 +114,9 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
     match (right, caller) {
         ("session", LeaderKey | StrangerKey | ProjectKey | OtherKey) => Verdict::Forbidden,
         ("public" | "session", _) => Verdict::Done,
-        // None is configured here; oauth.rs has one.
+        // No provider is configured here; oauth.rs tests one.
         ("provider", _) => Verdict::Hidden,
-        // Nothing is billed here; billing.rs has a provider.
+        // Nothing is billed here; billing.rs tests a provider.
         ("organization:manage:billed:by_user", ProjectKey | OtherKey) => Verdict::Forbidden,
         ("organization:manage:billed" | "organization:manage:billed:by_user", _) => {
             match promised("organization:manage", visibility, caller) {
@@ -123,7 +124,7 @@ fn promised(right: &str, visibility: Visibility, caller: Caller) -> Verdict {
                 refused => refused,
             }
         }
-        // Nobody here has a runner's key.
+        // No caller here has a runner's key.
         ("runner", _) => Verdict::NeedsCredential,
         (_, Nobody | Invalid) => Verdict::NeedsCredential,
         ("never", _) | (_, Locked) => Verdict::Forbidden,
@@ -150,7 +151,8 @@ fn permission<P: std::str::FromStr>(right: &str, word: &str) -> P {
     word.parse().unwrap_or_else(|_| panic!("say in `promised` what the new right `{right}` promises to whom"))
 }
 
-/// What a permission in a project promises to whom. The project of the path belongs to the organization.
+/// Returns the expected verdict of a permission in a project for a caller. The project of the path belongs to the
+/// organization.
 fn promised_in_project(
     permission: ProjectPermission,
     by_user: bool,
@@ -180,7 +182,7 @@ fn promised_in_project(
     }
 }
 
-/// Calls an operation and says what is wrong with the answer, if anything.
+/// Calls an operation and returns what is wrong with the response, if anything.
 async fn try_out(
     server: &TestServer,
     cast: &Cast,
@@ -226,7 +228,7 @@ async fn try_out(
     Ok(())
 }
 
-/// Calls an operation, with the header that some of them ask for.
+/// Calls an operation, with the header that some operations require.
 async fn call(
     server: &TestServer,
     operation: &Operation,
@@ -249,7 +251,8 @@ async fn call(
     server.send(request.body(body).unwrap()).await
 }
 
-/// A number that every change moves: the audit log has a row for each, except for those of the content of projects.
+/// Returns a number that every change modifies: the audit log has a row for each change, except for the content of
+/// projects.
 async fn changes(server: &TestServer) -> i64 {
     let mut terms = vec!["(select count(*) from audit) + (select count(*) from report)".to_owned()];
     for table in ["branch", "testbed", "benchmark", "measure", "threshold", "plot", "alert"] {
@@ -261,23 +264,23 @@ async fn changes(server: &TestServer) -> i64 {
     server.app.db.read(move |tx| tx.value(&sql, &[])).await.unwrap()
 }
 
-/// The operations are shared out among so many tests, which run beside each other.
+/// Number of tests that share the operations and run in parallel.
 const PARTS: usize = 4;
 
-/// Calls one part of the operations as everybody.
+/// Calls one part of the operations as every caller.
 async fn walk(server: &TestServer, part: usize) {
     let cast = Cast::enter(server).await;
     let private = Stage::set(server, &cast, Caller::Stranger, Visibility::Private).await;
     let public = Stage::set(server, &cast, Caller::Stranger, Visibility::Public).await;
     let mut broken = Vec::new();
-    // The registry has tokens of its own: its rights are tested in `registry/rights.rs`.
+    // The registry has its own tokens: `registry/rights.rs` tests its rights.
     let operations =
         contract::operations().iter().filter(|operation| !operation.right.starts_with("registry"));
     for operation in operations.skip(part).step_by(PARTS) {
         let stages = [(Visibility::Private, &private), (Visibility::Public, &public)];
         let places = if is_in_project(operation) { 2 } else { 1 };
         for (visibility, shared) in stages.into_iter().take(places) {
-            // Limits are tested elsewhere: a minute passes, and everybody has an address of their own.
+            // Rate limits are tested elsewhere: one minute passes, and every caller has its own address.
             server.pass(60);
             for (number, caller) in (1..).zip(Caller::ALL) {
                 if !caller.is_told_apart(operation) {

@@ -1,4 +1,4 @@
-//! `/v0/run`: which project a run is for, who may send it, and what its context says.
+//! `/v0/run`: the project of a run, who may send it, and the use of its context.
 
 use std::iter;
 
@@ -15,27 +15,27 @@ const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 const KEY: &str = "0190a000-0000-7000-8000-00000000000f";
 const NOWHERE: &str = "0190a000-0000-7000-8000-000000000000";
 
-/// What a client says of a repository of this name.
+/// Returns the context that a client sends for a repository with this name.
 fn context(name: &str) -> Value {
     json!({ "context": {
         "bencher.dev/v0/repo/name": name, "bencher.dev/v0/repo/hash": HASH, "bencher.dev/v0/testbed/fingerprint": "cws1tbnfkj8h3",
     } })
 }
 
-/// The same with a project that is named.
+/// Returns the context with an explicit project.
 fn named(project: &str, name: &str) -> Value {
     let mut body = context(name);
     body["project"] = json!(project);
     body
 }
 
-/// Sends a run of one value; branch and testbed are up to the context unless given.
+/// Sends a run with one value; the context determines branch and testbed unless they are given.
 async fn send(server: &TestServer, token: &str, more: Value) -> Answer {
     let body = report_body(json!([bench(1.0)]), json!({ "branch": null, "testbed": null }));
     server.post("/v0/run", token, with(body, more)).await
 }
 
-/// Slug, name and owner of the project of a run: whether it is claimed, and who sent it.
+/// Returns slug and name of the project of a run, whether it is claimed, and who sent the run.
 fn place(answer: &Answer) -> (String, String, bool, Option<String>) {
     let project = &answer.body["project"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -47,7 +47,7 @@ fn place(answer: &Answer) -> (String, String, bool, Option<String>) {
     )
 }
 
-/// The role of somebody in the organization of a project, if any.
+/// Returns the role of a user in the organization of a project, if any.
 async fn role(server: &TestServer, person: &Person, project: &str) -> Option<String> {
     let project = server.get(&format!("/v0/projects/{project}"), &person.token).await.expect(200);
     let path = format!("/v0/organizations/{}/members/{}", project.text("/organization"), person.uuid);
@@ -69,7 +69,7 @@ both! {
         assert_eq!(by_uuid.body["branch"]["head"]["version"]["number"], 3);
         let list = server.get(&format!("/v0/projects/{}/reports", first.text("/project/slug")), "").await.expect(200);
         assert_eq!(list.total(), 4);
-        // What nobody owns takes reports from anybody, but only by a run.
+        // An unclaimed project accepts reports of anyone, but only with a run.
         let path = format!("/v0/projects/{}/reports", first.text("/project/slug"));
         assert_eq!(server.post(&path, "", report_body(json!([]), json!({}))).await.status, 401);
     }
@@ -93,10 +93,10 @@ both! {
         let made = send(&server, "", json!({ "project": "bare", "context": {} })).await.expect(201);
         assert_eq!(place(&made), ("bare".into(), "Project".into(), false, None));
 
-        // Letters that become several ones leave room for fewer.
+        // Characters that are transliterated to several letters leave room for fewer.
         let made = send(&server, "", context(&"\u{57fa}\u{51c6}".repeat(30))).await.expect(201);
         assert_eq!(made.text("/project/slug"), "ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-zhun-ji-0123456-cws1tbnfkj8h3");
-        // What a project would be called matters only if it is to be made.
+        // The name in the context matters only if the project is created.
         send(&server, "", named("chosen", "a\nb")).await.expect(201);
 
         let mut lines = Vec::new();
@@ -140,7 +140,7 @@ both! {
             let made = send(&server, &ada.token, named(&format!("long-{number}"), &long)).await.expect(201);
             assert_eq!(place(&made).1, name);
         }
-        // The slug is the project's own, whoever else has such an organization.
+        // The slug belongs to the project, even if an organization has the same slug.
         assert_eq!(place(&send(&server, &ada.token, named("ada", "x")).await.expect(201)).0, "ada");
     }
 
@@ -157,7 +157,7 @@ both! {
         assert_eq!(audit.text("/0/action"), "organization.claim");
         send(&server, &ben.token, json!({ "project": "loose" })).await.expect(201);
 
-        // From now on it takes a right; what is private does not exist.
+        // From now on, a run requires rights; private projects look as if they do not exist.
         let eve = server.person("Eve").await;
         server.project(&ada, json!({ "name": "Hidden", "visibility": "private" })).await;
         server.unclaimed("Reserved").await;
@@ -171,7 +171,7 @@ both! {
             lines.push(format!("{who} {project}: {}", answer.line()));
         }
         assert_snapshot!("run_refused", server.redact(&lines.join("\n")));
-        // A claimed organization of that slug does not show: the answer is the one for any other slug.
+        // A claimed organization with this slug is not revealed: the response is the same as for any other slug.
         let taken = send(&server, "", named("ben", "Same")).await.expect(201);
         let free = send(&server, "", named("zed", "Same")).await.expect(201);
         assert_eq!(place(&taken), ("ben".into(), "Same".into(), false, None));
@@ -179,7 +179,7 @@ both! {
         assert_eq!(taken.text("/project/organization"), taken.text("/project/uuid"));
         assert_eq!(role(&server, &ben, "ben").await, None, "the organization of the same slug is another one");
         server.get("/v0/organizations/ben/members/ben", &ben.token).await.expect(200);
-        // Without a context, a project that is missing and one that is hidden get the same answer.
+        // Without a context, a missing and a hidden project get the same response.
         let hidden = send(&server, "", json!({ "project": "hidden" })).await.expect(404);
         assert_eq!(send(&server, "", json!({ "project": "missing" })).await.line(), hidden.line());
         let reserved = send(&server, "", named("reserved", "Reserved")).await.expect(201);
@@ -305,7 +305,7 @@ both! {
         }
         let tokens = runs.iter().filter(|run| run.headers.contains_key("x-claim-token"));
         assert_eq!(tokens.count(), 1, "one run created the project");
-        // Those of one user get names of their own.
+        // Projects of one user get different names.
         let ada = server.person("Ada").await;
         let slugs: Vec<_> = (0..8).map(|number| format!("mine-{number}")).collect();
         let runs = join_all(slugs.iter().map(|slug| send(&server, &ada.token, named(slug, "Mine")))).await;
@@ -319,7 +319,7 @@ both! {
     async fn of_two_claims_one_counts(server: TestServer) {
         let people = [server.person("Ada").await, server.person("Ben").await, server.person("Cid").await];
         send(&server, "", named("loose", "Loose")).await.expect(201);
-        // The first person administers the server and may do anything.
+        // The first user administers the server and may do anything.
         let [_, ben, cid] = &people;
         let (one, two) = tokio::join!(send(&server, &ben.token, json!({ "project": "loose" })), send(&server, &cid.token, json!({ "project": "loose" })));
         let mut statuses = [one.status.as_u16(), two.status.as_u16()];

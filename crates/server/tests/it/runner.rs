@@ -1,4 +1,4 @@
-//! `/v0/runners`, without what runners say for themselves.
+//! `/v0/runners`, without the channel of runners.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -32,7 +32,7 @@ both! {
         let renewed = server.post(&format!("{path}/key"), &ada.token, json!(null)).await.expect(201);
         assert_ne!(renewed.text("/key"), key);
         assert_eq!(renewed.text("/uuid"), made.text("/uuid"));
-        // A runner's key is no credential of the API.
+        // A runner's key is not a credential of the API.
         server.get("/v0/runners", &renewed.text("/key")).await.expect(401);
     }
 

@@ -1,4 +1,4 @@
-//! A whole server for one test: a database of its own, a clock that stands still, and a client.
+//! A whole server for one test: its own database, a frozen clock, and a client.
 
 use std::{
     collections::HashMap,
@@ -36,7 +36,7 @@ use crate::{contract, database::Database, until};
 /// 2026-01-01T00:00:00Z.
 pub(crate) const START: i64 = 1_767_225_600_000_000;
 
-/// Which database a test runs on.
+/// Database engine of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
@@ -55,7 +55,7 @@ pub(crate) struct TestServer {
     database: Option<Database>,
 }
 
-/// A person with an account and a session.
+/// A user with an account and a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
     pub(crate) uuid: String,
@@ -64,7 +64,7 @@ pub(crate) struct Person {
     pub(crate) token: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -78,7 +78,7 @@ impl TestServer {
         Self::start_with(engine, "").await
     }
 
-    /// Starts a server with settings of its own, written as in `tidemark.toml`.
+    /// Starts a server with settings, in the format of `tidemark.toml`.
     pub(crate) async fn start_with(engine: Engine, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tidemark.toml");
@@ -109,13 +109,13 @@ impl TestServer {
         }
     }
 
-    /// Another server on the same database; `None` where the engine is not shared.
+    /// Starts another server on the same database; `None` if the engine does not support this.
     pub(crate) async fn second(&self) -> Option<App> {
         self.database.as_ref()?;
         Some(self.open_again().await)
     }
 
-    /// Closes the server and starts it again.
+    /// Stops the server and starts it again.
     pub(crate) async fn restart(self) -> Self {
         self.app.close().await;
         let app = self.open_again().await;
@@ -133,28 +133,28 @@ impl TestServer {
         App::open_with(config, clock, Arc::new(SeededEntropy::new(2))).await.unwrap()
     }
 
-    /// Where the server keeps its files.
+    /// Returns the data folder of the server.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
 
-    /// How many objects the registry has stored.
+    /// Returns the number of objects stored in the registry.
     pub(crate) fn objects(&self) -> usize {
         let Ok(folders) = fs::read_dir(self.folder.path().join("registry/objects")) else { return 0 };
         folders.map(|folder| fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, seconds: i64) {
         self.clock.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
     }
 
-    /// Lets time pass up to a moment, unless it is over.
+    /// Advances the clock to a time, unless it has passed.
     pub(crate) fn pass_to(&self, moment: Timestamp) {
         self.clock.fetch_max(moment.micros(), Ordering::Relaxed);
     }
 
-    /// Calls from another address from now on.
+    /// Sends requests from another address from now on.
     pub(crate) fn call_from(&self, address: impl Into<IpAddr>) {
         *self.peer.lock().unwrap() = SocketAddr::from((address, 40_000));
     }
@@ -175,7 +175,7 @@ impl TestServer {
         self.call(Method::PUT, path, token, Some(body)).await
     }
 
-    /// Waits until the job at a path has a status; the work on jobs is done behind the scenes.
+    /// Waits until the job at a path has a status, which a background worker sets.
     pub(crate) async fn until(&self, path: &str, token: &str, status: &str) -> Answer {
         until(&format!("the job at {path} does not become {status}"), async || {
             let answer = self.get(path, token).await.expect(200);
@@ -188,7 +188,7 @@ impl TestServer {
         self.call(Method::DELETE, path, token, None).await
     }
 
-    /// One call; an empty token means none.
+    /// Sends one request; an empty token means none.
     pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: Option<Value>) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         if !token.is_empty() {
@@ -204,7 +204,7 @@ impl TestServer {
         self.send(request.body(body).unwrap()).await
     }
 
-    /// Any request. The answer is held against the description of the API.
+    /// Sends any request, and validates the response against the description of the API.
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let (method, path) = (request.method().to_string(), request.uri().to_string());
         let response = self.open(request).await;
@@ -224,20 +224,20 @@ impl TestServer {
         Answer { status, headers, body: body.unwrap_or(Value::Null) }
     }
 
-    /// Any request, with an answer whose body has not been fetched.
+    /// Sends any request, and returns the response with its body unread.
     pub(crate) async fn open(&self, mut request: Request<Body>) -> Response<Body> {
         request.extensions_mut().insert(ConnectInfo(*self.peer.lock().unwrap()));
         request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// Any request, with the answer as it goes over the wire.
+    /// Sends any request, and returns the response as sent over the wire.
     pub(crate) async fn raw(&self, request: Request<Body>) -> Response<Bytes> {
         let (parts, body) = self.open(request).await.into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
 
-    /// Signs somebody up and in; the first person of a server administers it.
+    /// Signs a user up and in; the first user of a server administers it.
     pub(crate) async fn person(&self, name: &str) -> Person {
         let email = format!("{}@example.org", name.to_lowercase().replace(' ', "."));
         let signup = json!({ "name": name, "email": email, "i_agree": true });
@@ -258,26 +258,26 @@ impl TestServer {
         }
     }
 
-    /// Signs somebody in again, and answers the token.
+    /// Signs a user in again, and returns the token.
     pub(crate) async fn login(&self, email: &str) -> String {
         self.post("/v0/auth/login", "", json!({ "email": email })).await.expect(202);
         self.confirm(email).await.token
     }
 
-    /// Creates an organization and answers its slug.
+    /// Creates an organization and returns its slug.
     pub(crate) async fn organization(&self, leader: &Person, name: &str) -> String {
         let answer = self.post("/v0/organizations", &leader.token, json!({ "name": name })).await;
         answer.expect(201).text("/slug")
     }
 
-    /// Creates a project in somebody's own organization and answers its path.
+    /// Creates a project in a user's personal organization and returns its path.
     pub(crate) async fn project(&self, owner: &Person, body: Value) -> String {
         let path = format!("/v0/organizations/{}/projects", owner.slug);
         let project = self.post(&path, &owner.token, body).await.expect(201);
         format!("/v0/projects/{}", project.text("/slug"))
     }
 
-    /// Creates a dimension of a project, named by the plural in its path, and answers its UUID.
+    /// Creates a dimension of a project, with the plural from its path, and returns its UUID.
     pub(crate) async fn dimension(&self, owner: &Person, project: &str, kind: &str, name: &str) -> String {
         let mut body = json!({ "name": name });
         if kind == "measures" {
@@ -292,14 +292,14 @@ impl TestServer {
         self.post(&format!("{project}/keys"), &owner.token, body).await.expect(201).text("/key")
     }
 
-    /// Creates an organization that nobody owns, and answers its slug.
+    /// Creates an unclaimed organization, and returns its slug.
     pub(crate) async fn unclaimed(&self, name: &str) -> String {
         let (fresh, name) = (self.app.fresh(), name.parse().unwrap());
         let create = move |tx: &mut Tx<'_>| organization::create(tx, &fresh, None, &name, None);
         self.app.db.write(create).await.unwrap().organization.slug.to_string()
     }
 
-    /// Invites somebody and answers the token that was mailed.
+    /// Invites an address and returns the mailed token.
     pub(crate) async fn invite(
         &self,
         organization: &str,
@@ -312,15 +312,16 @@ impl TestServer {
         self.mailed_token(email).await
     }
 
-    /// Makes a person a member: invited by a leader, accepted by the person.
+    /// Makes a user a member: a leader invites, and the user accepts.
     pub(crate) async fn join(&self, organization: &str, leader: &Person, person: &Person, role: &str) {
         let invite = self.invite(organization, leader, &person.email, role).await;
         self.post("/v0/auth/accept", &person.token, json!({ "invite": invite })).await.expect(202);
     }
 
-    /// The token in the newest mail to an address; the mail is taken away.
+    /// Returns the token in the newest mail to an address, and deletes the mail.
     pub(crate) async fn mailed_token(&self, email: &str) -> String {
-        // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+        // The boundary between the parts of the mail is random and may look like the start of a token; the token of a
+        // link follows `=`.
         let mail = self.wait_for_mail(email, "=eyJ").await;
         let start = mail.find("=eyJ").unwrap() + 1;
         mail[start..]
@@ -329,17 +330,17 @@ impl TestServer {
             .collect()
     }
 
-    /// Waits for a mail to an address and takes it away, its lines unfolded.
+    /// Waits for a mail to an address and deletes it. Returns it with unfolded lines.
     pub(crate) async fn mail(&self, email: &str) -> String {
         self.wait_for_mail(email, "").await
     }
 
-    /// The same for a mail that contains something.
+    /// Waits for a mail to an address that contains a text.
     async fn wait_for_mail(&self, email: &str, content: &str) -> String {
         until(&format!("no mail came to {email}"), async || self.take_mail_with(email, content)).await
     }
 
-    /// The newest mail to an address that is there already, if any.
+    /// Returns the newest mail to an address that already exists, if any, and deletes it.
     pub(crate) fn take_mail(&self, email: &str) -> Option<String> {
         self.take_mail_with(email, "")
     }
@@ -353,7 +354,7 @@ impl TestServer {
         files.sort();
         for file in files.into_iter().rev() {
             let mail = fs::read_to_string(&file).unwrap();
-            // Only the body is coded this way.
+            // Only the body has this encoding.
             let (headers, body) = mail.split_once("\r\n\r\n").unwrap();
             let body = body.replace("=\r\n", "").replace("=3D", "=");
             let mail = format!("{headers}\r\n\r\n{body}");
@@ -366,7 +367,7 @@ impl TestServer {
         None
     }
 
-    /// Waits until all promised work is done.
+    /// Waits until all enqueued work is done.
     pub(crate) async fn idle(&self) {
         until("the outbox is not worked off", async || {
             (self.app.db.read(outbox::depth).await.unwrap() == 0).then_some(())
@@ -374,20 +375,20 @@ impl TestServer {
         .await;
     }
 
-    /// Waits until every promised mail has left, and insists that none of it is for this address.
+    /// Waits until all enqueued mail is sent, and asserts that none is for this address.
     pub(crate) async fn no_mail(&self, email: &str) {
         self.idle().await;
         assert!(self.take_mail(email).is_none(), "there is a mail to {email}");
     }
 
-    /// A token with claims of one's own, signed with the server's secret.
+    /// Returns a token with custom claims, signed with the server's secret.
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let secret = self.app.config.secret().unwrap();
         let key = jsonwebtoken::EncodingKey::from_secret(secret.expose().as_bytes());
         jsonwebtoken::encode(&jsonwebtoken::Header::default(), claims, &key).unwrap()
     }
 
-    /// A deprecated API token as older servers made them: good for a day, and without an id.
+    /// Returns a deprecated API token as older servers signed them: valid for one day, and without an id.
     pub(crate) fn legacy_token(&self, email: &str) -> String {
         let now = self.app.clock.now().seconds();
         self.sign(&json!({
@@ -396,8 +397,8 @@ impl TestServer {
         }))
     }
 
-    /// The answer as a text for a snapshot: status, telling headers and body, with every UUID replaced by its number
-    /// in order of appearance, and tokens masked.
+    /// Returns the response as a text for a snapshot: status, important headers and body, with every UUID replaced by
+    /// its number in order of appearance, and tokens masked.
     pub(crate) fn show(&self, answer: &Answer) -> String {
         let mut text = format!("{}\n", answer.status.as_u16());
         for name in ["x-total-count", "www-authenticate", "retry-after", "allow"] {
@@ -411,7 +412,7 @@ impl TestServer {
         self.redact(&text)
     }
 
-    /// A text with every UUID replaced by its number in order of appearance, and tokens masked.
+    /// Replaces every UUID in a text by its number in order of appearance, and masks tokens.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut seen = self.seen.lock().unwrap();
         let mut out = String::new();
@@ -448,32 +449,32 @@ impl TestServer {
 }
 
 impl Answer {
-    /// Insists on a status.
+    /// Asserts a status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status.as_u16(), status, "{:#}", self.body);
         self
     }
 
-    /// Status and message of a failure in one line, to put many of them into one snapshot.
+    /// Returns status and message of an error in one line, to combine many errors in one snapshot.
     pub(crate) fn line(&self) -> String {
         let challenge = self.headers.get(header::WWW_AUTHENTICATE).map_or("", |_| " (Bearer)");
         let message = self.body["message"].as_str().unwrap_or_default();
         format!("{}{challenge} {message}", self.status.as_u16()).trim_end().to_owned()
     }
 
-    /// The strings under a key of every item of a list.
+    /// Returns the strings with this key in every item of a list.
     pub(crate) fn each(&self, key: &str) -> Vec<String> {
         let items = self.body.as_array().unwrap_or_else(|| panic!("no list: {:#}", self.body));
         items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()
     }
 
-    /// How many there are in all.
+    /// Returns the total of a list.
     pub(crate) fn total(&self) -> i64 {
         self.headers["x-total-count"].to_str().unwrap().parse().unwrap()
     }
 
-    /// A string in the body.
+    /// Returns a string in the body.
     #[track_caller]
     pub(crate) fn text(&self, pointer: &str) -> String {
         self.body

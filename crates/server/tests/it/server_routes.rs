@@ -53,7 +53,7 @@ both! {
     async fn the_console_has_an_address(server: TestServer) {
         let answer = server.get("/v0/server/config/console", "").await;
         assert_snapshot!("server_console", server.show(&answer));
-        // A credential that is no longer good does not stand in the way.
+        // An invalid credential does not block this route.
         server.get("/v0/server/config/console", "svc_user_gone").await.expect(200);
     }
 
@@ -76,7 +76,7 @@ both! {
     }
 
     async fn configured_secrets_are_masked(server: TestServer) {
-        // Without a mail server nobody could sign in; the answer of one that has one is looked at directly.
+        // Its mail server does not exist, so the test cannot sign in and reads the configuration directly.
         let secretive = TestServer::start_with(server.engine, SECRETS).await;
         let shown = secretive.app.config.masked();
         assert_eq!(shown["smtp"]["secret"], "************");
@@ -251,7 +251,7 @@ both! {
     }
 }
 
-/// The files in the folder of backups, unfinished ones included.
+/// Whether only the owner can access a file and its folder.
 #[cfg(unix)]
 fn is_private(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -280,7 +280,7 @@ fn unpack(file: &Path) -> Vec<u8> {
     plain
 }
 
-/// Brings the only backup back into a database of its own.
+/// Restores the only backup into its own database.
 async fn bring_back(server: &TestServer, folder: &Path) -> (Db, Option<Database>) {
     let [backup] = backups(server).try_into().expect("one backup");
     let copy = folder.join("copy");

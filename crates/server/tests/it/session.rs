@@ -1,4 +1,4 @@
-//! The session of a browser: `/v0/auth/session`, its cookie, and what may be done with it from where.
+//! The session of a browser: `/v0/auth/session`, its cookie, and from which origins it works.
 
 use axum::{
     body::Body,
@@ -12,7 +12,7 @@ use crate::{Answer, TestServer, both};
 const SESSION: &str = "/v0/auth/session";
 const CONSOLE: (&str, &str) = ("x-tidemark-console", "1");
 
-/// One call with headers of its own.
+/// Sends one request with headers.
 async fn call(
     server: &TestServer,
     method: Method,
@@ -26,7 +26,7 @@ async fn call(
     server.send(request.body(body).unwrap()).await
 }
 
-/// Signs somebody up and in as the console does; answers the cookie.
+/// Signs a user up and in like the console; returns the cookie.
 async fn browser(server: &TestServer, email: &str) -> String {
     let signup = json!({ "name": "Ada", "email": email, "i_agree": true });
     server.post("/v0/auth/signup", "", signup).await.expect(202);
@@ -69,7 +69,7 @@ both! {
         let cookie = browser(&server, "ada@example.org").await;
         assert!(cookie.starts_with("__Host-tidemark=ey"), "{cookie}");
         assert_eq!(name(&server, &[("cookie", &cookie)]).await, "Ada");
-        // Another host of the domain could have set it.
+        // Another host of the domain could have set this cookie.
         let plain = cookie.trim_start_matches("__Host-");
         assert_eq!(name(&server, &[("cookie", plain)]).await, Value::Null);
         let ended = call(&server, Method::DELETE, SESSION, &[CONSOLE, ("cookie", &cookie)], Value::Null).await;
@@ -81,7 +81,7 @@ both! {
         let cookie = browser(&server, "ada@example.org").await;
         let token = cookie.split_once('=').unwrap().1;
         server.get("/v0/organizations", token).await.expect(200);
-        // Without the header it may be another site that asks.
+        // Without the header, the request may come from another site.
         call(&server, Method::DELETE, SESSION, &[("cookie", &cookie)], Value::Null).await.expect(204);
         assert_eq!(name(&server, &[("cookie", &cookie)]).await, "Ada");
         call(&server, Method::DELETE, SESSION, &[CONSOLE, ("cookie", &cookie)], Value::Null).await.expect(204);
@@ -133,11 +133,11 @@ both! {
         assert_snapshot!("session_end_refused", lines.join("\n"));
         server.get("/v0/organizations", &ada.token).await.expect(401);
         assert_eq!(server.get("/v0/users/ada/sessions", &second).await.total(), 1);
-        // An administrator ends those of others.
+        // An administrator ends sessions of others.
         let bobs = server.get("/v0/users/bob/sessions", &second).await.expect(200);
         server.delete(&format!("/v0/users/bob/sessions/{}", bobs.text("/0/uuid")), &second).await.expect(204);
         server.get("/v0/organizations", &bob.token).await.expect(401);
-        // A session that has run out is none.
+        // An expired session is not listed.
         server.pass(30 * 86_400 + 1);
         let third = server.login(&ada.email).await;
         assert_eq!(server.get("/v0/users/ada/sessions", &third).await.total(), 1);
@@ -163,11 +163,11 @@ both! {
         }
         assert_eq!(create(&[CONSOLE]).await, 201);
         assert_eq!(create(&[CONSOLE, own]).await, 201);
-        // Behind a proxy, which calls this server by another name.
+        // Behind a proxy, which uses another host name for this server.
         assert_eq!(create(&[CONSOLE, ("origin", "http://localhost:6610")]).await, 201);
         assert_eq!(create(&[CONSOLE, own, ("sec-fetch-site", "same-origin")]).await, 201);
 
-        // Nor may it ask for the header that would be needed.
+        // The preflight does not allow the required header either.
         let asked = [other, ("access-control-request-method", "POST"), ("access-control-request-headers", CONSOLE.0)];
         let preflight = call(&server, Method::OPTIONS, "/v0/organizations", &asked, Value::Null).await;
         assert_eq!(preflight.headers["access-control-allow-headers"], "Content-Type, Authorization");
@@ -191,7 +191,7 @@ both! {
         let bearer = format!("Bearer {}", grace.token);
         assert_eq!(name(&server, &[("cookie", &cookie), ("authorization", &bearer)]).await, "Grace");
         assert_eq!(name(&server, &[("cookie", &cookie), ("authorization", "Bearer nonsense")]).await, Value::Null);
-        // A proxy that asks for a password of its own is not in the way.
+        // The password of a proxy does not interfere.
         assert_eq!(name(&server, &[("cookie", &cookie), ("authorization", "Basic YTpi")]).await, "Ada");
     }
 

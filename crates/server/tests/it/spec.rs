@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{Person, TestServer, both, report::with};
 
-/// The body of a spec.
+/// Returns the body of a spec.
 pub(crate) fn spec_body(name: &str, more: Value) -> Value {
     let body = json!({
         "name": name, "os": "linux", "architecture": "x86_64", "cpu": 4, "memory": 8_589_934_592_u64,
@@ -14,7 +14,7 @@ pub(crate) fn spec_body(name: &str, more: Value) -> Value {
     with(body, more)
 }
 
-/// Makes a spec and answers its UUID.
+/// Creates a spec and returns its UUID.
 pub(crate) async fn spec(server: &TestServer, admin: &Person, name: &str, more: Value) -> String {
     server.post("/v0/specs", &admin.token, spec_body(name, more)).await.expect(201).text("/uuid")
 }

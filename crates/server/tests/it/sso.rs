@@ -1,4 +1,4 @@
-//! `/v0/organizations/{organization}/sso`: domains whose people join by themselves.
+//! `/v0/organizations/{organization}/sso`: domains whose users join automatically.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -24,7 +24,7 @@ both! {
         let bob = bob.body["token"].as_str().unwrap();
         let shown = server.get("/v0/organizations/ada", bob).await;
         assert_snapshot!("sso_organization", server.show(&shown));
-        // A domain below it, or one that ends like it, is another.
+        // A subdomain, or a domain with the same ending, is a different domain.
         for email in ["eve@sub.example.com", "eve@anexample.com"] {
             let signup = json!({ "name": "Eve", "email": email, "i_agree": true });
             server.post("/v0/auth/signup", "", signup).await.expect(202);
@@ -32,7 +32,7 @@ both! {
             server.post("/v0/auth/confirm", "", json!({ "token": token })).await.expect(200);
         }
         assert_eq!(server.get(members, &ada.token).await.expect(200).body.as_array().unwrap().len(), 2);
-        // Whoever was thrown out and signs in again is in again: the domain says so. Without it, not.
+        // With the domain, a removed user joins again at the next sign-in; without it, the user does not.
         server.delete(&format!("{PATH}/{uuid}"), &ada.token).await.expect(204);
         server.delete(&format!("{members}/bob"), &ada.token).await.expect(204);
         server.post("/v0/auth/login", "", json!({ "email": "bob@example.com" })).await.expect(202);
@@ -58,7 +58,7 @@ both! {
         for domain in ["example", "@example.org", "a b.org", "exa_mple.org/", "example.org.", "*.example.org"] {
             server.post(PATH, &ada.token, json!({ "domain": domain })).await.expect(400);
         }
-        // An organization that is gone holds no domain.
+        // A deleted organization holds no domain.
         server.delete("/v0/organizations/ada", &ada.token).await.expect(204);
         server.post("/v0/organizations/other/sso", &ada.token, json!({ "domain": "a.example.org" })).await.expect(202);
     }

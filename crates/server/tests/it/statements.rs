@@ -1,4 +1,4 @@
-//! What a list or a report costs: as many statements for many rows as for one.
+//! The cost of a list or a report: as many statements for many rows as for one.
 
 use std::ops::Range;
 
@@ -50,14 +50,14 @@ const LISTS: &[&str] = &[
     "/v0/projects/lab/alerts?sort=created&status=active",
 ];
 
-/// The list that shows the most.
+/// The list with the most content.
 const EXPANDED: &str = "/v0/projects/lab/reports?expand=true";
 
-/// The length of the longest page; plots end at their own limit.
+/// Maximum length of a page; plots have a lower limit.
 const MANY: usize = 255;
 const PLOTS: usize = 64;
 
-/// Adds one of everything there is a list of, numbered within the range, and answers the last threshold.
+/// Adds one item per number in the range to every list, and returns the last threshold.
 async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> ThresholdUuid {
     let (fresh, slug) = (server.app.fresh(), ResourceId::Slug(ada.slug.parse().unwrap()));
     let fill = move |tx: &mut Tx<'_>| {
@@ -142,11 +142,11 @@ async fn add(server: &TestServer, ada: &Person, numbers: Range<usize>) -> Thresh
     server.app.db.write(fill).await.unwrap().unwrap()
 }
 
-/// How many rows a list shows, and how many statements that takes.
+/// Returns how many rows a list shows, and how many statements it needs.
 async fn cost(server: &TestServer, path: &str, token: &str) -> (usize, u64) {
     let path = format!("{path}{}per_page=255", if path.contains('?') { "&" } else { "?" });
     let mut least = (0, u64::MAX);
-    // A worker may still end its last round.
+    // A worker may still finish its last round.
     for _ in 0..3 {
         let before = server.app.db.statements();
         let list = server.get(&path, token).await.expect(200);
@@ -193,7 +193,7 @@ both! {
             let request = Request::post("/v0/projects/lab/reports")
                 .header(header::AUTHORIZATION, format!("Bearer {}", lab.token))
                 .header(header::CONTENT_TYPE, "application/json");
-            // Not held against the description, which takes long for an answer of this size.
+            // Not validated against the description, which is slow for a response of this size.
             assert_eq!(lab.server.raw(request.body(Body::from(body)).unwrap()).await.status(), 201);
         };
         let mut costs = Vec::new();

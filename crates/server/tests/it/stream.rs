@@ -1,4 +1,4 @@
-//! Answers that are written while they are read: what slow clients may keep, and what becomes of a failure on the way.
+//! Streamed responses: limits of slow clients, and failures in the middle.
 
 use axum::{
     body::Body,
@@ -18,18 +18,18 @@ impl Lab {
             .unwrap()
     }
 
-    /// The answer to a call, whose body has not been fetched.
+    /// Returns the response to a request with its body unread.
     async fn open_stream(&self, path: &str) -> Response<Body> {
         self.server.open(self.request(path)).await
     }
 
-    /// The answer to a call that is too long to be held against the description of the API.
+    /// Returns a response that is too long to validate against the description of the API.
     async fn fetch(&self, path: &str) -> (u16, Value) {
         let answer = self.server.raw(self.request(path)).await;
         (answer.status().as_u16(), serde_json::from_slice(answer.body()).unwrap())
     }
 
-    /// A query for 255 times the history of one benchmark, of 101 reports: some megabytes.
+    /// Returns a query for 255 times the history of one benchmark with 101 reports: some megabytes.
     async fn long_query(&self) -> String {
         self.multiply(1, 100).await;
         let uuid = async |path: &str| self.get(path).await.expect(200).text("/uuid");
@@ -59,9 +59,9 @@ both! {
         for answer in others.await {
             answer.expect(200);
         }
-        // The slow readers still have their places: nobody has waited for them.
+        // The slow readers still hold their slots: the request did not wait for them.
         lab.get(&query).await.expect(503);
-        // Who leaves makes room.
+        // A client that disconnects frees its slot.
         drop(slow);
         let answer = until("the places are not given back", async || {
             let (status, answer) = lab.fetch(&query).await;
@@ -95,7 +95,7 @@ both! {
         lab.multiply(65, 299).await;
         let limits = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let alerting = lab.value(1.0, json!({ "thresholds": limits, "start_time": "2026-02-01T00:00:00Z", "end_time": "2026-02-01T00:00:00Z" })).await;
-        // More metrics than are held at once.
+        // More metrics than one batch holds.
         let path = "reports?start_time=0&per_page=255";
         let plain = lab.server.raw(lab.request(path)).await;
         let before = lab.server.app.db.statements();
@@ -123,7 +123,7 @@ both! {
     }
 }
 
-/// A metric of the last report is damaged, which an export meets long after it has begun.
+/// Damages a metric of the last report, which an export reads long after its start.
 async fn break_off(engine: Engine) {
     let lab = Lab::open(TestServer::start(engine).await).await;
     lab.multiply(97, 700).await;
@@ -151,7 +151,7 @@ async fn break_off(engine: Engine) {
     assert_eq!(log.text().matches("ERROR").count(), 2, "each failure is logged once\n{}", log.text());
 }
 
-// What a thread logs can be told apart only if there is no other.
+// The log of a thread can be separated only if there is no other thread.
 #[tokio::test]
 async fn a_failure_in_the_middle_is_logged_on_sqlite() {
     break_off(Engine::Sqlite).await;

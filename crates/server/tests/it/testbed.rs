@@ -1,4 +1,4 @@
-//! Testbeds: what only they have, a spec.
+//! Testbeds: their spec.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ both! {
 
         let bare = lab.patch("testbeds/box", json!({ "spec": null })).await.expect(200);
         assert_eq!(bare.body["spec"], Value::Null);
-        // Shown with any spec, had or not.
+        // The testbed can be shown with any spec, whether it had this spec or not.
         for uuid in [METAL, RETIRED] {
             let shown = lab.get(&format!("testbeds/box?spec={uuid}")).await.expect(200);
             assert_eq!(shown.text("/spec/uuid"), uuid);

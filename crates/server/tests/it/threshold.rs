@@ -1,4 +1,4 @@
-//! `/v0/projects/{project}/thresholds` and the models they have had.
+//! `/v0/projects/{project}/thresholds` and their earlier models.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{Answer, Person, TestServer, both};
 const PROJECT: &str = "/v0/projects/lab";
 const THRESHOLDS: &str = "/v0/projects/lab/thresholds";
 
-/// Ada's project with one branch and testbed, and measures that get worse up, down and nobody knows.
+/// Creates Ada's project with one branch and testbed, and measures whose worse direction is up, down or unknown.
 async fn lab(server: &TestServer) -> Person {
     let ada = server.person("Ada").await;
     server.project(&ada, json!({ "name": "Lab" })).await;
@@ -152,7 +152,7 @@ both! {
             json!({}),
         ] {
             let put = server.put(&path, &ada.token, model.clone()).await.expect(400);
-            // A new threshold takes the same models, and says the same of the others.
+            // A new threshold accepts the same models, and rejects the others with the same message.
             if model["test"].is_string() && model.get("windows").is_none() {
                 let post = create(&server, &ada, "score", model.clone()).await.expect(400);
                 let reason = |answer: &Answer| answer.line().split(" (line").next().unwrap().to_owned();

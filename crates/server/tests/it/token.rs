@@ -12,7 +12,7 @@ both! {
     async fn a_token_of_an_older_server_still_works(server: TestServer) {
         let ada = server.person("Ada").await;
         let token = server.legacy_token(&ada.email);
-        // Nothing is known of it before its first use.
+        // The server does not know the token before its first use.
         assert_eq!(server.get("/v0/users/ada/tokens", &ada.token).await.expect(200).total(), 0);
         server.get("/v0/users/ada", &token).await.expect(200);
         server.get("/v0/users/ada", &token).await.expect(200);
@@ -62,7 +62,7 @@ both! {
         let root = server.person("Root").await;
         let ada = server.person("Ada").await;
         for name in ["Beta", "alpha", "100%"] {
-            // The later it was signed the later it runs out, so no two are the same.
+            // The expiration depends on the time of signing, so all tokens differ.
             server.pass(1);
             server.get("/v0/users/ada", &server.legacy_token(&ada.email)).await.expect(200);
             let fresh = server.get("/v0/users/ada/tokens?name=API%20token", &ada.token).await;
@@ -71,7 +71,7 @@ both! {
         }
         let list = async |query: &str| {
             let answer = server.get(&format!("/v0/users/ada/tokens?{query}"), &root.token).await.expect(200);
-            // An administrator sees whose they are, not who asks.
+            // An administrator sees the owner of the tokens.
             assert!(answer.each("user").iter().all(|user| *user == ada.uuid));
             (answer.each("name").join(" "), answer.total())
         };
@@ -159,13 +159,13 @@ both! {
             server.get("/v0/users/next", dead).await.expect(401);
             server.get("/v0/users/ada", dead).await.expect(401);
         }
-        // One signed for the next owner is good.
+        // A token signed for the next owner is valid.
         server.pass(1);
         server.get("/v0/users/next", &server.legacy_token(&next.email)).await.expect(200);
     }
 }
 
-/// What another secret signed is worth nothing, also when everything else is right.
+/// A token signed with another secret is invalid, even if everything else is valid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_of_another_secret_is_refused() {
     let server = TestServer::start(Engine::Sqlite).await;

@@ -1,4 +1,4 @@
-//! Unclaimed organizations: what all of them store together, and how long they stay.
+//! Unclaimed organizations: their total storage, and how long they are kept.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::{
 
 const DAY: i64 = 86_400;
 
-/// An anonymous run with 32 KiB of results.
+/// Sends a run with 32 KiB of results.
 async fn send(server: &TestServer, token: &str, project: &str) -> Answer {
     let results = format!("{}{}", " ".repeat(32 << 10), bench(1.0));
     let more = json!({ "project": project, "context": {} });
@@ -29,7 +29,7 @@ both! {
         let (start, _) = start.rsplit_once(' ').unwrap();
         assert_snapshot!(format!("{start} … bytes of reports{end}"), @"Quota exceeded: with this report, all unclaimed projects of this server would hold … bytes of reports; the maximum is 50000. Sign in and claim the project, or use a project of your own.");
         server.get("/v0/projects/two", "").await.expect(404);
-        // What is claimed makes room.
+        // A claimed project no longer counts.
         send(&server, &ada.token, "one").await.expect(201);
         send(&server, "", "two").await.expect(201);
     }

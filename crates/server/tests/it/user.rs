@@ -22,7 +22,7 @@ both! {
             (answer.each("name").join(" "), answer.total())
         };
         let found = |names: &str, total: i64| (names.to_owned(), total);
-        // Letters count, their case does not; among equals the slug decides.
+        // Sorted by letters, ignoring case; then by slug.
         assert_eq!(list("").await, found("ada Ada bob root Zoe Émile", 6));
         assert_eq!(list("sort=name&direction=desc").await, found("Émile Zoe root bob Ada ada", 6));
         assert_eq!(list("name=Ada").await, found("Ada", 1));
@@ -76,7 +76,7 @@ both! {
                 assert_eq!(server.get(&format!("/v0/users/{id}"), token).await.expect(200).body, own.body);
             }
         }
-        // Somebody else and nobody are the same to a stranger.
+        // A hidden and a missing user look the same to a stranger.
         let hidden = server.get("/v0/users/root", &ada.token).await;
         assert_snapshot!("user_view_hidden", server.show(&hidden));
         let unknown = server.get("/v0/users/nobody", &ada.token).await;
@@ -94,13 +94,13 @@ both! {
         let answer = server.patch("/v0/users/ada", &ada.token, patch).await;
         assert_snapshot!("user_patch", server.show(&answer));
         server.get("/v0/users/ada", &ada.token).await.expect(404);
-        // The organization of one's own keeps its name.
+        // The personal organization keeps its name.
         let organizations = server.get("/v0/organizations", &ada.token).await;
         assert_eq!(organizations.each("slug"), ["ada"]);
         let path = "/v0/users/countess";
         let taken = server.patch(path, &ada.token, json!({ "name": "Root", "slug": "root" })).await;
         assert_snapshot!("user_patch_slug_taken", server.show(&taken));
-        // Nothing, null and unknown fields change nothing; one's own slug is not taken.
+        // Empty, null and unknown fields change nothing; the user's own slug counts as free.
         for same in [
             json!({}),
             json!({ "name": null, "slug": null, "email": null, "admin": null, "locked": null }),
@@ -124,7 +124,7 @@ both! {
             lines.push(server.patch(path, &ada.token, wrong).await.line());
         }
         assert_snapshot!("user_patch_bad_bodies", lines.join("\n"));
-        // A key may do this, too.
+        // A key may do this as well.
         let key = key(&server, &ada, path).await;
         server.patch(path, &key, json!({ "name": "Ada" })).await.expect(200);
     }
@@ -166,11 +166,11 @@ both! {
         assert_snapshot!("user_last_admin", server.show(&demoted));
         server.patch("/v0/users/root", &root.token, json!({ "locked": true })).await.expect(409);
         server.patch("/v0/users/root", &root.token, json!({ "admin": true, "locked": false })).await.expect(200);
-        // A locked administrator is none.
+        // A locked administrator does not count.
         server.patch("/v0/users/ada", &root.token, json!({ "admin": true, "locked": true })).await.expect(200);
         server.patch("/v0/users/root", &root.token, json!({ "admin": false })).await.expect(409);
         server.patch("/v0/users/ada", &root.token, json!({ "locked": false })).await.expect(200);
-        // Two who demote each other at the same moment.
+        // Two administrators demote each other at the same moment.
         let both = [("root", &ada.token), ("ada", &root.token)].map(|(user, token)| {
             let (server, path) = (&server, format!("/v0/users/{user}"));
             async move { server.patch(&path, token, json!({ "admin": false })).await.status.as_u16() }
@@ -197,7 +197,7 @@ both! {
         let asked = server.patch(path, &ada.token, json!({ "email": "Countess@example.org" })).await;
         assert_snapshot!("user_email_asked", server.show(&asked));
         let token = server.mailed_token(new).await;
-        // Nothing has changed yet, and nobody was told.
+        // Nothing has changed yet, and no notification was sent.
         server.get(path, &ada.token).await.expect(200);
         server.get(path, &legacy).await.expect(200);
         server.no_mail(&ada.email).await;
@@ -207,7 +207,7 @@ both! {
         let notice = server.mail(&ada.email).await;
         assert!(notice.contains("c***@e***.org") && !notice.contains(new), "{notice}");
         assert!(notice.contains("All sessions and API keys of the account have ended"), "{notice}");
-        // Every credential has ended: the new address may be another person's.
+        // All credentials are invalid: the new address may belong to another person.
         for dead in [&ada.token, &legacy, &unused, &key] {
             server.get(path, dead).await.expect(401);
         }
@@ -216,7 +216,7 @@ both! {
         assert_eq!(server.get(path, &confirmed.text("/token")).await.expect(200).text("/email"), new);
 
         server.call_from([198, 51, 100, 7]);
-        // The old address is free, and what was signed for it does not reach its next owner.
+        // The old address is free, and tokens signed for it do not work for its next owner.
         server.post("/v0/auth/login", "", json!({ "email": ada.email })).await.expect(202);
         server.no_mail(&ada.email).await;
         let next = json!({ "name": "Next", "email": ada.email, "i_agree": true });
@@ -249,7 +249,7 @@ both! {
         assert_eq!(server.show(&taken), server.show(&free.expect(200)));
         server.no_mail(&grace.email).await;
 
-        // Somebody else signs up with the address before it is confirmed.
+        // Another user signs up with the address before it is confirmed.
         let token = server.mailed_token("free@example.org").await;
         let signup = json!({ "name": "Quick", "email": "free@example.org", "i_agree": true });
         server.post("/v0/auth/signup", "", signup).await.expect(202);

@@ -1,4 +1,4 @@
-//! Notices that users set up for themselves: what they are told of, and that it ends with their rights.
+//! Notices of users: what they are notified of, and that notifications end with their rights.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
     until,
 };
 
-/// A member of the organization of the lab, and the path of their notices.
+/// Adds a member to the organization of the lab, and returns the member and the path of their notices.
 async fn bob(lab: &Lab) -> (Person, String) {
     let bob = lab.server.person("Bob").await;
     let ada = lab.owner().await;
@@ -25,7 +25,7 @@ impl Lab {
         Person { uuid, slug, email, token: self.token.clone() }
     }
 
-    /// A second project of the same organization that raises alerts as the first does.
+    /// Raises an alert in a second project of the same organization.
     async fn alarm_elsewhere(&self) -> String {
         let path = "/v0/projects/other/reports";
         let model = json!({ "test": "static", "upper_boundary": 0 });
@@ -69,7 +69,7 @@ both! {
         let all = lab.server.post(&path, &bob.token, all).await.expect(201);
         assert!(all.body["project"].is_null() && one.body["project"].is_string());
         assert_eq!((all.text("/user"), one.text("/user")), (bob.uuid.clone(), bob.uuid.clone()));
-        // The project does not show what its viewers set up.
+        // The project does not list the notices of its viewers.
         assert_eq!((lab.total("notices").await, lab.server.get(&path, &bob.token).await.total()), (0, 2));
         lab.get(&format!("notices/{}", one.text("/uuid"))).await.expect(404);
 
@@ -81,7 +81,7 @@ both! {
         wanted.sort();
         assert_eq!(told, wanted);
 
-        // What fails in one project holds up no other.
+        // A failure in one project does not delay other projects.
         lab.server.patch(&at(&path, &one), &bob.token, json!({ "archived": true })).await.expect(200);
         receiver.state.lock().unwrap().trouble = vec![500];
         let first = lab.alarmed().await;

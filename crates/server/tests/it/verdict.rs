@@ -1,4 +1,4 @@
-//! Verdicts: a report against the runs before it, without any threshold.
+//! Verdicts: a report compared with its baseline, without any threshold.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl Lab {
         self.post("reports", body).await.expect(201).text("/uuid")
     }
 
-    /// The verdict on a report, and what it says in short.
+    /// Returns the verdict on a report, and a short form.
     async fn verdict(&self, report: &str) -> (Value, String) {
         let verdict = self.get(&format!("reports/{report}/verdict")).await.expect(200).body;
         let counts = &verdict["counts"];
@@ -70,7 +70,7 @@ both! {
         assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/0/5");
     }
 
-    /// Both benchmarks become four times as slow; samples of one vary by half of its value.
+    /// Both benchmarks become four times slower; samples of one vary by half of its value.
     async fn few_runs_are_compared_with_the_spread_of_their_tool(server: TestServer) {
         let lab = Lab::open(server).await;
         let mut verdicts = Vec::new();
@@ -141,14 +141,14 @@ both! {
         assert_eq!(short, "unchanged by code: 0/0/0/6/0");
         let runs = (&verdict["comparisons"][0]["base_runs"], &verdict["comparisons"][0]["head_runs"]);
         assert_eq!(runs, (&json!(21), &json!(1)));
-        // What was measured need not have been committed.
+        // The measured code need not be committed.
         let slow = lab.six(22, [1.2, 1.0, 1.0, 1.0, 1.0, 1.0], same).await;
         assert_eq!(lab.verdict(&slow).await.1, "changed by code: 1/0/0/5/0");
     }
 
     async fn a_run_of_few_iterations_is_trusted_less(server: TestServer) {
         let lab = Lab::open(server).await;
-        // Nine iterations a run, which differ by ten percent; the runs themselves by very little.
+        // Nine iterations per run, which differ by ten percent; the runs differ very little.
         let measure = async |number: u64, iterations: u64| {
             let results = (0..iterations).map(|iteration| {
                 let value = 95.0 + 10.0 * chance(100 * number + iteration);
@@ -170,7 +170,7 @@ both! {
 
     async fn a_branch_is_held_against_where_it_starts_from(server: TestServer) {
         let lab = Lab::open(server).await;
-        // The level is that since the last change: what was before it does not count.
+        // The baseline starts at the last change: earlier runs do not count.
         for number in 0..60 {
             let level = if number < 30 { 2.0 } else { 1.0 };
             lab.six(number, [level; 6], json!({})).await;
@@ -182,7 +182,7 @@ both! {
         let (verdict, short) = lab.verdict(&second).await;
         assert_eq!(short, "changed by code: 1/0/0/5/0", "what the branch did before does not count");
         assert_eq!((&verdict["comparisons"][0]["benchmark"]["name"], &verdict["comparisons"][0]["base_runs"]), (&json!("b"), &json!(30)));
-        // The same commit again: two runs know more than one.
+        // A second run of the same commit: two runs are more precise than one.
         let again = lab.six(101, [1.0, 1.2, 1.0, 1.0, 1.0, 1.0], start).await;
         let (verdict, short) = lab.verdict(&again).await;
         assert_eq!((short.as_str(), &verdict["comparisons"][0]["head_runs"]), ("changed by code: 1/0/0/5/0", &json!(2)));
@@ -226,7 +226,7 @@ both! {
         assert_eq!(lab.verdict(&last).await.1, "unchanged by noise: 0/0/0/1/0");
         let change = lab.changes("", 1).await.remove(0);
         assert_eq!((&change["cause"], &change["raised"]), (&json!("noise"), &Value::Null));
-        // Another binary that is as slow is not held against what the first was once.
+        // Another binary that is as slow is not compared with earlier values of the first.
         let other = send(run(50, &"f".repeat(64), 120.0)).await;
         let (verdict, _) = lab.verdict(&other).await;
         assert_eq!(verdict["cause"], json!("code"));

@@ -13,7 +13,7 @@ use crate::{Answer, Person, TestServer};
 pub(crate) const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Somebody who pushes and pulls.
+/// A client that pushes and pulls.
 pub(crate) struct Client<'a> {
     pub(crate) server: &'a TestServer,
     /// User name and password, if any.
@@ -21,17 +21,17 @@ pub(crate) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// Anybody.
+    /// Creates a client without a login.
     pub(crate) fn anonymous(server: &'a TestServer) -> Self {
         Self { server, login: None }
     }
 
-    /// Somebody with a user name and a password.
+    /// Creates a client with a user name and a password.
     pub(crate) fn login(server: &'a TestServer, name: &str, password: &str) -> Self {
         Self { server, login: Some((name.to_owned(), password.to_owned())) }
     }
 
-    /// A user, with a new key.
+    /// Creates a client for a user, with a new key.
     pub(crate) async fn user(server: &'a TestServer, person: &Person) -> Self {
         let path = format!("/v0/users/{}/keys", person.slug);
         let key =
@@ -39,7 +39,7 @@ impl<'a> Client<'a> {
         Self::login(server, &person.email, &key)
     }
 
-    /// Asks for a token.
+    /// Requests a token.
     pub(crate) async fn get_token(&self, query: &str) -> Answer {
         let mut request = Request::get(format!("/v0/auth/oci/token?{query}"));
         if let Some((name, password)) = &self.login {
@@ -49,12 +49,12 @@ impl<'a> Client<'a> {
         self.server.send(request.body(Body::empty()).unwrap()).await
     }
 
-    /// A token for everything that may be done in a repository.
+    /// Returns a token with all rights in a repository.
     pub(crate) async fn token(&self, repository: &str) -> String {
         self.get_token(&format!("scope=repository:{repository}:*")).await.expect(200).text("/token")
     }
 
-    /// A call with a token for the repository in the path.
+    /// Sends a request with a token for the repository in the path.
     pub(crate) async fn call(&self, line: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let (_, path) = line.split_once(' ').unwrap();
         let rest = path.strip_prefix("/v2/").unwrap();
@@ -66,7 +66,7 @@ impl<'a> Client<'a> {
         self.call_with(&token, line, headers, body).await
     }
 
-    /// A call with this token; an empty one means none.
+    /// Sends a request with this token, or without one if it is empty.
     pub(crate) async fn call_with(
         &self,
         token: &str,
@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
         self.server.send(request.body(Body::from(body.to_vec())).unwrap()).await
     }
 
-    /// Pushes a blob in one request and answers its digest.
+    /// Pushes a blob in one request and returns its digest.
     pub(crate) async fn push_blob(&self, repository: &str, bytes: &[u8]) -> String {
         let digest = digest(bytes);
         self.call(&format!("POST /v2/{repository}/blobs/uploads/?digest={digest}"), &[], bytes)
@@ -94,13 +94,13 @@ impl<'a> Client<'a> {
         digest
     }
 
-    /// Pushes an image with one layer and answers its digest.
+    /// Pushes an image with one layer and returns its digest.
     pub(crate) async fn push_image(&self, repository: &str, tag: &str, layer: &[u8]) -> String {
         let manifest = self.make_image(repository, layer).await;
         self.push_manifest(repository, tag, IMAGE, &manifest).await
     }
 
-    /// Pushes the blobs of an image and answers its manifest.
+    /// Pushes the blobs of an image and returns its manifest.
     pub(crate) async fn make_image(&self, repository: &str, layer: &[u8]) -> Value {
         let config = b"{}";
         self.push_blob(repository, config).await;
@@ -108,7 +108,7 @@ impl<'a> Client<'a> {
         image(config, layer)
     }
 
-    /// Pushes a manifest and answers its digest.
+    /// Pushes a manifest and returns its digest.
     pub(crate) async fn push_manifest(
         &self,
         repository: &str,
@@ -123,24 +123,24 @@ impl<'a> Client<'a> {
         digest(body.as_bytes())
     }
 
-    /// The status of a call without a body.
+    /// Returns the status of a request without a body.
     pub(crate) async fn status(&self, line: &str) -> u16 {
         self.call(line, &[], b"").await.status.as_u16()
     }
 }
 
-/// The SHA-256 digest of some bytes.
+/// Returns the SHA-256 digest of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{digits}")
 }
 
-/// What a manifest says of some bytes.
+/// Returns the descriptor of bytes for a manifest.
 pub(crate) fn descriptor(kind: &str, bytes: &[u8]) -> Value {
     json!({ "mediaType": kind, "digest": digest(bytes), "size": bytes.len() })
 }
 
-/// The manifest of an image with one layer.
+/// Returns the manifest of an image with one layer.
 pub(crate) fn image(config: &[u8], layer: &[u8]) -> Value {
     json!({
         "schemaVersion": 2,
@@ -150,7 +150,7 @@ pub(crate) fn image(config: &[u8], layer: &[u8]) -> Value {
     })
 }
 
-/// An answer of the registry as a text for a snapshot: all that clients go by.
+/// Returns a response of the registry as a text for a snapshot, with everything that clients use.
 pub(crate) fn show(server: &TestServer, answer: &Answer) -> String {
     const TOLD: [&str; 17] = [
         "accept-ranges",
@@ -183,7 +183,7 @@ pub(crate) fn show(server: &TestServer, answer: &Answer) -> String {
     server.redact(&text)
 }
 
-/// Status, code and message of a failure in one line.
+/// Returns status, code and message of an error in one line.
 pub(crate) fn line(answer: &Answer) -> String {
     let error = &answer.body["errors"][0];
     let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();

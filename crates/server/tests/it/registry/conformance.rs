@@ -8,7 +8,7 @@ use crate::{Answer, both};
 
 const REPOSITORY: &str = "lab/conformance";
 
-/// A call below the repository, which must have this status.
+/// Sends a request below the repository, which must return this status.
 async fn check(
     client: &Client<'_>,
     line: &str,
@@ -26,7 +26,7 @@ async fn check(
     answer
 }
 
-/// What a list of referrers holds.
+/// Returns the content of a list of referrers.
 fn listed(answer: &Answer) -> Vec<Value> {
     let index: Value = serde_json::from_str(answer.body.as_str().unwrap()).unwrap();
     assert_eq!((&index["schemaVersion"], &index["mediaType"]), (&json!(2), &json!(INDEX)));
@@ -39,7 +39,7 @@ both! {
         let ada = &ada;
         let unknown = digest(b"unknown");
 
-        // Push: blobs in every way.
+        // Push: blobs in every supported way.
         let begun = check(ada, "POST blobs/uploads/", &[], b"", 202).await;
         let streamed = check(ada, &format!("PATCH {}", location(&begun)), &[("content-type", "application/octet-stream")], b"streamed", 202).await;
         let known = digest(b"streamed");
@@ -50,7 +50,7 @@ both! {
         let once = digest(b"once");
         check(ada, &format!("POST blobs/uploads/?digest={once}"), &[], b"once", 201).await;
 
-        // Push: chunks, which must come in order.
+        // Push: chunks, which must arrive in order.
         let begun = check(ada, "POST blobs/uploads/", &[], b"", 202).await;
         let place = location(&begun);
         let (first, second): (&[u8], &[u8]) = (b"first chunk, ", b"second chunk");
@@ -64,14 +64,14 @@ both! {
         let done = check(ada, &format!("PUT {place}?digest={chunked}"), &[("content-range", "13-24")], second, 201).await;
         assert_eq!(location(&done), format!("/v2/{REPOSITORY}/blobs/{chunked}"));
 
-        // Push: from another repository, from anywhere, and from where it is not.
+        // Push: mount from another repository, without a source, and of a blob that does not exist.
         let mount = |query: &str| format!("POST /v2/lab/mounted/blobs/uploads/?mount={query}");
         check(ada, &mount(&format!("{once}&from={REPOSITORY}")), &[], b"", 201).await;
         check(ada, &format!("GET /v2/lab/mounted/blobs/{once}"), &[], b"", 200).await;
         check(ada, &mount(&known), &[], b"", 201).await;
         check(ada, &mount(&format!("{unknown}&from={REPOSITORY}")), &[], b"", 202).await;
 
-        // Push: manifests, also without layers.
+        // Push: manifests, including one without layers.
         let manifest = image(b"{}", b"streamed");
         for tag in 0..4 {
             ada.push_manifest(REPOSITORY, &format!("test{tag}"), IMAGE, &manifest).await;
@@ -80,7 +80,7 @@ both! {
         bare["layers"] = json!([]);
         ada.push_manifest(REPOSITORY, "bare", IMAGE, &bare).await;
 
-        // Pull: what is there and what is not, by GET and HEAD.
+        // Pull: existing and missing content, by GET and HEAD.
         let known_manifest = digest(manifest.to_string().as_bytes());
         for method in ["HEAD", "GET"] {
             check(ada, &format!("{method} blobs/{unknown}"), &[], b"", 404).await;
@@ -101,7 +101,7 @@ both! {
         let tags = check(ada, "GET tags/list?n=2&last=test0", &[], b"", 200).await;
         assert_eq!(tags.body["tags"], json!(["test1", "test2"]));
 
-        // Content discovery: referrers, also of what is not there.
+        // Content discovery: referrers, including those of a missing manifest.
         let about = descriptor(IMAGE, manifest.to_string().as_bytes());
         assert!(listed(&check(ada, &format!("GET referrers/{known_manifest}"), &[], b"", 200).await).is_empty());
         let kind = "application/vnd.example.signature";

@@ -1,4 +1,4 @@
-//! Whatever is sent, and by however many at once.
+//! Random requests, and many concurrent pushes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::both;
 
 const REQUESTS: usize = 10_000;
 
-/// A text that is sometimes right, often nearly so, and now and then anything.
+/// Returns a text that is sometimes valid, often nearly valid, and sometimes random.
 fn mangled(random: &mut StdRng, right: &str) -> String {
     let mut bytes = right.as_bytes().to_vec();
     for _ in 0..random.random_range(0..3) {
@@ -29,7 +29,7 @@ fn mangled(random: &mut StdRng, right: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The same as a part of a path or query.
+/// Returns a mangled text as a part of a path or query.
 fn coded(random: &mut StdRng, right: &str) -> String {
     let text = mangled(random, right);
     percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC)
@@ -100,7 +100,7 @@ both! {
             }
             *statuses.entry(status).or_default() += 1;
         }
-        // It has been everywhere, and nothing of what there was is harmed.
+        // The requests reached every status, and existing content is intact.
         for status in [200, 201, 202, 206, 400, 401, 404, 405, 416] {
             assert!(statuses.contains_key(&status), "{status} never came: {statuses:?}");
         }
@@ -121,7 +121,7 @@ both! {
                 let client = Client::anonymous(&server);
                 let begun = client.call_with(&token, "POST /v2/lab/blobs/uploads/", &[], b"").await.expect(202);
                 let place = begun.headers["location"].to_str().unwrap().to_owned();
-                // Some send it whole, some in two pieces.
+                // Some clients send the blob whole, some in two chunks.
                 let (first, rest) = layer.split_at(if number % 2 == 0 { layer.len() } else { 7_000_000 });
                 client.call_with(&token, &format!("PATCH {place}"), &[], first).await.expect(202);
                 client.call_with(&token, &format!("PUT {place}?digest={known}"), &[], rest).await.expect(201);

@@ -1,4 +1,4 @@
-//! What nobody needs goes, and nothing else.
+//! Retention of the registry: deletes unused data, and nothing else.
 
 use serde_json::json;
 use tidemark_store::{Error, Tx};
@@ -7,11 +7,12 @@ use super::{Client, IMAGE, digest, image, location, owner};
 use crate::{TestServer, both, until};
 
 impl TestServer {
-    /// Lets hours pass until the registry has been cleared: a clearing that still goes on is not begun again.
+    /// Advances the clock by hours until the registry has been cleared: a cleanup that still runs is not started
+    /// again.
     pub(crate) async fn clear(&self, objects: usize) {
         let mut looks = 0;
         until(&format!("the registry is not cleared down to {objects} objects"), async || {
-            // Another hour now and then only: sessions must not run out on a slow machine.
+            // Advances only occasionally: sessions must not expire on a slow machine.
             if looks % 100 == 0 {
                 self.pass(3601);
                 self.app.background.poke();
@@ -40,7 +41,7 @@ both! {
         assert_eq!(ada.status(&format!("GET {place}")).await, 404);
         assert_eq!(ada.status(&format!("HEAD /v2/lab/blobs/{loose}")).await, 404);
         assert_eq!(ada.status(&format!("GET /v2/lab/blobs/{}", digest(b"layer"))).await, 200);
-        // What a manifest needed goes an hour after the manifest.
+        // The blobs of a manifest are deleted one hour after the manifest.
         ada.call(&format!("DELETE /v2/lab/manifests/{kept}"), &[], b"").await.expect(202);
         server.clear(0).await;
         assert_eq!((server.rows("blob").await, server.rows("repository_blob").await), (0, 0));
@@ -88,7 +89,7 @@ both! {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("01900000-0000-7000-8000-000000000000"), "stray").unwrap();
         std::fs::write(folder.join("01900000-0000-7000-8000-000000000001#1"), "unfinished").unwrap();
-        // The files carry the time of the machine, which is far ahead of the clock of the server.
+        // The files have the time of the machine, which is far ahead of the server's clock.
         server.pass(10 * 365 * 86_400);
         server.clear(2).await;
     }

@@ -1,4 +1,4 @@
-//! How much may go through the registry, and stay in it.
+//! Quotas of transfer and storage in the registry.
 
 use std::iter;
 
@@ -9,14 +9,14 @@ use serde_json::json;
 use super::{Client, digest, line, location, owner};
 use crate::{Answer, both};
 
-/// How many answers have each status, in the order of the statuses.
+/// Returns the number of responses per status, sorted by status.
 fn statuses(answers: &[Answer]) -> Vec<(u16, usize)> {
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
     statuses.sort_unstable();
     statuses.chunk_by(|one, other| one == other).map(|alike| (alike[0], alike.len())).collect()
 }
 
-/// Pushes a blob of 100 bytes to each repository at once. All of the blobs differ; the bytes of the first are `first`.
+/// Pushes a blob of 100 bytes to each repository concurrently. All blobs differ; the bytes of the first are `first`.
 async fn push_at_once(client: &Client<'_>, repositories: &[String], first: u8) -> Vec<Answer> {
     let pushes = (first..).zip(repositories).map(async |(number, repository)| {
         let token = client.token(repository).await;
@@ -71,7 +71,7 @@ both! {
         };
         assert_eq!((usage().await, server.objects()), (json!(400), 4));
 
-        // Chunks of unfinished uploads count, too.
+        // Chunks of unfinished uploads count as well.
         let token = ada.token("lab/0").await;
         let mut uploads = Vec::new();
         for _ in 0..8 {

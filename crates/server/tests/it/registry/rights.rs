@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Client, IMAGE, digest, image, line};
 use crate::{Answer, Person, TestServer, both};
 
-/// Everybody there is around a project.
+/// Returns a client for every role in relation to a project.
 async fn everybody<'a>(
     server: &'a TestServer,
     ada: &Person,
@@ -35,7 +35,7 @@ async fn everybody<'a>(
     all
 }
 
-/// All of an answer but the id of its request.
+/// Returns a response without its request id.
 fn whole(answer: &Answer) -> String {
     let mut headers = answer.headers.clone();
     headers.remove("x-request-id");
@@ -73,7 +73,7 @@ both! {
 
     async fn what_nobody_owns_takes_from_anybody(server: TestServer) {
         let anybody = Client::anonymous(&server);
-        // The first push makes the project, and everybody sees it.
+        // The first push creates the project, which is public.
         let pushed = anybody.push_image("open/app", "v1", b"layer").await;
         assert_eq!(anybody.status("GET /v2/open/app/manifests/v1").await, 200);
         let project = server.get("/v0/projects/open", "").await.expect(200);
@@ -81,7 +81,7 @@ both! {
         assert!(project.body["claimed"].is_null());
         let warned = anybody.call("PUT /v2/open/app/manifests/v2", &[("content-type", IMAGE)], image(b"{}", b"layer").to_string().as_bytes()).await.expect(201);
         assert!(warned.headers["warning"].to_str().unwrap().starts_with("299 - "));
-        // Nobody but an administrator may take away what nobody owns.
+        // Only an administrator may delete from an unclaimed project.
         let root = server.person("Root").await;
         let ada = server.person("Ada").await;
         let eve = server.person("Eve").await;
@@ -89,18 +89,18 @@ both! {
         assert_eq!(anybody.status(&delete).await, 401);
         assert_eq!(Client::user(&server, &eve).await.status(&delete).await, 403);
         drop(root);
-        // The first user who pushes owns it from then on.
+        // The first user who pushes becomes the owner.
         let by_ada = Client::user(&server, &ada).await;
         by_ada.push_blob("open", b"mine").await;
         assert!(server.get("/v0/projects/open", "").await.body["claimed"].is_string());
         assert_eq!(anybody.status("POST /v2/open/blobs/uploads/").await, 401);
         assert_eq!(Client::user(&server, &eve).await.status("POST /v2/open/blobs/uploads/").await, 403);
         assert_eq!(by_ada.status(&delete).await, 202);
-        // A user's push makes a project of the user's own.
+        // A user's push creates a project in the user's personal organization.
         by_ada.push_blob("fresh/app", b"layer").await;
         let project = server.get("/v0/projects/fresh", &ada.token).await.expect(200);
         assert_eq!(project.text("/organization"), server.get("/v0/organizations/ada", &ada.token).await.text("/uuid"));
-        // A UUID cannot be chosen, and a key makes no projects.
+        // A UUID cannot be chosen, and a project key creates no projects.
         let unknown = "/v2/01900000-0000-7000-8000-000000000000/blobs/uploads/";
         assert_eq!(by_ada.status(&format!("POST {unknown}")).await, 404);
         assert_eq!(anybody.status(&format!("POST {unknown}")).await, 401);
@@ -121,10 +121,10 @@ both! {
         client.call_with(&token, &format!("GET /v2/{uuid}/app/manifests/v1"), &[], b"").await.expect(200);
         let token = client.token(&format!("{uuid}/app")).await;
         client.call_with(&token, "GET /v2/lab/app/manifests/v1", &[], b"").await.expect(200);
-        // It keeps its images when it is called otherwise.
+        // The project keeps its images when it is renamed.
         server.patch(&lab, &ada.token, json!({ "slug": "renamed" })).await.expect(200);
         client.call("GET /v2/renamed/app/manifests/v1", &[], b"").await.expect(200);
-        // But a token is for one repository.
+        // But a token is valid for one repository only.
         let refused = client.call_with(&token, "GET /v2/renamed/manifests/v1", &[], b"").await.expect(401);
         let challenge = refused.headers["www-authenticate"].to_str().unwrap();
         assert!(challenge.ends_with("scope=\"repository:renamed:pull\",error=\"insufficient_scope\""), "{challenge}");

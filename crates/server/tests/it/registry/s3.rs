@@ -1,4 +1,4 @@
-//! Uploads that are given up where images are kept on S3. Whole uploads go to a real server in the tests of the binary.
+//! Aborted uploads with images on S3. The tests of the binary test complete uploads with a real S3 server.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{Engine, TestServer, until};
 
-/// The size of a part, which is the smallest that S3 takes.
+/// Size of a part, the minimum of S3.
 const PART: usize = 5 << 20;
 
-/// A stand-in of S3 that takes parts: what it was asked, with the bytes of each part.
+/// A mock S3 that accepts parts: records its requests, with the bytes of each part.
 #[derive(Clone, Default)]
 struct Bucket(Arc<Mutex<Vec<String>>>);
 
@@ -36,7 +36,7 @@ impl Bucket {
         (bucket, address)
     }
 
-    /// What it was asked to change; the server also looks for objects without a row.
+    /// Returns the requests that change data; the server also lists objects to find those without a row.
     fn asked(&self) -> Vec<String> {
         self.0.lock().unwrap().iter().filter(|line| !line.starts_with("GET")).cloned().collect()
     }
@@ -73,7 +73,7 @@ async fn an_upload_to_s3_that_is_given_up_leaves_nothing() {
         let token = ada.token("lab").await;
         let (feed, body) = Feed::new();
         let upload = server.send(post(&token, &digest(b"x"), body));
-        // One part is sent, and the start of the next waits in the spool.
+        // One part is sent, and the start of the next part waits in the spool.
         feed.send(vec![7; PART + 200_000]);
         let part = format!("PUT partNumber=1&uploadId=one {PART}");
         let sent = until("no part is sent", async || bucket.asked().contains(&part).then_some(()));

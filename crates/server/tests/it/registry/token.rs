@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Client, line, owner, show};
 use crate::{Answer, TestServer, both};
 
-/// What a token says, without what changes.
+/// Returns the claims of a token, without those that vary.
 fn claims(token: &str) -> Value {
     let body = token.split('.').nth(1).unwrap();
     let bytes = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, body).unwrap();
@@ -76,7 +76,7 @@ both! {
             let expected = if header == "Basic" { 200 } else { 401 };
             server.send(request.body(Body::empty()).unwrap()).await.expect(expected);
         }
-        // A token ends with the key that it was got by.
+        // A token becomes invalid with the key that requested it.
         let client = Client::login(&server, "ada@example.org", &key);
         let token = client.token("lab").await;
         client.call_with(&token, "GET /v2/lab/tags/list", &[], b"").await.expect(200);
@@ -121,7 +121,7 @@ both! {
             let challenge = answer.headers["www-authenticate"].to_str().unwrap();
             assert!(challenge.contains("scope=\"repository:lab:pull,push\""), "{challenge}");
         }
-        // And a registry token opens nothing else.
+        // A registry token gives no access to the API.
         let token = ada.token("lab").await;
         server.get("/v0/users/ada", &token).await.expect(401);
     }

@@ -1,4 +1,4 @@
-//! What an upload costs the server: memory, slots, time, and files that only their owner reads.
+//! The cost of an upload for the server: memory, slots, time, and files that only their owner can read.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use super::{digest, line, owner, show};
 use crate::{Answer, Engine, TestServer, both, until};
 
-/// A body that comes piece by piece, and counts how often the server has waited for more.
+/// A body that arrives in pieces, and counts how often the server has waited for more.
 struct Slow {
     pieces: mpsc::Receiver<Bytes>,
     waits: Arc<Mutex<usize>>,
@@ -42,7 +42,7 @@ impl Stream for Slow {
     }
 }
 
-/// An upload that the test feeds.
+/// An upload whose body the test sends.
 pub(super) struct Feed {
     pieces: mpsc::Sender<Bytes>,
     waits: Arc<Mutex<usize>>,
@@ -76,7 +76,7 @@ pub(super) fn post(token: &str, digest: &str, body: Body) -> Request<Body> {
         .unwrap()
 }
 
-/// All files and folders below a folder, and itself.
+/// Returns all files and folders below a folder, and the folder itself.
 pub(super) fn tree(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut next = 0;
@@ -157,7 +157,7 @@ both! {
         let first_upload = server.send(post(&token, &digest(b"first"), body));
         let check = async {
             first.until_waiting().await;
-            // Another address of the same network, and then another network.
+            // Another address of the same network, then another network.
             let refused = small([0x2001, 0xdb8, 1, 2, 0xffff, 0, 0, 2]).await;
             assert_snapshot!("upload_limited_by_address", limited(&server, &refused));
             small([0x2001, 0xdb8, 1, 3, 0, 0, 0, 1]).await.expect(201);
@@ -186,7 +186,7 @@ fn limited(server: &TestServer, answer: &Answer) -> String {
     format!("{}\nretry-after: {}", show(server, answer), answer.headers["retry-after"].to_str().unwrap())
 }
 
-/// On one thread, since only there the clock of the runtime can be stopped.
+/// On one thread, because the runtime can pause its clock only there.
 async fn a_slow_upload_ends(engine: Engine) {
     let server = TestServer::start(engine).await;
     let ada = owner(&server).await;
@@ -196,7 +196,7 @@ async fn a_slow_upload_ends(engine: Engine) {
     let check = async {
         feed.send(b"sl".to_vec());
         feed.until_waiting().await;
-        // From here on time passes at once whenever everything waits.
+        // From here on, the clock advances immediately when all tasks wait.
         tokio::time::pause();
     };
     let (answer, ()) = tokio::join!(upload, check);
@@ -230,7 +230,7 @@ async fn files_that_others_can_read_are_made_private_at_start() {
         let wide = if path.is_dir() { 0o755 } else { 0o644 };
         fs::set_permissions(&path, fs::Permissions::from_mode(wide)).unwrap();
     }
-    // A link is not followed out of the folder.
+    // A link out of the folder is not followed.
     let outside = server.folder().join("outside");
     fs::write(&outside, "x").unwrap();
     fs::set_permissions(&outside, fs::Permissions::from_mode(0o644)).unwrap();

@@ -1,4 +1,4 @@
-//! What the calls of the rights test are about, and who makes them.
+//! Fixtures of the rights test: the resources of the calls, and the callers.
 
 use serde_json::{Value, json};
 use tidemark_api::{
@@ -25,20 +25,20 @@ use crate::{
     report::{bench, record, report_body},
 };
 
-/// The people of the play.
+/// The users of the test.
 #[derive(Clone)]
 pub(super) struct Cast {
     pub(super) admin: Person,
     pub(super) leader: Person,
     member: Person,
-    /// A member of the organization and a viewer of the projects, the user in paths about members.
+    /// A member of the organization and a viewer of the projects; the user in paths about members.
     bystander: Person,
     stranger: Person,
     locked: Person,
     viewer: Person,
     developer: Person,
     maintainer: Person,
-    /// The key of a project of the administrator's.
+    /// The key of a project of the administrator.
     other_key: String,
 }
 
@@ -64,7 +64,7 @@ impl Cast {
         }
     }
 
-    /// Whose credential a caller uses; those without a person count as the stranger.
+    /// Returns the user whose credential a caller uses; the stranger for callers without a user.
     fn person(&self, caller: Caller) -> &Person {
         match caller {
             Caller::Admin => &self.admin,
@@ -84,7 +84,7 @@ impl Cast {
     }
 }
 
-/// What the calls are about. A call that changes something gets a stage of its own.
+/// The resources of the calls. A call that changes data gets its own stage.
 #[derive(Clone)]
 pub(super) struct Stage {
     pub(super) organization: Uuid,
@@ -95,7 +95,7 @@ pub(super) struct Stage {
     notice: Uuid,
     delivery: Uuid,
     token: Uuid,
-    /// A spec that nothing uses, a runner, and a spec that the runner does jobs for.
+    /// An unused spec, a runner, and a spec that the runner serves.
     spec: String,
     runner: Uuid,
     runner_spec: String,
@@ -106,12 +106,12 @@ pub(super) struct Stage {
     invite: String,
     /// Signs the stranger in.
     link: String,
-    /// A session of the caller that may end, and one of the leader.
+    /// A session of the caller that may end, and a session of the leader.
     bearer: String,
     session: Uuid,
 }
 
-/// A project of the organization. The dimensions that nothing uses are all called `free`.
+/// A project of the organization. All unused dimensions are named `free`.
 #[derive(Clone)]
 pub(super) struct Project {
     pub(super) uuid: Uuid,
@@ -121,14 +121,14 @@ pub(super) struct Project {
     plot: Uuid,
     notice: Uuid,
     delivery: Uuid,
-    /// A report with one metric, and the alert it raised.
+    /// A report with one metric, and the alert that it raised.
     report: Uuid,
-    /// A job that waits.
+    /// A pending job.
     job: Uuid,
     metric: Uuid,
     alert: Uuid,
     change: Uuid,
-    /// The dimensions of the plot, as a body names them.
+    /// The dimensions of the plot, in the form of a body.
     dimensions: Value,
 }
 
@@ -174,7 +174,7 @@ impl Stage {
             key::create(tx, &fresh, stranger, strangers)?;
             let project = Project::set(tx, &fresh, &cast, &claimed, visibility, project_key);
             let home = project::find(tx, &ResourceId::Uuid(project.uuid), None)?.0.id;
-            // A user has so many and no more; those of the first two stages are looked at to the end.
+            // A user has a maximum number of notices; the notices of the first two stages are needed until the end.
             tx.execute(
                 "delete from notice where account_id = $1
                  and id not in (select id from notice where account_id = $1 order by id limit 2)",
@@ -227,7 +227,7 @@ impl Stage {
         server.app.db.write(build).await.unwrap()
     }
 
-    /// What stands in the path for `{name}`.
+    /// Returns the value of `{name}` in the path.
     fn parameter(&self, operation: &Operation, cast: &Cast, name: &str) -> String {
         let in_project = operation.path.contains("{project}");
         match name {
@@ -278,11 +278,11 @@ impl Stage {
         }
     }
 
-    /// The smallest body the description allows, except where it must hold something of this stage.
+    /// Returns the smallest body that the description allows, unless it must refer to this stage.
     pub(super) fn body(&self, operation: &Operation, cast: &Cast) -> Option<Value> {
         match operation.id.as_str() {
             "auth_accept_post" => Some(json!({ "invite": self.invite })),
-            // A form, as it is.
+            // An encoded form.
             "auth_oci_token_post" => {
                 Some(Value::String(format!("grant_type=password&username=other&password={}", cast.other_key)))
             }
@@ -318,7 +318,8 @@ impl Stage {
         }
     }
 
-    /// The credential for an operation. The sessions of the cast are needed to the end, so that signing out ends another.
+    /// Returns the credential for an operation. The sessions of the users are needed until the end, so signing out
+    /// ends another session.
     pub(super) fn credential_for(&self, operation: &Operation, cast: &Cast, caller: Caller) -> String {
         let credential = self.credential(cast, caller);
         let ends = operation.id == "auth_session_delete" && credential == cast.person(caller).token;
@@ -346,7 +347,7 @@ impl Stage {
 }
 
 impl Project {
-    /// The query of the dimensions of the plot.
+    /// Returns the query of the dimensions of the plot.
     fn perf_query(&self) -> String {
         let dimensions = self.dimensions.as_object().unwrap().iter();
         let terms = dimensions.map(|(key, ids)| format!("{key}={}", ids[0].as_str().unwrap()));
@@ -402,7 +403,7 @@ impl Project {
             window: 60.try_into().unwrap(),
         };
         let plot = plot::create(tx, fresh, found.id, 0, &settings, &dimensions).unwrap();
-        // The threshold in the path judges nothing, so that it can be deleted.
+        // The threshold in the path judges no metrics, so that it can be deleted.
         let limit = json!({ "models": { "latency": { "test": "static", "upper_boundary": 0 } } });
         let more = json!({ "branch": "used", "testbed": "used", "thresholds": limit });
         let report = record(tx, fresh, (organization, found.id), json!([bench(1.0)]), more);
@@ -434,7 +435,7 @@ impl Project {
     }
 }
 
-/// Makes up a change that begins with a report.
+/// Creates a change that begins with a report.
 fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Uuid {
     let place = report::place(tx, report).unwrap();
     let report::Empty { branch, head, testbed, .. } = place;
@@ -464,7 +465,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
     tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }
 
-/// Makes a notice with a delivery that is settled.
+/// Creates a notice with a finished delivery.
 fn tell(tx: &mut Tx<'_>, fresh: &Fresh, owner: notice::Owner, project: ProjectId) -> (Uuid, Uuid) {
     let settings = notice::Settings {
         name: "Hook".parse().unwrap(),
@@ -487,7 +488,7 @@ fn tell(tx: &mut Tx<'_>, fresh: &Fresh, owner: notice::Owner, project: ProjectId
     (found.notice.uuid.uuid(), uuid)
 }
 
-/// Makes a job that waits.
+/// Creates a pending job.
 fn wait(tx: &mut Tx<'_>, fresh: &Fresh, found: &project::Found, report: ReportId) -> Uuid {
     let spec =
         json!({ "name": "Wait", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });

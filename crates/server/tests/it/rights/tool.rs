@@ -1,5 +1,5 @@
-//! Who may use which tool: everybody who may call its operation, and nobody else. Both are called by everybody, and the
-//! answers are held against each other.
+//! Rights of tools: exactly the callers that may call an operation may use its tool. Every caller calls both, and the
+//! responses are compared.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ const CALLERS: [Caller; 9] = [
     Caller::Leader,
 ];
 
-/// The arguments that make the same call of an operation.
+/// Returns the arguments of a tool for the same call of an operation.
 fn arguments(stage: &Stage, cast: &Cast, operation: &Operation, tool: &Tool) -> Value {
     let path = stage.path(operation, cast);
     let (path, query) = path.split_once('?').unwrap_or((&path, ""));
@@ -52,7 +52,7 @@ fn arguments(stage: &Stage, cast: &Cast, operation: &Operation, tool: &Tool) -> 
     Value::Object(arguments)
 }
 
-/// Calls a tool and its operation, and says how they differ, if they do.
+/// Calls a tool and its operation, and returns how they differ, if they do.
 async fn try_out(
     server: &TestServer,
     cast: &Cast,
@@ -82,7 +82,7 @@ async fn try_out(
     if is_fine { Ok(()) } else { Err(format!("{} was wanted, {} came", wanted.status, came.text)) }
 }
 
-/// Uses one part of the tools as everybody.
+/// Calls one part of the tools as every caller.
 async fn walk(server: &TestServer, part: usize) {
     let cast = Cast::enter(server).await;
     let mut broken = Vec::new();
