@@ -1,4 +1,4 @@
-//! The script behind action.yml, as a step of Actions runs it.
+//! The script of action.yml, run like a step of GitHub Actions.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn it_installs_what_has_the_right_checksum() {
     let binary = folder.join("tidemark/tidemark");
     assert_eq!(fs::read_to_string(folder.join("output")).unwrap(), format!("path={}\n", binary.display()));
 
-    // A release is laid out as its addresses say.
+    // The folders of a release follow its download URLs.
     let release = folder.join("acme/widget/releases/download/v1.2.3");
     fs::create_dir_all(&release).unwrap();
     fs::copy(BINARY, release.join("tidemark-linux-x86-64")).unwrap();
@@ -58,7 +58,7 @@ fn it_installs_what_has_the_right_checksum() {
     let output = step(folder, "install", &inputs);
     assert!(output.status.success(), "{output:?}");
 
-    // Each line is an argument, whatever it looks like.
+    // Each line is one argument, whatever its content.
     let arguments = "--dry-run\n\nprintf '{\"$(touch made)\": {\"latency\": {\"value\": 1}}}'\n";
     let inputs = [("INPUT_ARGS", arguments), ("TIDEMARK_BINARY", binary.to_str().unwrap())];
     let output = step(folder, "run", &inputs);
@@ -75,6 +75,6 @@ fn every_input_reaches_the_script() {
     let used: Vec<&str> = used.collect();
     assert_eq!(used, ["VERSION", "PATH", "URL", "SHA256", "ARGS"]);
     assert!(used.iter().all(|name| script.contains(&format!("INPUT_{name}"))));
-    // A script that holds an expression would run what others write.
+    // A script with an expression would execute text from other users.
     assert!(!action.lines().any(|line| line.trim().starts_with("run:") && line.contains("${{")));
 }

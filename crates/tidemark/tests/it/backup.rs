@@ -1,4 +1,4 @@
-//! A backup of PostgreSQL on a machine that lacks the program for it.
+//! A backup of PostgreSQL on a machine without `pg_dump`.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! `tidemark runner check`: what it calls good has been tried, and what does not hold is found out.
+//! `tidemark runner check`: reports a capability as good only after testing it, and finds limits that are not
+//! enforced.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Output};
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use crate::process::{skip_container, tidemark};
 
-/// What is tested by a program inside a sandbox.
+/// Capabilities that a program inside a sandbox tests.
 const TESTED: [&str; 6] = ["memory limit", "process limit", "disk", "system calls", "network", "cores"];
 
 fn check(path: Option<&str>) -> (Output, Value) {
@@ -21,7 +22,7 @@ fn check(path: Option<&str>) -> (Output, Value) {
     (output, answer)
 }
 
-/// How an ability is, and its detail.
+/// Returns the state of a capability and its detail.
 fn ability<'a>(answer: &'a Value, name: &str) -> (&'a str, &'a str) {
     let abilities = answer["abilities"].as_array().unwrap();
     let found = abilities
@@ -61,7 +62,7 @@ fn a_runtime_that_ignores_limits_is_found_out() {
         ));
         return;
     }
-    // A runtime that takes the limits out of what it is given.
+    // A runtime that removes the limits from its configuration.
     let folder = tempfile::tempdir().unwrap();
     let paths = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&paths).chain(["/usr/sbin".into()]).map(|path| path.join("crun"));

@@ -1,5 +1,5 @@
-//! What code hosts are told about a run: the requests that a stand-in receives from the real command, which has talked
-//! to the real server.
+//! What the command posts on code hosts about a run: the requests that a mock receives from the real command with a
+//! real server.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const BASE: &str = "89abcdef0123456789abcdef0123456789abcdef";
 
-/// Flags of every run here: a testbed that is the same on every machine, and a threshold.
+/// Flags of every run: a testbed that is the same on every machine, and a threshold.
 const FLAGS: [&str; 10] = [
     "--testbed",
     "bench",
@@ -31,7 +31,7 @@ const FLAGS: [&str; 10] = [
     "0.10",
 ];
 
-/// A lab, a code host, and the command as a step of Actions would run it.
+/// A lab, a code host, and the command like a step of Actions.
 struct Actions {
     lab: Lab,
     host: CodeHost,
@@ -43,12 +43,12 @@ impl Actions {
         Self { lab: Lab::open(), host: CodeHost::open(), flags: &FLAGS }
     }
 
-    /// The same without a threshold.
+    /// Opens the same without a threshold.
     fn open_without_threshold() -> Self {
         Self { flags: &FLAGS[..2], ..Self::open() }
     }
 
-    /// A run for an event, which is written as GitHub writes it.
+    /// Returns the command of a run for an event in the format of GitHub.
     fn command(&self, name: &str, event: &Value, arguments: &[&str]) -> Command {
         let path = self.lab.work().join("event.json");
         fs::write(&path, event.to_string()).unwrap();
@@ -78,7 +78,7 @@ impl Actions {
     }
 }
 
-/// The document of a pull request, as far as it matters.
+/// Returns the relevant part of a pull request.
 fn pull_request(head: &str) -> Value {
     json!({
         "action": "synchronize", "number": 7,
@@ -98,7 +98,7 @@ fn results(sort: f64, find: f64) -> String {
     }))
 }
 
-/// Runs that went well.
+/// Asserts that a run succeeded.
 fn ok(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
@@ -133,7 +133,7 @@ fn a_push_has_a_check_and_a_summary() {
     let summary = redact(&fs::read_to_string(summary).unwrap());
     assert!(summary.starts_with("Another step was here.\n## ⚪ 3 inconclusive, the thresholds of 2 values have too few earlier values"), "{summary}");
     insta::assert_snapshot!("push_summary", summary.split("## ").last().unwrap());
-    // Annotations are printed where they do not mix with the report.
+    // Annotations are printed to standard error, apart from the report.
     let annotations: Vec<&str> = text(&output.stderr).lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(
         annotations,
@@ -149,7 +149,7 @@ fn a_pull_request_has_one_comment() {
     let actions = Actions::open();
     ok(&actions.push(&[&results(2_000.0, 1_000.0)]));
     actions.host.requests();
-    // A stranger's comment that looks like ours is left alone, and so are a hundred others.
+    // A comment of another user that looks like ours is left unchanged, as are a hundred others.
     let marker = "<!-- tidemark/projects/lab/id/fix/bench/magic -->";
     actions.host.with(|state| {
         state.comments = (0..120)
@@ -172,11 +172,11 @@ fn a_pull_request_has_one_comment() {
         "{body}"
     );
     assert_eq!(actions.host.with(|state| state.comments.len()), 121);
-    // Nothing of it is on the terminal, and the token is nowhere.
+    // The terminal shows none of it, and the token appears nowhere.
     for stream in [&output.stdout, &output.stderr] {
         assert!(!text(stream).contains("ghs_token") && !text(stream).contains('\u{1b}'), "{output:?}");
     }
-    // Another run of the same pull request has a comment of its own.
+    // Another run of the same pull request has its own comment.
     ok(&actions.pull_request(&["--ci-id", "other", &results(2_000.0, 1_000.0)]));
     assert_eq!(actions.host.with(|state| state.comments.len()), 122);
 }
@@ -196,10 +196,10 @@ fn a_comment_can_wait_until_something_moves() {
     assert!(comments().is_empty());
     ok(&actions.pull_request(&["--ci-only-on-alert", &results(2_000.0, 800.0)]));
     assert_eq!(comments(), ["POST"]);
-    // What was said once is not left standing.
+    // An earlier comment is updated.
     ok(&actions.pull_request(&["--ci-only-on-alert", &results(2_000.0, 1_000.0)]));
     assert_eq!(comments(), ["PATCH"]);
-    // The file of the repository says the same.
+    // The file of the repository sets the same.
     let file = actions.lab.work().join("tidemark.toml");
     fs::write(&file, "[ci]\nonly_on_alert = true\nid = \"nightly\"\n").unwrap();
     ok(&actions.pull_request(&[&results(2_010.0, 1_000.0)]));
@@ -227,7 +227,7 @@ fn forks_take_two_steps() {
     }
     assert!(!ran.exists() && actions.host.requests().is_empty(), "it is refused before anything is done");
 
-    // The second workflow is not told of the pull request; its branch must not be taken for ours.
+    // The second workflow does not receive the pull request; its branch must not be mistaken for ours.
     let event = json!({
         "action": "completed", "repository": { "full_name": "acme/widget" },
         "workflow_run": {
@@ -252,7 +252,7 @@ fn forks_take_two_steps() {
     assert_eq!(report["branch"]["head"]["version"]["hash"], COMMIT);
     assert_eq!(report["counts"]["alerts"]["total"], 1, "its start point is the base");
     insta::assert_json_snapshot!("fork", actions.host.requests());
-    // Without an answer it is still not ours.
+    // Without a pull request in the response, the branch still counts as a fork.
     actions.host.with(|state| state.pulls = json!([]));
     assert_eq!(follow(&[])["branch"]["name"], "fork/ada/main");
     assert_eq!(follow(&["--ci-number", "9"])["branch"]["name"], "pull/9/main");
@@ -301,10 +301,10 @@ fn a_long_report_keeps_what_moved() {
         ));
         assert!(body.contains(" of 900 other results</summary>"));
     }
-    // The summary of a job has more room.
+    // The summary of a job may be longer.
     let summary = fs::read_to_string(actions.lab.work().join("summary.md")).unwrap();
     assert!(summary.contains("<summary>900 other results</summary>"));
-    // Only so many annotations are shown.
+    // The number of annotations is limited.
     assert_eq!(text(&output.stderr).matches("::warning").count(), 10);
 }
 
@@ -356,7 +356,7 @@ fn an_empty_token_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("--callback-token"), "{output:?}");
     assert!(!actions.lab.work().join("ran").exists() && actions.host.requests().is_empty());
-    // A variable that is empty is none at all.
+    // An empty variable counts as not set.
     let event = pull_request("ada/widget");
     let mut command = actions.command("pull_request", &event, &[&results(1.0, 1.0)]);
     ok(&command.env("TIDEMARK_GITHUB_TOKEN", "").output().unwrap());
@@ -367,7 +367,7 @@ fn an_empty_token_is_refused() {
 fn the_verdict_does_not_wait_for_the_code_host() {
     let actions = Actions::open();
     ok(&actions.push(&[&results(2_000.0, 1_000.0)]));
-    // Nothing listens there.
+    // No process listens on this port.
     let free = Port::reserve();
     let down = |arguments: &[&str]| {
         let event = pull_request("acme/widget");
@@ -379,12 +379,12 @@ fn the_verdict_does_not_wait_for_the_code_host() {
     assert_eq!(output.status.code(), Some(9), "{output:?}");
     assert!(text(&output.stdout).contains("1 value outside the configured threshold"), "{output:?}");
     insta::assert_snapshot!("down", text(&output.stderr).lines().skip(1).collect::<Vec<_>>().join("\n"));
-    // A regression counts for more.
+    // A regression takes precedence for the exit status.
     let output = down(&["--err"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(text(&output.stderr).contains("warning: The comment on pull request 7 could not be written"));
 
-    // One that is busy is waited for, and a comment that may have been made is looked for.
+    // The command waits for a busy host, and checks whether a comment was created already.
     actions.host.requests();
     actions.host.with(|state| {
         let busy = json!({ "message": "You have exceeded a secondary rate limit." });
@@ -399,7 +399,7 @@ fn the_verdict_does_not_wait_for_the_code_host() {
     let lines: Vec<String> = actions.host.requests().into_iter().map(|(line, _)| line).collect();
     insta::assert_snapshot!("busy", lines.join("\n"));
 
-    // What a token may not do is said with what it needs.
+    // If the token lacks a permission, the error names it.
     actions.host.with(|state| {
         let forbidden = json!({ "message": "Resource not accessible by integration" });
         state.trouble = vec![("GET /repos/acme/widget/issues", 403, "", forbidden)];

@@ -1,4 +1,4 @@
-//! A client of one connection, which speaks just enough HTTP for these tests.
+//! A minimal HTTP client with one connection.
 
 use std::{
     fs,
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::process::{Server, wait_until};
 
-/// A connection that stays open, and the credential that goes with every call.
+/// A persistent connection, and the credential of every request.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     pub(crate) token: String,
-    /// The seconds to wait that the last answer asked for.
+    /// Seconds of the `Retry-After` header of the last response.
     pub(crate) retry_after: Option<u64>,
 }
 
@@ -28,12 +28,12 @@ impl Client {
         Self { stream: BufReader::new(stream), token: String::new(), retry_after: None }
     }
 
-    /// Speaks over a connection, with the credential of somebody who has signed in before.
+    /// Uses an open connection, with the credential of a user.
     pub(crate) fn over(stream: TcpStream, token: &str) -> Self {
         Self { stream: BufReader::new(stream), token: token.to_owned(), retry_after: None }
     }
 
-    /// Connects with the credential of somebody who has signed in before.
+    /// Connects with the credential of a user.
     pub(crate) fn connect_as(server: &Server, token: &str) -> Self {
         let mut client = Self::connect(server);
         token.clone_into(&mut client.token);
@@ -52,7 +52,7 @@ impl Client {
         self.call("PATCH", path, &body.to_string())
     }
 
-    /// Posts again as long as the server is too busy, which means that it has done nothing.
+    /// Retries a POST while the server is too busy, which means that it has done nothing.
     pub(crate) fn post_with_retries(&mut self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
         loop {
             match self.post(path, body)? {
@@ -100,7 +100,7 @@ impl Client {
         Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    /// Reads a body whose length was not known when it began.
+    /// Reads a chunked body.
     fn chunks(&mut self) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         loop {
@@ -109,7 +109,7 @@ impl Client {
             let size =
                 usize::from_str_radix(size.trim_end(), 16).map_err(|_| io::ErrorKind::UnexpectedEof)?;
             let start = body.len();
-            // A line ends each chunk.
+            // A line break ends each chunk.
             body.resize(start + size + 2, 0);
             self.stream.read_exact(&mut body[start..])?;
             body.truncate(start + size);
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Signs somebody up and in with the mail that the server leaves in its data folder.
+    /// Signs a user up and in with the mail in the data folder of the server.
     pub(crate) fn sign_up(&mut self, name: &str, data: &Path) {
         let email = format!("{}@example.org", name.to_lowercase());
         let (status, answer) =
@@ -140,7 +140,8 @@ fn mailed_token(data: &Path) -> Option<String> {
     let mut files = fs::read_dir(data.join("outbox")).unwrap().map(|entry| entry.unwrap().path());
     let mail = files.find(|file| file.extension().is_some_and(|kind| kind == "eml"))?;
     let mail = fs::read_to_string(mail).unwrap().replace("=\r\n", "").replace("=3D", "=");
-    // The boundary between its parts is random and may look like the start of a token; that of a link follows `=`.
+    // The boundary between the parts of the mail is random and may look like the start of a token; the token of a
+    // link follows `=`.
     let token = &mail[mail.find("=eyJ").unwrap() + 1..];
     let end = token.find(|character: char| !character.is_ascii_alphanumeric() && !"._-".contains(character));
     Some(token[..end.unwrap()].to_owned())

@@ -1,4 +1,4 @@
-//! A stand-in of a code host: it answers as GitHub and GitLab do, and remembers what it was asked.
+//! A mock code host: it responds like GitHub and GitLab, and records its requests.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -17,16 +17,16 @@ pub(crate) struct CodeHost {
     state: Arc<Mutex<State>>,
 }
 
-/// What it knows.
+/// State of the host.
 #[derive(Default)]
 pub(crate) struct State {
-    /// Every request, as a line and the body.
+    /// All requests, each as a line and the body.
     pub(crate) requests: Vec<(String, Value)>,
-    /// The comments of the one pull request.
+    /// Comments of the one pull request.
     pub(crate) comments: Vec<Value>,
-    /// The open pull requests.
+    /// Open pull requests.
     pub(crate) pulls: Value,
-    /// Answers that come before all others: the beginning of the request, the status, a header and the body.
+    /// Responses with priority: prefix of the request, status, a header and the body.
     pub(crate) trouble: Vec<(&'static str, u16, &'static str, Value)>,
 }
 
@@ -45,12 +45,12 @@ impl CodeHost {
         Self { address, state }
     }
 
-    /// Looks at what it knows, or changes it.
+    /// Reads or changes the state.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock().unwrap())
     }
 
-    /// Waits until it was asked so many things, and answers them as they were.
+    /// Waits until the host has received this number of requests, and returns them unchanged.
     pub(crate) fn wait_for(&self, count: usize) -> Vec<(String, Value)> {
         wait_until("it is asked too little", || self.with(|state| state.requests.len()) >= count);
         let requests = self.with(|state| std::mem::take(&mut state.requests));
@@ -58,14 +58,14 @@ impl CodeHost {
         requests
     }
 
-    /// What it was asked since the last time, without what is different in each run.
+    /// Returns the requests since the last call, without values that differ in each run.
     pub(crate) fn requests(&self) -> Vec<(String, Value)> {
         let requests = self.with(|state| std::mem::take(&mut state.requests));
         requests.into_iter().map(|(line, body)| (line, redacted(body))).collect()
     }
 }
 
-/// Takes the UUIDs and times out of texts, and the lines of texts apart.
+/// Replaces UUIDs and times in texts, and splits texts into lines.
 fn redacted(value: Value) -> Value {
     match value {
         Value::String(text) => {

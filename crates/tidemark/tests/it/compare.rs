@@ -1,4 +1,4 @@
-//! `tidemark compare` and `tidemark run --ab`: files and commits held against each other, without a server.
+//! `tidemark compare` and `tidemark run --ab`: compare files and commits without a server.
 
 use std::{
     fs,
@@ -14,8 +14,8 @@ use crate::{
     process::wait_until,
 };
 
-/// Prints a latency that is the factor of the checkout times a number that changes from run to run, and keeps a diary
-/// of who ran.
+/// Prints the factor of the checkout times a number that changes from run to run as the latency, and logs which side
+/// ran.
 const BENCH: &str = r#"
 echo "$TIDEMARK_SIDE" >> "$DIARY"
 n=$(wc -l < "$DIARY"); f=$(cat factor)
@@ -74,7 +74,7 @@ impl Desk {
         left == 0 && lists.lines().filter(|line| line.starts_with("worktree ")).count() == 1
     }
 
-    /// Writes a file of results for each value.
+    /// Writes one file of results per value.
     fn results(&self, folder: &str, values: &[f64]) -> String {
         let path = self.0.path().join(folder);
         fs::create_dir_all(&path).unwrap();
@@ -112,7 +112,7 @@ fn files_of_repeated_runs_are_judged() {
     assert_eq!((&sort["verdict"], &sort["base"]["runs"]), (&json!("regression"), &json!(5)));
     let number = |name: &str| sort[name].as_f64().unwrap();
     assert!(number("lower") < 0.195 && number("upper") > 0.195 && number("p") < number("p_adjusted"));
-    // The other way around it is good news.
+    // The reverse comparison is an improvement.
     let output = desk.compare(&[&new, &base, "--err"]);
     assert!(text(&output.stdout).contains("improvement"), "{output:?}");
 }
@@ -193,7 +193,7 @@ fn the_work_tree_is_measured_in_turn_with_a_commit() {
 #[test]
 fn one_round_is_one_round() {
     let desk = Desk::open();
-    // The number of the file is for runs that are recorded.
+    // The number in the file applies only to recorded runs.
     fs::write(desk.repository().join("tidemark.toml"), "iter = 2\n").unwrap();
     let output = desk.bench(&["run", "--ab", "HEAD", "--iter", "1", "--quiet", "sh bench.sh"]);
     assert!(output.status.success(), "{output:?}");
@@ -211,7 +211,7 @@ fn the_command_of_the_repository_is_run_in_each_checkout() {
         "command = 'sh sub/bench.sh > results.json'\nfile = ['results.json']\n",
     )
     .unwrap();
-    // The script reads its factor from the folder that it is run in.
+    // The script reads its factor from its working directory.
     for (factor, message) in [("10\n", "fast"), ("12\n", "slow")] {
         fs::write(desk.repository().join("factor"), factor).unwrap();
         git(&desk.repository(), &["add", "."]);
@@ -271,7 +271,7 @@ fn nothing_is_left_behind_when_it_is_interrupted() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The first side is the checkout, two folders below the one that everything is in.
+        // The first side is the checkout, two folders below the common folder.
         let is_there = || {
             let checkouts = fs::read_dir(desk.0.path()).unwrap().map(|entry| entry.unwrap().path());
             checkouts.into_iter().any(|path| path.join("started").exists())

@@ -1,4 +1,4 @@
-//! Completions for shells and manual pages: made from the table of commands, so that none is missing.
+//! Shell completions and manual pages: generated from the table of commands, so that no command is missing.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Connections that send nothing, or too slowly: what they may cost a server with few open files.
+//! Connections that send nothing or too slowly: their effect on a server with few open files.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use crate::{
     process::{BINARY, PATIENCE, Server, isolated, tidemark, wait_until},
 };
 
-/// More than the server may have open.
+/// More connections than the server may have open.
 const IDLE: usize = 300;
 
-/// A server that may open so many files, with settings of its own.
+/// Starts a server with this limit of open files and settings.
 fn limited(files: u32, settings: &str, data: &Path) -> Server {
     let mut command = isolated("sh");
     command.args(["-c", &format!("ulimit -n {files} && exec \"$0\" \"$@\""), BINARY]);
@@ -39,7 +39,7 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// Whether the server is alive, on a connection of its own.
+/// Whether the server responds on a new connection.
 fn is_alive(server: &Server) -> bool {
     let mut stream = connect(server);
     let mut answer = String::new();
@@ -47,7 +47,7 @@ fn is_alive(server: &Server) -> bool {
     asked.and_then(|()| stream.read_to_string(&mut answer)).is_ok() && answer.starts_with("HTTP/1.1 200 ")
 }
 
-/// Waits until the server closes a connection, and returns the bytes that came before.
+/// Waits until the server closes a connection, and returns the bytes received before.
 fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -110,7 +110,7 @@ fn the_limit_of_open_files_is_raised() {
     assert!(line.contains("\"from\":128") && line.contains("\"to\":256"), "{line}");
 }
 
-/// Tries again until a connection has got through in time: these tests run with timeouts of one second.
+/// Retries until a connection succeeds in time: these tests run with timeouts of one second.
 fn until_in_time<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let mut done = None;
     wait_until("no attempt is in time", || {
@@ -120,7 +120,7 @@ fn until_in_time<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     done.unwrap()
 }
 
-/// Sends a request, and returns once the answer has begun like this.
+/// Sends a request, and returns once the response starts with `answer`.
 fn begin(server: &Server, request: &str, answer: &str) -> TcpStream {
     until_in_time(|| {
         let mut stream = connect(server);
@@ -177,7 +177,7 @@ fn the_channel_of_a_runner_stays_open() {
         request.headers_mut().insert("authorization", key.parse().unwrap());
         client(request, connect(&server)).ok().map(|(channel, _)| channel)
     });
-    // Two connections that are closed one after the other show that more than the timeouts has passed.
+    // Two connections that are closed one after the other show that more time than the timeouts has passed.
     assert_eq!(rest(&mut connect(&server)), "");
     assert_eq!(rest(&mut connect(&server)), "");
     channel.send(Message::Ping("x".into())).unwrap();

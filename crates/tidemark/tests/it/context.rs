@@ -1,4 +1,4 @@
-//! `tidemark context`: what is found out from git and CI, as a user in a repository sees it.
+//! `tidemark context`: what it detects from git and CI.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::process::{BINARY, isolated};
 
-/// Every variable by which a CI system is known: the tests may run on one.
+/// Every variable that identifies a CI system: the tests may run on one.
 const SYSTEMS: [&str; 9] = [
     "FORGEJO_ACTIONS",
     "GITEA_ACTIONS",
@@ -19,7 +19,7 @@ const SYSTEMS: [&str; 9] = [
     "TF_BUILD",
 ];
 
-/// Our command in a folder, away from any CI.
+/// Returns our command in a folder, without CI variables.
 pub(crate) fn in_folder(folder: &Path) -> Command {
     let mut command = isolated(BINARY);
     for name in SYSTEMS {
@@ -29,7 +29,7 @@ pub(crate) fn in_folder(folder: &Path) -> Command {
     command
 }
 
-/// Runs git, which must work.
+/// Runs git, which must succeed.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = isolated("git");
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").current_dir(folder);
@@ -39,7 +39,7 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A repository with two commits on a branch.
+/// Creates a repository with two commits on a branch.
 pub(crate) fn repository(folder: &Path) -> (String, String) {
     git(folder, &["init", "--quiet", "--initial-branch", "trunk"]);
     let commit = |message| {

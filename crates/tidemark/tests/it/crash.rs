@@ -1,4 +1,5 @@
-//! A server that is killed while many clients report: what it acknowledged is whole, and nothing is there in halves.
+//! A server that is killed while many clients send reports: acknowledged reports are complete, and no report is
+//! partial.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +22,7 @@ use crate::{
 
 const CLIENTS: usize = 64;
 const REPORTS: usize = 1_000;
-/// How many are acknowledged before the server dies.
+/// Number of acknowledged reports before the server is killed.
 const BEFORE: usize = 400;
 const KIND: Reports = Reports { shared: 4 };
 
@@ -69,10 +70,10 @@ fn crash(data: &Path, postgres: Option<&str>) {
     let server = start();
     let found = KIND.check(&mut Client::connect_as(&server, &token));
     assert_told(&acknowledged, &found);
-    // Whoever was cut off had one report on its way.
+    // Each disconnected client had at most one report in flight.
     assert!(found.len() <= acknowledged.len() + CLIENTS);
 
-    // All send again what they have no answer to, and nothing is recorded twice.
+    // All clients send unacknowledged reports again, and nothing is recorded twice.
     let storm = Storm { next: AtomicUsize::new(0), acknowledged: Mutex::new(acknowledged) };
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
@@ -89,7 +90,7 @@ fn crash(data: &Path, postgres: Option<&str>) {
     database::check(data, postgres);
 }
 
-/// Whether what was acknowledged is there as it was told. A server that is too busy to read a report that it has recorded
+/// Asserts that acknowledged reports are stored as acknowledged. A server that is too busy to read a recorded report
 /// acknowledges it without its results.
 fn assert_told(acknowledged: &BTreeMap<usize, Value>, found: &BTreeMap<usize, Value>) {
     for (number, answer) in acknowledged {
@@ -101,17 +102,17 @@ fn assert_told(acknowledged: &BTreeMap<usize, Value>, found: &BTreeMap<usize, Va
     }
 }
 
-/// The reports that many clients send together.
+/// The reports that many clients send concurrently.
 #[derive(Default)]
 struct Storm {
     next: AtomicUsize,
-    /// What the server answered, by the number of the report.
+    /// Responses of the server, by the number of the report.
     acknowledged: Mutex<BTreeMap<usize, Value>>,
 }
 
 impl Storm {
-    /// Sends one report after the other, until there is none left or the server is gone. Calls `at_before` once
-    /// [`BEFORE`] reports are acknowledged.
+    /// Sends one report after the other until none is left or the server is gone. Calls `at_before` once [`BEFORE`]
+    /// reports are acknowledged.
     fn send(&self, mut client: Client, at_before: impl Fn()) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +126,8 @@ impl Storm {
             assert_eq!(status, 201, "{answer}");
             let mut acknowledged = self.acknowledged.lock().unwrap();
             acknowledged.insert(number, answer);
-            // Under the lock: the other clients must not finish before the server dies, however slow this thread is.
+            // Under the lock: the other clients must not finish before the server is killed, however slow this thread
+            // is.
             if acknowledged.len() == BEFORE {
                 at_before();
             }

@@ -1,4 +1,4 @@
-//! The tables that a server left behind, seen without it.
+//! The tables that a server left, read without the server.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use tidemark_store::{Db, Error, Location, Tx, restore};
 
 use crate::process::PATIENCE;
 
-/// What must not be found: halves of something that is only written whole.
+/// Partial data that must not exist, because it is only written as a whole.
 const HALVES: &[(&str, &str)] = &[
     (
         "reports without values",
@@ -37,7 +37,7 @@ pub(crate) fn alter(file: &Path, sql: &'static str) {
     alter_at(&Location::Sqlite { file: file.to_owned(), busy_timeout: PATIENCE, cache_kib: 1024 }, sql);
 }
 
-/// The same on PostgreSQL.
+/// Runs a statement on PostgreSQL.
 pub(crate) fn alter_postgres(url: &str, sql: &'static str) {
     alter_at(&Location::Postgres { url: url.to_owned(), connections: 1 }, sql);
 }
@@ -50,7 +50,7 @@ fn alter_at(location: &Location, sql: &'static str) {
     });
 }
 
-/// Insists that the database in a folder, or on PostgreSQL, is sound and holds nothing in halves.
+/// Asserts that the database in a folder, or on PostgreSQL, is intact and contains no partial data.
 pub(crate) fn check(data: &Path, postgres: Option<&str>) {
     let location = match postgres {
         Some(url) => Location::Postgres { url: url.to_owned(), connections: 1 },

@@ -1,4 +1,4 @@
-//! `tidemark demo`: a year in a data folder, on which a server then runs.
+//! `tidemark demo`: one year of history in a data folder, on which a server then runs.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ fn demo(data: &std::path::Path) -> Output {
     tidemark(&["demo", "--data-dir"]).arg(data).output().unwrap()
 }
 
-/// How many of something the demo project has, for everybody to see.
+/// Returns the total of a list of the demo project, without a credential.
 fn total(server: &Server, path: &str) -> usize {
     let mut stream = server.connect();
     write!(stream, "GET /v0/projects/demo/{path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")

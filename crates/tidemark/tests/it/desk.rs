@@ -1,4 +1,4 @@
-//! Somebody at a terminal with a server: types commands, and the whole conversation can be held against a snapshot.
+//! A user at a terminal with a server: runs commands, and compares the transcript with a snapshot.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ impl Desk {
         Self { server, folder, token: client.token, conversation: String::new() }
     }
 
-    /// A desk whose Ada has a project.
+    /// Opens a desk whose Ada has a project.
     pub(crate) fn with_project() -> Self {
         let desk = Self::open();
         let mut client = Client::connect_as(&desk.server, &desk.token);
@@ -44,14 +44,14 @@ impl Desk {
         format!("http://{}", self.server.address)
     }
 
-    /// The command, with nothing but a home of its own.
+    /// Returns the command with its own home folder and no other variables.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = in_folder(self.folder.path());
         command.env("HOME", self.folder.path().join("home")).stdin(Stdio::null()).args(words(line));
         command
     }
 
-    /// Types a command, and answers how it ended.
+    /// Runs a command, and returns its output.
     pub(crate) fn try_out(&mut self, line: &str) -> Output {
         let mut command = self.command(line);
         command.env("TIDEMARK_HOST", self.host()).env("TIDEMARK_API_TOKEN", &self.token);
@@ -65,19 +65,19 @@ impl Desk {
         output
     }
 
-    /// Types a command that works, and answers what it printed.
+    /// Runs a command that must succeed, and returns its standard output.
     pub(crate) fn run(&mut self, line: &str) -> String {
         let output = self.try_out(line);
         assert!(output.status.success(), "{line}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Types a command that works, for its JSON.
+    /// Runs a command that must succeed, and returns its JSON.
     pub(crate) fn json(&mut self, line: &str) -> Value {
         serde_json::from_str(&self.run(&format!("{line} --json"))).unwrap()
     }
 
-    /// A field of what a command answers, without a word of it in the conversation.
+    /// Runs a command and returns a field of its JSON, without adding it to the transcript.
     pub(crate) fn quietly(&mut self, line: &str, pointer: &str) -> String {
         let length = self.conversation.len();
         let answer = self.json(line);
@@ -85,7 +85,7 @@ impl Desk {
         answer.pointer(pointer).unwrap_or_else(|| panic!("{answer}")).as_str().unwrap().to_owned()
     }
 
-    /// The conversation, with what differs each time in a form that does not, and takes as much room.
+    /// Returns the transcript, with values that vary replaced by fixed values of the same length.
     pub(crate) fn conversation(&self) -> String {
         let mut seen = HashMap::new();
         let text =
@@ -118,11 +118,12 @@ impl Desk {
     }
 }
 
-/// How keys begin, and how many characters follow.
+/// Prefixes of keys, and the number of characters that follow.
 const KEYS: [(&str, usize); 3] = [("svc_user_", 30), ("svc_run_", 30), ("svc_runner_", 34)];
 const UUID: &str = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-/// Whether a text has digits where its pattern has zeros, hexadecimal ones for an `f`, and otherwise is the same.
+/// Whether a text matches a pattern: a zero matches a digit, `f` a hexadecimal digit, and other characters
+/// themselves.
 fn is_like(text: &str, pattern: &str) -> bool {
     text.len() == pattern.len()
         && text.chars().zip(pattern.chars()).all(|(character, wanted)| match wanted {
@@ -132,7 +133,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
         })
 }
 
-/// The words of a line; those in single quotes stay together.
+/// Splits a line into words; single quotes keep words together.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('\'').enumerate() {

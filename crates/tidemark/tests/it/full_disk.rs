@@ -1,8 +1,8 @@
-//! A disk without room: reports are refused in words, nothing breaks, reading goes on, and so does writing once there
-//! is room again.
+//! A full disk: the server rejects reports with an error, nothing breaks, reads continue, and writes work again once
+//! there is space.
 //!
-//! The small disk is mounted for the server alone, in a mount namespace of its own, and is gone with it. The test
-//! reaches the files by way of `/proc`.
+//! The small disk is mounted only for the server, in its own mount namespace, and disappears with it. The test
+//! accesses the files through `/proc`.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -25,14 +25,14 @@ use crate::{
 };
 
 const CLIENTS: usize = 4;
-/// The size of the disk, what is left of it once it is a file system, and a file on it that is removed to make room.
+/// Size of the disk, its free space as a file system, and the size of a file that is removed to free space.
 const DISK: u64 = 16 << 20;
 const MEMORY: u64 = 13 << 20;
 const BALLAST: usize = 8 << 20;
-/// How often in a row a client is refused before it takes the disk for full.
+/// Number of consecutive rejections after which a client considers the disk full.
 const REFUSALS: usize = 5;
 const KIND: Reports = Reports { shared: 8 };
-/// Set where no file system can be mounted, to go without these tests.
+/// Environment variable that skips these tests, for machines that cannot mount file systems.
 const SKIP: &str = "TIDEMARK_TEST_SKIP_FULL_DISK";
 
 #[test]
@@ -40,7 +40,7 @@ fn a_full_disk_costs_nothing_but_time() {
     fill("");
 }
 
-/// With so small a cache the disk is found full in the middle of a report, not only at its end.
+/// With a cache this small, the disk fills in the middle of a report, not only at its end.
 #[test]
 fn a_disk_that_fills_within_a_report_costs_nothing_but_time() {
     fill("[database]\ncache_size = 64\n");
@@ -96,7 +96,7 @@ fn fill(settings: &str) {
             });
         }
     });
-    // Whoever shared a transaction with a report that found the disk full is only told to try again.
+    // A report in the same transaction as a report that hit the full disk only gets the error to try again.
     let told = told.into_inner().unwrap();
     assert!(
         told.contains("disk_full") && told.iter().all(|code| code == "disk_full" || code == "busy"),
@@ -106,11 +106,11 @@ fn fill(settings: &str) {
     let before = sorted(&acknowledged.lock().unwrap());
 
     assert!(before.len() > 20, "the disk was full after {} reports", before.len());
-    // The server has closed a connection that was idle for so long.
+    // The server has closed the idle connection.
     let mut ada = Client::connect_as(&server, &token);
     assert!(KIND.check(&mut ada).keys().eq(&before), "what was acknowledged is there, and nothing else");
     for path in ["/readyz", "/v0/projects/lab", "/v0/projects/lab/benchmarks?search=own"] {
-        // A connection for each, so that the server needs new ones, too.
+        // A new connection each, so that the server must open files as well.
         let (status, answer) = Client::connect_as(&server, &token).get(path).unwrap();
         assert_eq!(status, 200, "{path} {answer}");
     }
@@ -123,7 +123,7 @@ fn fill(settings: &str) {
     let acknowledged = sorted(&acknowledged.lock().unwrap());
     assert!(KIND.check(&mut ada).keys().eq(&acknowledged));
 
-    // The files as they are at this instant are what a crash would leave.
+    // The files at this moment are what a crash would leave.
     server.signal("STOP");
     let copy = folder.path().join("copy");
     copy_files(&data, &copy);
@@ -139,11 +139,11 @@ fn sorted(numbers: &[usize]) -> Vec<usize> {
     numbers
 }
 
-/// Copies what is in a folder, but not what is in the folders there.
+/// Copies the files of a folder, without its subfolders.
 fn copy_files(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        // The index of the log is rebuilt by whoever opens it first.
+        // The first process that opens the log rebuilds its index.
         let index = entry.file_name().to_string_lossy().ends_with("-shm");
         if entry.file_type().unwrap().is_file() && !index {
             fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
@@ -151,7 +151,7 @@ fn copy_files(from: &Path, to: &Path) {
     }
 }
 
-/// A small file system, and how a program gets to see it.
+/// A small file system, and how a process accesses it.
 struct Disk {
     folder: PathBuf,
     namespace: &'static [&'static str],
@@ -159,8 +159,8 @@ struct Disk {
 }
 
 impl Disk {
-    /// A file with a file system in it, for root; a part of the memory, for all others. Without a right to either
-    /// the test fails, unless it is to be skipped.
+    /// Creates a file with a file system for root, or a tmpfs for other users. Without permission for either, the
+    /// test fails, unless it is to be skipped.
     fn make(folder: &Path) -> Option<Self> {
         let (image, mounted) = (folder.join("image"), folder.join("disk"));
         fs::File::create(&image).unwrap().set_len(DISK).unwrap();
@@ -185,7 +185,7 @@ impl Disk {
         None
     }
 
-    /// A program that sees the disk.
+    /// Returns a command that sees the disk.
     fn command(&self, program: &str) -> Command {
         let mut command = isolated("unshare");
         command.args(self.namespace).args(["sh", "-c"]);

@@ -1,4 +1,4 @@
-//! `tidemark import`: results of the past from files and from another server, once each however often it is done.
+//! `tidemark import`: imports earlier results from files and from another server; repeated imports add nothing.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{client::Client, context::in_folder, process::Server};
 
-/// A server with somebody who is signed in, and a folder.
+/// A server with a signed-in user, and a folder.
 struct Lab {
     server: Server,
     token: String,
@@ -41,7 +41,7 @@ impl Lab {
         command.arg("import").args(arguments).output().unwrap()
     }
 
-    /// Imports what must work, and answers what is said.
+    /// Runs an import that must succeed, and returns its output.
     fn said(&self, arguments: &[&str]) -> String {
         let output = self.import(arguments);
         assert!(output.status.success(), "{output:?}");
@@ -54,14 +54,15 @@ impl Lab {
         answer
     }
 
-    /// The reports with all that is in them, without what differs from server to server.
+    /// Returns the complete reports, without values that differ between servers.
     fn reports(&self) -> Value {
         let reports = self.get("/reports?per_page=255&expand=true&direction=asc");
         reports.as_array().unwrap().iter().map(without_ids).collect()
     }
 }
 
-/// A value without identifiers and times of creation. Whoever is told of by an identifier alone is told of by its place.
+/// Removes identifiers and creation times from a value. Replaces a reference that is only an identifier by its
+/// position.
 fn without_ids(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(without_ids).collect(),
@@ -81,7 +82,7 @@ fn without_ids(value: &Value) -> Value {
     }
 }
 
-/// What was measured: one line for each metric.
+/// Returns one line per metric.
 fn lines(reports: &Value) -> String {
     let mut lines = Vec::new();
     for report in reports.as_array().unwrap() {
@@ -213,8 +214,8 @@ fn series_of_files() {
     }
 }
 
-/// Sends what makes a history of a server: hashes that come twice, iterations, variants, thresholds that change and go,
-/// a branch that starts from another, and one that starts anew.
+/// Creates a history on a server: repeated hashes, iterations, variants, thresholds that change and are removed, a
+/// branch that starts from another branch, and a branch that is reset.
 fn make_history(lab: &Lab) {
     let mut client = lab.client();
     let (status, _) = client.post("/v0/organizations/ada/projects", &json!({ "name": "Lab" })).unwrap();
@@ -248,7 +249,7 @@ fn make_history(lab: &Lab) {
         ] {
             members.entry(name).or_insert(value);
         }
-        // The third is of an earlier time than the two before it.
+        // The third report has an earlier time than the two before it.
         let hour = if index == 2 { 0 } else { index + 1 };
         members.insert("start_time".into(), json!(format!("2026-01-01T{hour:02}:00:00Z")));
         members.insert("end_time".into(), json!(format!("2026-01-01T{hour:02}:30:00Z")));
@@ -257,7 +258,7 @@ fn make_history(lab: &Lab) {
     }
 }
 
-/// The perf rows of a branch of a project, for all there is.
+/// Returns the perf results of a branch of a project, for all dimensions.
 fn perf(lab: &Lab, branch: &str) -> Value {
     let ids = |noun: &str| -> String {
         let list = lab.get(&format!("/{noun}?per_page=255"));
@@ -297,7 +298,7 @@ fn another_server() {
     for branch in ["main", "fix"] {
         pretty(&perf(&old, branch), &perf(&new, branch));
     }
-    // What arrives later is sent alone, and goes on where the history ended.
+    // A report that arrives later is sent alone, and continues the history.
     let later = json!({
         "branch": "fix", "hash": hash('f'), "testbed": "quiet", "start_time": "2026-01-02T00:00:00Z",
         "end_time": "2026-01-02T00:00:01Z", "results": [json!({ "sort": { "latency": { "value": 1 } } }).to_string()],
@@ -307,13 +308,13 @@ fn another_server() {
     assert_eq!(import(&["--quiet"]), "1 of 8 reports were sent; the project has them all now.\n");
     pretty(&old.reports(), &new.reports());
     pretty(&perf(&old, "fix"), &perf(&new, "fix"));
-    // The key of one server is none of the other's business, and a wrong one is refused.
+    // The command does not send the key of one server to the other, and a wrong key is rejected.
     let refused = new.import(&["--from", &from, "--from-project", "nothing"]);
     assert_eq!(refused.status.code(), Some(7), "{refused:?}");
     assert!(Path::new(new.folder.path()).exists());
 }
 
-/// Compares documents so that a difference can be read.
+/// Compares documents line by line, so that a difference is readable.
 fn pretty(left: &Value, right: &Value) {
     let lines = |value: &Value| serde_json::to_string_pretty(value).unwrap();
     let (left, right) = (lines(left), lines(right));

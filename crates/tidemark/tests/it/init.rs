@@ -1,4 +1,4 @@
-//! `tidemark init`: what it finds in a repository, and that a run goes by what it wrote.
+//! `tidemark init`: what it detects in a repository, and that a run uses the file that it wrote.
 
 use std::{fs, path::Path};
 
@@ -40,7 +40,7 @@ fn a_repository_tells_how_it_is_measured() {
     assert_eq!(silent.status.code(), Some(2), "{silent:?}");
     assert!(String::from_utf8_lossy(&silent.stderr).contains("There is nobody to ask; --yes"), "{silent:?}");
 
-    // A run goes by it.
+    // A run uses the file.
     let file = written(&machine, &["--force"]).replace("cargo bench", "cat results.txt");
     fs::write(machine.widget().join("tidemark.toml"), file).unwrap();
     put("results.txt", "sort                    time:   [1.10 us 1.25 us 1.40 us]\n");

@@ -1,4 +1,4 @@
-//! What becomes of the benchmark command when somebody stops `tidemark run`.
+//! The benchmark command when a user interrupts `tidemark run`.
 
 use std::{
     fs,
@@ -10,13 +10,13 @@ use crate::{
     process::wait_until,
 };
 
-/// Starts a command of ours.
+/// Starts our command.
 fn start(machine: &Machine, arguments: &[&str]) -> Child {
     let mut command = machine.command(arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The numbers of two processes, once the benchmark command has written them to a file.
+/// Returns the ids of two processes, once the benchmark command has written them to a file.
 fn processes(machine: &Machine) -> Vec<String> {
     let file = machine.widget().join("processes");
     let mut written = String::new();
@@ -32,14 +32,14 @@ fn send(signal: &str, process: &Child) {
     assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
 }
 
-/// Whether a process does still something. One that nobody has taken notice of yet is dead all the same.
+/// Whether a process runs. A zombie counts as dead.
 fn lives(number: &str) -> bool {
     let output = Command::new("ps").args(["-o", "stat=", "-p", number]).output().unwrap();
     let state = String::from_utf8(output.stdout).unwrap();
     !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
-/// Waits until none of the processes lives. They sleep for longer than any test: only a signal ends them.
+/// Waits until all processes have exited. They sleep longer than any test: only a signal ends them.
 fn await_end(numbers: &[String]) {
     wait_until("a process of the benchmark command still lives", || {
         !numbers.iter().any(|number| lives(number))

@@ -1,5 +1,5 @@
-//! Jobs that `tidemark run` asks for, with a stand-in of a server that has them go through any states. Jobs at a real
-//! server are in `runner.rs`.
+//! Jobs that `tidemark run` creates, with a mock server that reports any sequence of states. `runner.rs` tests jobs
+//! on a real server.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -15,7 +15,7 @@ use crate::run::{Lab, latency, text};
 
 const JOB: &str = "0197a5b2-0000-7000-8000-000000000001";
 
-/// A server that takes a job and has it go through these states.
+/// A server that accepts a job and reports these states.
 struct Runs {
     address: String,
     sent: Arc<Mutex<Value>>,
@@ -196,7 +196,7 @@ fn what_a_job_cannot_have_is_refused() {
         let (code, said) = refused(arguments);
         assert!(code == 2 && said.contains(sentence), "{arguments:?} {said}");
     }
-    // What the server refuses, it says.
+    // The error of the server is shown.
     let (code, said) = refused(&["--image", "a", "--env", "A=s3cret", "--branch", "main"]);
     assert!(code == 7 && said.contains("not of this project"), "{said}");
     let output = lab.run(&["--image", "a", "--env", "A=s3cret", "--dry-run"]);

@@ -1,4 +1,5 @@
-//! `tidemark run` without a server: the store on this machine, beside others and beside a server on the same data.
+//! `tidemark run` without a server: the store on this machine, concurrently with other runs and with a server on the
+//! same data.
 
 use std::{
     path::PathBuf,
@@ -14,7 +15,7 @@ use crate::{
     process::{PATIENCE, Server},
 };
 
-/// A machine on which Tidemark was never used, with a repository.
+/// A machine without Tidemark data, with a repository.
 pub(crate) struct Machine {
     folder: TempDir,
 }
@@ -28,7 +29,7 @@ impl Machine {
         machine
     }
 
-    /// The repository.
+    /// Returns the folder of the repository.
     pub(crate) fn widget(&self) -> PathBuf {
         self.folder.path().join("widget")
     }
@@ -58,7 +59,7 @@ impl Machine {
     }
 }
 
-/// What a command that must work has printed.
+/// Returns the standard output of a command that must succeed.
 pub(crate) fn printed(output: Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -78,7 +79,7 @@ fn a_fresh_machine_judges_without_a_threshold() {
     assert!(first.contains("\nKept on this machine as widget-") && first.contains(end), "{first}");
     assert!(machine.data().join("tidemark.db").exists());
 
-    // A tenth more than one run before is no reason to fail; four times as much as all of them is.
+    // 10 % more than the only earlier run is not a failure; four times the value of all earlier runs is.
     let second = printed(machine.run(&["--error-on-alert"], 1_100));
     assert!(second.contains("inconclusive  sort       Latency  1.100 µs  +10.00%\n"), "{second}");
     assert!(second.contains("There is 1 earlier run. "), "{second}");
@@ -94,7 +95,7 @@ fn a_fresh_machine_judges_without_a_threshold() {
         assert!(shown.contains("regressed  sort       Latency   4 µs  +2"), "{shown}");
     }
 
-    // Who says how to judge is not second-guessed.
+    // Explicit thresholds replace the verdict.
     let said = [
         "--threshold-measure",
         "latency",
@@ -124,7 +125,7 @@ fn runs_and_a_server_share_the_data() {
             runs.into_iter().map(|run| run.join().unwrap()).collect()
         })
     };
-    // The first of them make the database.
+    // The first of these runs create the database.
     let first = together(6);
     let slug = first[0]["project"]["slug"].as_str().unwrap().to_owned();
     assert!(first.iter().all(|report| report["project"]["uuid"] == first[0]["project"]["uuid"]));
@@ -135,7 +136,7 @@ fn runs_and_a_server_share_the_data() {
     let reports = format!("/v0/projects/{slug}/reports?per_page=255");
     assert_eq!(client.get(&reports).unwrap().1.as_array().unwrap().len(), 10);
 
-    // Whoever owns the database owns what is in it: a claimed and hidden project takes runs, too.
+    // The owner of the database owns its content: a claimed and private project accepts runs as well.
     client.sign_up("Ada", &machine.data());
     assert_eq!(
         report(machine.run(&["--format", "json"], 900))["project"]["claimed"].as_str().map(str::len),

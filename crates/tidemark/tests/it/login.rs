@@ -1,4 +1,4 @@
-//! `tidemark login`, `logout` and `whoami`: what is kept, for whom, and what comes first.
+//! `tidemark login`, `logout` and `whoami`: what is stored, for which server, and what takes precedence.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ fn said(output: &Output, code: i32) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Where the keys of a desk are kept.
+/// Returns the file with the keys of a desk.
 fn file(desk: &Desk) -> PathBuf {
     let home = desk.folder.path().join("home");
     if cfg!(target_os = "macos") {
@@ -50,7 +50,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
         "Who     nobody: there is no credential\nServer  none: results stay on this machine\n"
     );
 
-    // What does not work is not kept.
+    // A key that does not work is not stored.
     let wrong = piped(&mut desk.command(&login), &key.replace("svc_user_", "svc_user_0"));
     assert!(said(&wrong, 7).contains("(401)"), "{wrong:?}");
     let wrong = piped(&mut desk.command(&login), "hunter2 hunter2");
@@ -80,7 +80,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     assert_eq!((&who["user"]["slug"], &who["credential_by"]), (&"ada".into(), &"stored login".into()));
     assert!(printed(&desk.command("user list").output().unwrap()).contains("ada@example.org"));
 
-    // Flags and variables come first, and another server does not get the key.
+    // Flags and variables take precedence, and another server does not get the key.
     let mut command = desk.command("whoami");
     let who = printed(&command.env("TIDEMARK_API_TOKEN", &desk.token).output().unwrap());
     assert!(who.contains("Credential from  environment") && who.contains("Server from      stored"), "{who}");
@@ -90,7 +90,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     let who = printed(&desk.command(&format!("whoami --host {}", other.host())).output().unwrap());
     assert!(who.contains("nobody") && who.contains("Server from  flag"), "{who}");
 
-    // The key of a project tells which one.
+    // The key of a project shows its project.
     let of_project = desk.quietly("project key create lab --name ci", "/key");
     let mut command = desk.command("whoami");
     let who = printed(&command.env("TIDEMARK_API_KEY", of_project).output().unwrap());
@@ -100,7 +100,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     assert!(out.starts_with(&format!("Logged out of {}/.", desk.host())), "{out}");
     assert!(!fs::read_to_string(file(&desk)).unwrap().contains(&key));
     assert!(said(&desk.command("logout").output().unwrap(), 1).contains("Nobody is logged in"));
-    // From here on it is the store on this machine, where nobody has an account.
+    // From here on, the command uses the store on this machine, which has no accounts.
     assert!(said(&desk.command("user list").output().unwrap(), 7).contains("No server is named"));
 
     fs::write(file(&desk), "svc_user_secret").unwrap();

@@ -1,4 +1,4 @@
-//! The binary from outside: real processes on real ports. What the API answers is tested in the server crate.
+//! Tests of the binary: real processes on real ports. The server crate tests the responses of the API.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 

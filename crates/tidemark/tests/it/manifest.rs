@@ -1,4 +1,4 @@
-//! `tidemark.toml` of a repository: what runs take from it, what wins over it, and what is wrong with it.
+//! `tidemark.toml` of a repository: what runs read from it, what takes precedence over it, and its errors.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn the_server_of_a_repository_is_for_every_command() {
     assert!(here.contains(" as widget, "), "{here}");
     let list = printed(machine.command(&["branch", "list", "--local"]).output().unwrap());
     assert!(list.contains("trunk"), "{list}");
-    // What is to be the same everywhere does not go by it.
+    // Output that must be the same everywhere does not use the file.
     let man = machine.widget().with_file_name("man");
     printed(machine.command(&["man", "--out"]).arg(&man).output().unwrap());
     assert!(!fs::read_to_string(man.join("tidemark-run.1")).unwrap().contains("localhost:9"));
@@ -69,13 +69,13 @@ fn runs_go_by_the_file_of_their_repository() {
     let mut command = machine.command(&["run", "--quiet", "--error-on-alert=false"]);
     printed(command.current_dir(&below).output().unwrap());
 
-    // Flags win over variables, variables over the file.
+    // Flags take precedence over variables, and variables over the file.
     let testbed = |report: &serde_json::Value| report["testbed"]["name"].as_str().unwrap().to_owned();
     let mut command = machine.command(&["run", "--quiet", "--format", "json"]);
     command.env("TIDEMARK_TESTBED", "of the variable");
     assert_eq!(testbed(&report(command.output().unwrap())), "of the variable");
     assert_eq!(testbed(&report(command.args(["--testbed", "of the flag"]).output().unwrap())), "of the flag");
-    // What is said of thresholds, too.
+    // The flags for thresholds take precedence as well.
     let said = [
         "--threshold-measure",
         "latency",
@@ -85,7 +85,8 @@ fn runs_go_by_the_file_of_their_repository() {
         "9000",
     ];
     assert_eq!(json(&said)["results"][0][0]["measures"][0]["boundary"]["upper_limit"], 9_000.0);
-    // The command is not run for results that are there, and a threshold that is gone from the file is gone.
+    // With results from a file, the command does not run; a threshold that was removed from the file is removed from
+    // the project.
     fs::write(machine.widget().join("tidemark.toml"), "project = \"widget\"\n[thresholds]\n").unwrap();
     let piped = fs::File::open(machine.widget().join("results.txt")).unwrap();
     let mut command = machine.command(&["run", "--testbed", "lab", "--file", "-"]);
@@ -120,6 +121,6 @@ fn what_is_wrong_is_said_with_its_line() {
         assert!(!said.contains("secret@"), "{said}");
     }
     assert!(!machine.widget().join("ran").exists());
-    // Who does not go by it does not mind.
+    // A command that does not use the file ignores its errors.
     printed(machine.command(&["context"]).output().unwrap());
 }

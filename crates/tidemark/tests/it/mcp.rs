@@ -1,4 +1,4 @@
-//! `tidemark mcp`: messages in, answers out. The clients that people have use it in `cargo xtask agents`.
+//! `tidemark mcp`: requests and responses on standard input and output. `cargo xtask agents` tests with real clients.
 
 use std::{
     io::Write,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::local::{Machine, printed};
 
-/// What is answered to these lines.
+/// Returns the responses to these lines.
 fn converse(command: &mut Command, lines: &[&str]) -> Vec<Value> {
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = process.stdin.take().unwrap();

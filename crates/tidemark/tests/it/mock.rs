@@ -1,4 +1,4 @@
-//! `tidemark mock`: the same seed makes the same results, and failures are as asked for.
+//! `tidemark mock`: the same seed creates the same results, and failures occur as requested.
 
 use serde_json::Value;
 

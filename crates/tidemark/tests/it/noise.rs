@@ -1,4 +1,4 @@
-//! `tidemark noise`: what it finds depends on the machine, but that it finds something does not.
+//! `tidemark noise`: the values depend on the machine, but there is always a result.
 
 use serde_json::Value;
 

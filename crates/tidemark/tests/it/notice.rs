@@ -1,4 +1,5 @@
-//! A server that is killed while reports with alerts come in: whoever is told hears of every one of them, in order.
+//! A server that is killed while it receives reports with alerts: the receiver gets a notification for every report,
+//! in order.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -16,16 +17,16 @@ use crate::{
 };
 
 const REPORTS: u32 = 60;
-/// After how many reports the server is killed.
+/// Numbers of reports after which the server is killed.
 const KILLS: [u32; 2] = [20, 45];
 
-/// An event and the report that it tells.
+/// An event and its report.
 type Told = (String, String);
 
-/// Takes requests, one after the other, a little slower than reports come in.
+/// Accepts requests one after the other, slightly slower than reports arrive.
 fn receive(listener: &TcpListener, told: &Mutex<Vec<Told>>) {
     for stream in listener.incoming() {
-        // A server that was killed leaves half a request.
+        // A killed server leaves a partial request.
         let Some(one) = stream.ok().and_then(|stream| read(&stream)) else { continue };
         told.lock().unwrap().push(one);
         thread::sleep(Duration::from_millis(20));
@@ -50,7 +51,7 @@ fn read(mut stream: &TcpStream) -> Option<Told> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).ok()?;
-    // One that cannot be answered has been told all the same, and will be told again.
+    // If the response cannot be sent, the request still counts, and the server sends it again.
     let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
     Some((event?, body["reports"][0]["uuid"].as_str()?.to_owned()))
 }
@@ -103,7 +104,7 @@ fn no_event_is_lost_or_overtaken_when_the_server_is_killed() {
         told.lock().unwrap().last().is_some_and(|(_, report)| Some(report) == sent.last())
     });
     let told = told.lock().unwrap().clone();
-    // An event that comes again is the one that came last: it was under way when the server died.
+    // A repeated event is always the last event: it was in flight when the server was killed.
     let mut events = told.clone();
     events.dedup();
     let reports: Vec<_> = events.iter().map(|(_, report)| report.clone()).collect();

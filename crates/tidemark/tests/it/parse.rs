@@ -1,4 +1,4 @@
-//! `tidemark parse`: outputs of tools as a table or as JSON, and what is wrong with those that cannot be read.
+//! `tidemark parse`: outputs of tools as a table or as JSON, and the errors for invalid outputs.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::process::tidemark;
 
-/// Runs the command with a text to read from standard input.
+/// Runs the command with a text as standard input.
 pub(crate) fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     let mut process = tidemark(arguments)
         .stdin(Stdio::piped())
@@ -19,7 +19,7 @@ pub(crate) fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that fails early need not read what it gets.
+    // A command that fails early may not read its input.
     let _ = process.stdin.take().unwrap().write_all(input);
     process.wait_with_output().unwrap()
 }
@@ -58,7 +58,7 @@ fn every_output_that_the_adapters_are_tested_with_can_be_shown() {
     for file in files {
         let adapter = file.parent().unwrap().file_name().unwrap().to_str().unwrap();
         let output = tidemark(&["parse", "--json", "--adapter", adapter]).arg(&file).output().unwrap();
-        // Some are there to show what is wrong with them.
+        // Some fixtures are invalid on purpose.
         if output.status.code() == Some(5) {
             refused += 1;
             continue;

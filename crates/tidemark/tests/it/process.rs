@@ -1,4 +1,4 @@
-//! A server in a process of its own, and a PostgreSQL database for it.
+//! A server in its own process, and a PostgreSQL database for it.
 
 use std::{
     env,
@@ -15,10 +15,10 @@ use std::{
 use tokio::net::TcpSocket;
 use tokio_postgres::NoTls;
 
-/// The deadline of every wait. It stops a test that hangs; no test may pass or fail by how fast the machine is.
+/// Deadline of every wait. It stops a test that hangs; no test may depend on the speed of the machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Looks again and again until something is true.
+/// Polls until a condition is true.
 pub(crate) fn wait_until(missing: &str, mut is_true: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_true() {
@@ -27,7 +27,8 @@ pub(crate) fn wait_until(missing: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// Says what a test goes without on this machine. `cargo xtask test` has installed the runtime, and lets it fail.
+/// Skips a part of a test that this machine cannot run. With `cargo xtask test`, which installs the runtime, it fails
+/// instead.
 pub(crate) fn skip_container(reason: &str) {
     assert!(
         env::var_os("TIDEMARK_TEST_CONTAINERS").is_none(),
@@ -36,7 +37,7 @@ pub(crate) fn skip_container(reason: &str) {
     eprintln!("SKIPPED: {reason}");
 }
 
-/// Whether jobs can be run on this machine; otherwise says that a test is skipped.
+/// Whether this machine can run jobs; otherwise skips the test.
 pub(crate) fn has_containers(folder: &Path) -> bool {
     let mut check = tidemark(&["runner", "check", "--json", "--data-dir"]);
     let check = check.arg(folder.join("check")).output().unwrap();
@@ -48,8 +49,8 @@ pub(crate) fn has_containers(folder: &Path) -> bool {
     check.status.success()
 }
 
-/// A port that the system gives to no other process while this lives. Servers of the test can listen on it, one after
-/// the other.
+/// A port that the system gives to no other process while this value lives. Servers of the test can listen on it, one
+/// after the other.
 pub(crate) struct Port {
     pub(crate) address: String,
     _socket: Option<TcpSocket>,
@@ -62,12 +63,12 @@ impl Port {
         socket.set_reuseaddr(true).unwrap();
         socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
         let address = socket.local_addr().unwrap().to_string();
-        // Only Linux lets a second socket listen there.
+        // Only Linux lets a second socket listen on the port.
         Self { address, _socket: cfg!(target_os = "linux").then_some(socket) }
     }
 }
 
-/// A running server; it goes away with its test.
+/// A running server, which stops when dropped.
 pub(crate) struct Server {
     process: Child,
     log: Box<dyn BufRead + Send + Sync>,
@@ -90,13 +91,13 @@ impl Server {
         server
     }
 
-    /// The next line of the log with this in it.
+    /// Returns the next line of the log that contains `part`.
     pub(crate) fn find(&mut self, part: &str) -> String {
         let mut lines = self.log.by_ref().lines().map(Result::unwrap);
         lines.find(|line| line.contains(part)).unwrap()
     }
 
-    /// Reads the log away: a server that writes much would wait for its reader.
+    /// Discards the log: a server that writes much would block on the pipe.
     pub(crate) fn drain(&mut self) {
         let mut log = mem::replace(&mut self.log, Box::new(io::empty()));
         thread::spawn(move || io::copy(&mut log, &mut io::sink()));
@@ -111,20 +112,20 @@ impl Server {
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
-    /// Ends the process at once, and waits until it is gone.
+    /// Kills the process, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// A path as the server sees it, who may have mounted something there.
+    /// Returns a path as the server sees it, which may have mounted a file system there.
     #[cfg(target_os = "linux")]
     pub(crate) fn seen_by(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.process.id()));
         root.join(path.strip_prefix("/").unwrap())
     }
 
-    /// Waits for the end, and answers how it ended and the rest of the log.
+    /// Waits for the exit, and returns the exit status and the rest of the log.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).unwrap();
@@ -138,17 +139,17 @@ impl Drop for Server {
     }
 }
 
-/// Where the command is.
+/// Path of the command.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidemark");
 
-/// The command without settings from the outside.
+/// Returns the command without settings from the environment.
 pub(crate) fn tidemark(arguments: &[&str]) -> Command {
     let mut command = isolated(BINARY);
     command.args(arguments);
     command
 }
 
-/// Any program without settings of ours from the outside.
+/// Returns a program without Tidemark settings from the environment.
 pub(crate) fn isolated(program: &str) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TIDEMARK_")) {
@@ -159,7 +160,7 @@ pub(crate) fn isolated(program: &str) -> Command {
     command
 }
 
-/// A fresh PostgreSQL database on the server that `TIDEMARK_TEST_POSTGRES` names.
+/// Creates a PostgreSQL database on the server in `TIDEMARK_TEST_POSTGRES`, and returns its URL.
 pub(crate) fn create_database() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let url = env::var("TIDEMARK_TEST_POSTGRES")

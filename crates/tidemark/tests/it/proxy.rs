@@ -1,4 +1,4 @@
-//! What stands between a runner and its server in real life: something that ends TLS, and connections that break.
+//! Proxies between a runner and its server: TLS termination, and connections that break.
 
 use std::{
     fs,
@@ -22,16 +22,16 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Passes on what clients say to a server, and back, as long as it lives.
+/// Forwards connections between clients and a server while it lives.
 pub(crate) struct Proxy {
-    /// Where it listens.
+    /// Address that it listens on.
     pub(crate) address: SocketAddr,
     _runtime: Runtime,
     broken: Arc<AtomicBool>,
 }
 
 impl Proxy {
-    /// Ends TLS, with a certificate for `localhost` that is written to a file for those who are to trust it.
+    /// Terminates TLS, with a certificate for `localhost` that it writes to a file for clients that must trust it.
     pub(crate) fn tls(server: &str, trusted: &Path) -> Self {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(trusted, made.cert.pem()).unwrap();
@@ -52,7 +52,7 @@ impl Proxy {
         })
     }
 
-    /// Breaks the first connection on which the server says `word`, which then does not arrive.
+    /// Breaks the first connection on which the server sends `word`, without forwarding it.
     pub(crate) fn breaking(server: &str, word: &'static str) -> Self {
         Self::listen(server, move |mut client, mut server, broken| async move {
             let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
@@ -95,7 +95,7 @@ impl Proxy {
         let (server, flag) = (server.to_owned(), Arc::clone(&broken));
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                // The server may be down; then the connection ends.
+                // If the server is down, the connection ends.
                 let Ok(server) = TcpStream::connect(&server).await else { continue };
                 tokio::spawn(pass_on(client, server, Arc::clone(&flag)));
             }

@@ -1,4 +1,4 @@
-//! `tidemark push`: what was measured without a server, brought to one.
+//! `tidemark push`: sends reports measured without a server to a server.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::{
     process::Server,
 };
 
-/// What reports say, without what each server gives them by itself, the oldest first.
+/// Returns the content of reports without values that the server assigns, the oldest first.
 fn told(client: &mut Client, project: &str) -> Vec<Value> {
     let path = format!("/v0/projects/{project}/reports?per_page=255&direction=asc&expand=true");
     let (status, reports) = client.get(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Databases that this release cannot open: what the server says before it ends.
+//! Databases that this release cannot open: the server's error before it exits.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{
 const NEWER: &str = "insert into migration values (9999, 'later', '')";
 const UNRELEASED: &str = "update migration set checksum = 'x' where number = 2";
 
-/// Starts a server that creates its database, changes the database, and answers what the next server says.
+/// Starts a server that creates its database, changes the database, and returns the error of the next server.
 fn refusal(folder: &Path, sql: &'static str, postgres: Option<&str>) -> String {
     let data = folder.join("data");
     let serve = || {

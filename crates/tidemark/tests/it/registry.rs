@@ -1,4 +1,4 @@
-//! The container registry with the clients that people use, on files and on S3, and after a crash.
+//! The container registry with real clients, on files and on S3, and after a crash.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +40,7 @@ struct Registry {
 }
 
 impl Registry {
-    /// Starts a server with these settings; its address must be known before it tells clients.
+    /// Starts a server with these settings; the server sends clients its address, which must be known before.
     fn start(settings: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
         let port = Port::reserve();
@@ -77,7 +77,7 @@ impl Registry {
         send(&self.address, method, path, token, body)
     }
 
-    /// Runs skopeo and answers what it prints.
+    /// Runs skopeo and returns its output.
     fn skopeo(&self, arguments: &[&str]) -> Result<String, String> {
         let output = isolated("skopeo").arg("--insecure-policy").args(arguments).output();
         let output = output.expect("skopeo is installed; `cargo xtask test` installs it");
@@ -89,7 +89,7 @@ impl Registry {
         format!("docker://{}/{name}", self.address)
     }
 
-    /// Everything that skopeo can do.
+    /// Runs all supported operations of skopeo.
     fn walk(&self) {
         let work = tempfile::tempdir().unwrap();
         let path = |name: &str| work.path().join(name).display().to_string();
@@ -111,7 +111,7 @@ impl Registry {
         assert_eq!(told["Digest"], layout.digests["amd64"]);
         assert_eq!(told["RepoTags"], json!(["all", "v1"]));
 
-        // Anybody can pull what is public, by digest, too, and gets every architecture.
+        // An anonymous client can pull a public image by digest, with all architectures.
         let by_digest = self.image(&format!("lab/app@{}", layout.digests["all"]));
         let copy = ["copy", "--src-tls-verify=false", "--all"];
         self.skopeo(&[&copy[..], &[&by_digest, &format!("oci:{}:all", path("target"))]].concat()).unwrap();
@@ -128,7 +128,7 @@ impl Registry {
         self.skopeo(&[&sync[..], &[&from, &synced]].concat()).unwrap();
         assert_eq!(fs::read_dir(&synced).unwrap().count(), 2);
 
-        // From one repository to another, where nothing but the manifest has to move.
+        // From one repository to another, which only copies the manifest.
         let both = ["copy", "--src-tls-verify=false", "--dest-tls-verify=false", "--dest-creds", &creds];
         let (from, to) = (self.image("lab/app:v1"), self.image("lab/copy:v1"));
         self.skopeo(&[&both[..], &[&from, &to]].concat()).unwrap();
@@ -143,7 +143,7 @@ impl Registry {
         self.skopeo(&[&login[..], &[self.key.as_str(), &self.address]].concat()).unwrap();
         self.skopeo(&[&login[..], &["wrong", &self.address]].concat()).unwrap_err();
 
-        // Without a login a project that nobody owns takes images, and another does not.
+        // Without a login, an unclaimed project accepts images, and a claimed project does not.
         let open = ["copy", "--dest-tls-verify=false"];
         self.skopeo(&[&open[..], &[&source("amd64"), &self.image("open/app:v1")]].concat()).unwrap();
         let refused = self.skopeo(&[&open[..], &[&source("amd64"), &self.image("lab/app:v2")]].concat());
@@ -151,7 +151,7 @@ impl Registry {
     }
 }
 
-/// One request on a connection of its own.
+/// Sends one request on its own connection.
 pub(crate) fn send(
     address: &str,
     method: &str,
@@ -186,7 +186,7 @@ fn serve(data: &Path, address: &str, settings: &str) -> Server {
     server
 }
 
-/// Images of two architectures and the index of both, as files.
+/// Images of two architectures and their index, as files.
 struct Layout {
     folder: PathBuf,
     digests: BTreeMap<&'static str, String>,
@@ -225,7 +225,7 @@ impl Layout {
         layout
     }
 
-    /// Writes a blob and answers its descriptor.
+    /// Writes a blob and returns its descriptor.
     fn add(&self, kind: &str, bytes: &[u8]) -> Value {
         let digest = digest(bytes);
         fs::write(self.folder.join("blobs").join(digest.replace(':', "/")), bytes).unwrap();
@@ -284,7 +284,7 @@ fn a_crash_leaves_a_registry_that_works() {
             let (address, token, acknowledged) = (&registry.address, &token, &acknowledged);
             scope.spawn(move || {
                 for number in 0.. {
-                    // Some are larger than a piece of the store, and one in four was there before.
+                    // Some blobs are larger than a part of the store, and one in four is a duplicate.
                     let size = if number % 3 == 0 { 6_000_000 } else { 20_000 };
                     let seed = if number % 4 == 0 { number } else { number * CLIENTS + client + 1_000_000 };
                     let blob: Vec<u8> = seed.to_le_bytes().into_iter().cycle().take(size).collect();
@@ -310,7 +310,7 @@ fn a_crash_leaves_a_registry_that_works() {
     registry.walk();
 }
 
-/// The other clients that log in, where they run.
+/// Other clients can log in, if they are installed.
 #[test]
 fn other_clients_log_in() {
     let registry = Registry::start("");

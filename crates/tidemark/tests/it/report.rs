@@ -1,4 +1,4 @@
-//! Reports that can be told apart, and the proof that what the server holds of them is what was sent.
+//! Distinguishable reports, and the check that the server stores what was sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// Where they go.
+/// Path that reports are sent to.
 pub(crate) const PATH: &str = "/v0/projects/lab/reports";
 
-/// What one of them measures: by iteration, benchmark and measure.
+/// The metrics of a report, by iteration, benchmark and measure.
 type Metrics = BTreeMap<(usize, String, String), f64>;
 
 /// The kind of report that a test sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Reports {
-    /// How many benchmarks each shares with all others, beside the one that it alone has.
+    /// Number of benchmarks that each report shares with all others, in addition to its own benchmark.
     pub(crate) shared: usize,
 }
 
 impl Reports {
-    /// Makes the project that they go to.
+    /// Creates the project of the reports.
     pub(crate) fn found_project(client: &mut Client) {
         let (status, answer) =
             client.post("/v0/organizations/ada/projects", &json!({ "name": "Lab" })).unwrap();
         assert_eq!(status, 201, "{answer}");
     }
 
-    /// The report of a number.
+    /// Returns the report with a number.
     pub(crate) fn body(self, number: usize) -> Value {
         let mut results = [json!({}), json!({})];
         for ((iteration, benchmark, measure), value) in self.metrics(number) {
@@ -43,7 +43,7 @@ impl Reports {
         })
     }
 
-    /// Every fifth has a value that is too high.
+    /// Whether a report has a value that is too high: every fifth report.
     fn is_alarming(number: usize) -> bool {
         number.is_multiple_of(5)
     }
@@ -65,8 +65,8 @@ impl Reports {
         metrics
     }
 
-    /// Reads all reports back and insists that each is whole and that their versions have no gap; answers them by
-    /// their number.
+    /// Reads all reports and asserts that each is complete and that their versions have no gap; returns them by
+    /// number.
     pub(crate) fn check(self, client: &mut Client) -> BTreeMap<usize, Value> {
         let mut reports = BTreeMap::new();
         let mut versions = BTreeSet::new();
@@ -109,7 +109,7 @@ fn found(report: &Value) -> Metrics {
     metrics
 }
 
-/// All pages of a list.
+/// Returns all pages of a list.
 fn all(client: &mut Client, path: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for page in 1.. {

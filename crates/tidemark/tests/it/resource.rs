@@ -1,4 +1,4 @@
-//! The commands of every resource, each walked through from making one to deleting it, as a person and as a script.
+//! The commands of every resource, from creating to deleting, with output for users and for scripts.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -79,7 +79,7 @@ fn branches_testbeds_benchmarks_and_measures() {
     desk.run("branch create lab --name 'feature/x#1' --start-point-branch main --json");
     desk.run("branch list lab");
     desk.run("branch view lab main");
-    // A slug, a name and a UUID will do, and a name that came later, too.
+    // A slug, a name and a UUID work, as does a changed name.
     desk.run("branch update lab feature/x#1 --name renamed");
     desk.run("branch get lab renamed");
     desk.run("branch edit lab renamed --start-point-reset");
@@ -117,7 +117,7 @@ fn branches_testbeds_benchmarks_and_measures() {
     assert_snapshot!(desk.conversation());
 }
 
-/// A report of results at an hour of a day.
+/// Returns the command that sends a report of results at an hour of a day.
 fn report(hour: u32, results: &str) -> String {
     format!(
         "report create lab --branch main --testbed localhost --hash {hour:040x} --start-time \
@@ -298,7 +298,7 @@ fn what_is_asked_for_can_come_from_the_environment() {
     let output = ask("branch create --name main", "lab");
     assert_eq!(output.status.code(), Some(7), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("The server refused (401)"), "{output:?}");
-    // The flags of the connection stand on either side of the verb.
+    // The flags of the connection work on both sides of the verb.
     let output = desk.command(&format!("branch --host {} list lab --json", desk.host())).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }

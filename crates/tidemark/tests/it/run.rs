@@ -1,4 +1,4 @@
-//! `tidemark run` against a real server: what is sent, what is said, and the number that it ends with.
+//! `tidemark run` against a real server: requests, output and exit status.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     process::{Port, Server, tidemark},
 };
 
-/// Where people reach the server.
+/// Public URL of the server.
 const CONSOLE: &str = "https://tidemark.example.com";
 
 /// A server with a project, and a folder to run in.
@@ -30,7 +30,7 @@ impl Lab {
         Self::open_with(&[])
     }
 
-    /// The same with settings in the environment of the server.
+    /// Opens a lab with settings in the environment of the server.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
@@ -52,7 +52,7 @@ impl Lab {
         self.folder.path().join("work")
     }
 
-    /// The command, away from CI and from any repository around the tests.
+    /// Returns the command, isolated from CI and from the repository of the tests.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = in_folder(&self.work());
         command.env("GIT_CEILING_DIRECTORIES", self.folder.path()).stdin(Stdio::null());
@@ -66,14 +66,14 @@ impl Lab {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs and answers the report.
+    /// Runs a command and returns the report.
     pub(crate) fn report(&self, command: &mut Command) -> Value {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// How many reports the project has.
+    /// Returns the number of reports of the project.
     pub(crate) fn count(&self) -> usize {
         let mut client = Client::connect_as(&self.server, &self.token);
         let (status, list) = client.get("/v0/projects/lab/reports?per_page=255").unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
-/// A shell command that prints results.
+/// Returns a shell command that prints results.
 pub(crate) fn printing(results: &Value) -> String {
     format!("printf %s '{results}'")
 }
@@ -124,7 +124,7 @@ fn the_verdict_comes_with_the_second_run() {
         "{shown}"
     );
     assert!(shown.contains("inconclusive  sort"), "{shown}");
-    // What the command printed is shown, but does not mix with the verdict.
+    // The output of the command is shown, but not mixed with the verdict.
     assert!(text(&first.stderr).contains(r#""latency""#) && !shown.contains(r#""latency""#));
 
     let second = run(&results(2_100.0, 1_000_000.0));
@@ -153,13 +153,13 @@ fn the_verdict_comes_with_the_second_run() {
         "{shown}"
     );
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    // The link at the end is to the report.
+    // The link at the end points to the report.
     let link = shown.lines().last().unwrap();
     let report = link.strip_prefix(&format!("{CONSOLE}/perf/lab/reports/")).unwrap();
     let path = format!("/v0/projects/lab/reports/{report}");
     let (status, report) = Client::connect_as(&lab.server, &lab.token).get(&path).unwrap();
     assert_eq!((status, &report["counts"]["alerts"]["total"]), (200, &json!(1)));
-    // Without the flag an alert is no failure.
+    // Without the flag, an alert is not a failure.
     let fourth = lab.run(&["--branch", "main", &latency(9_000.0)]);
     assert_eq!(fourth.status.code(), Some(0), "{fourth:?}");
     assert!(text(&fourth.stdout).contains("1 value outside the configured threshold"), "{fourth:?}");
@@ -168,7 +168,7 @@ fn the_verdict_comes_with_the_second_run() {
 #[test]
 fn what_went_wrong_has_its_number_and_sends_nothing() {
     let lab = Lab::open();
-    // Nothing listens there.
+    // No process listens on this port.
     let free = Port::reserve();
     let nobody = format!("http://{}", free.address);
     let good = latency(1.0);
@@ -240,7 +240,7 @@ fn results_come_from_commands_files_and_standard_input() {
         all.extend(arguments);
         lab.report(&mut lab.command(&all))
     };
-    // A count that grows with each run, and fails at two.
+    // A counter that increases with each run, and fails at two.
     let script = r#"n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n; test $n != 2 || exit 1
                     echo "{\"a\": {\"latency\": {\"value\": $n}}}""#;
     let report = json(&["--iter", "3", "--allow-failure", script]);
@@ -256,7 +256,7 @@ fn results_come_from_commands_files_and_standard_input() {
     assert_eq!(values(&json(&files)), [10.0, 20.0]);
     let report = json(&["--file", "new.json", "--", "cp", "one.json", "new.json"]);
     assert_eq!(values(&report), [10.0]);
-    // From its first word on, flags are those of the command.
+    // After the first word of the command, all flags belong to the command.
     let report = json(&["--file", "newer.json", "cp", "--force", "two.json", "newer.json"]);
     assert_eq!(values(&report), [20.0]);
     let report = json(&["--backdate", "1700000000", "--testbed", "quiet machine", "--file", "one.json"]);
@@ -346,7 +346,7 @@ fn build_times_and_sizes_are_measured() {
         found
     };
     let size = |file: &str, size: f64| (file.to_owned(), "File Size".to_owned(), size);
-    // Files of the same name are told apart by their paths.
+    // Files with the same name are distinguished by their paths.
     let files = ["--file-size", "a/app", "--file-size", "b/app", "--file-size", "lib"];
     assert_eq!(measured(&files), [size("a/app", 3.0), size("b/app", 5.0), size("lib", 7.0)]);
     let began = Instant::now();
@@ -360,14 +360,14 @@ fn build_times_and_sizes_are_measured() {
     ]);
     assert_eq!(both[0], size("new", 2.0));
     assert_eq!((both[1].0.as_str(), both[1].1.as_str()), ("sleep 0.2; printf ab > new", "Build Time"));
-    // In seconds: no more than the whole run took.
+    // In seconds: at most the duration of the whole run.
     assert!((0.2..began.elapsed().as_secs_f64()).contains(&both[1].2), "{both:?}");
     let times = measured(&["--build-time", "--iter", "2", "--", "sleep", "0.01"]);
     assert_eq!(times.len(), 2);
     assert_eq!(times[0].0, "sleep 0.01");
     let missing = lab.run(&["--branch", "main", "--file-size", "missing"]);
     assert_eq!(missing.status.code(), Some(1), "{missing:?}");
-    // What scripts of long ago say is taken and has no meaning.
+    // Obsolete flags of old scripts are accepted and ignored.
     let old = ["--no-hash", "--else-branch", "--file-size", "lib"];
     assert_eq!(measured(&old), [size("lib", 7.0)]);
 }

@@ -1,4 +1,4 @@
-//! Jobs from end to end: asked for by the command, done by a runner that does as the test says, told by the server.
+//! Jobs from end to end: created by the command, run by a runner that the test controls, reported by the server.
 
 use std::{
     net::TcpStream,
@@ -18,7 +18,7 @@ use crate::{
     run::{Lab, text},
 };
 
-/// A runner that does as it is told.
+/// A runner that the test controls.
 struct Runner {
     socket: WebSocket<TcpStream>,
     next: u64,
@@ -33,7 +33,7 @@ impl Runner {
         Self { socket, next: 0 }
     }
 
-    /// Says something and answers what comes back.
+    /// Sends a message and returns the response.
     fn say(&mut self, mut message: Value) -> Value {
         self.next += 1;
         message["id"] = json!(self.next);
@@ -47,7 +47,7 @@ impl Runner {
         }
     }
 
-    /// Does the next job: says this at its end, with its UUID.
+    /// Takes the next job and ends it with this message and its UUID.
     fn work(&mut self, mut end: Value) {
         let order = self.say(json!({ "event": "ready", "poll_timeout": 600 }));
         assert_eq!(order["event"], "job", "{order}");
@@ -57,7 +57,7 @@ impl Runner {
         assert_eq!((&answer["event"], answer.get("refused")), (&json!("ack"), None), "{answer}");
     }
 
-    /// Does these jobs while something else goes on.
+    /// Takes jobs in another thread, and ends them with these messages.
     fn work_aside(mut self, ends: Vec<Value>) -> JoinHandle<Self> {
         thread::spawn(move || {
             for end in ends {
@@ -73,7 +73,7 @@ fn completed(value: f64) -> Value {
     json!({ "event": "completed", "results": [{ "exit_code": 0, "stdout": printed }] })
 }
 
-/// Puts an image into the registry, as `lab:v1`.
+/// Pushes an image to the registry, as `lab:v1`.
 fn push_image(server: &Server, token: &str) {
     let (status, key) =
         Client::connect_as(server, token).post("/v0/users/ada/keys", &json!({ "name": "push" })).unwrap();
@@ -97,7 +97,7 @@ fn push_image(server: &Server, token: &str) {
     send("PUT", "/v2/lab/manifests/v1", token, manifest.to_string().as_bytes());
 }
 
-/// An image, a spec for jobs, and a runner with its key.
+/// Creates an image, a spec for jobs, and a runner with its key.
 fn enlist(server: &Server, token: &str) -> Runner {
     push_image(server, token);
     let mut client = Client::connect_as(server, token);

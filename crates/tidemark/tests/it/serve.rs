@@ -1,4 +1,4 @@
-//! `tidemark serve` and `tidemark restore` as their operator meets them: a process, a port, signals and exit codes.
+//! `tidemark serve` and `tidemark restore` for operators: processes, ports, signals and exit statuses.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ fn get(stream: &mut TcpStream, path: &str) -> String {
     answer
 }
 
-/// A body that the server refuses.
+/// A body that the server rejects.
 const LOGIN: &[u8] = br#"{"email":"nobody"}"#;
 
 /// Sends the head of a request. Returns once the server waits for [`LOGIN`], its body.
@@ -75,8 +75,8 @@ fn it_serves_with_no_configuration_and_stops_when_asked() {
         idle.read_exact(&mut [0; 12]).unwrap();
         let mut busy = begin_login(&server);
         server.signal(signal);
-        // Neither a silent connection nor an idle one holds up the end: the server closes them first, and still answers
-        // the request in flight.
+        // Neither a silent nor an idle connection delays the shutdown: the server closes them first, and still
+        // answers the request in flight.
         for connection in [&mut silent, &mut idle] {
             connection.read_to_end(&mut Vec::new()).unwrap();
         }
@@ -88,7 +88,7 @@ fn it_serves_with_no_configuration_and_stops_when_asked() {
         assert_eq!(status.code(), Some(0), "{log}");
         assert!(log.contains("\"message\":\"stopped\""), "{log}");
     }
-    // A database that was closed leaves no log behind.
+    // A closed database leaves no write-ahead log.
     assert!(data.join("tidemark.db").exists() && !data.join("tidemark.db-wal").exists());
 }
 
@@ -177,7 +177,7 @@ fn the_settings_are_printed_as_a_file_that_can_be_used() {
     assert!(printed.status.success());
     let file = folder.path().join("tidemark.toml");
     fs::write(&file, &printed.stdout).unwrap();
-    // It gets as far as the backup, which is not there.
+    // The command proceeds to the backup, which does not exist.
     let output = tidemark(&["restore", "missing.db", "--config"])
         .arg(&file)
         .arg("--data-dir")

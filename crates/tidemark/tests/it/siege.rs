@@ -1,5 +1,5 @@
-//! Two servers on one database and two runners, all of which are killed again and again while they do two hundred jobs:
-//! every job ends, none is done twice, and no result is lost.
+//! Two servers on one database and two runners, all killed repeatedly while they process two hundred jobs: every job
+//! ends, no job runs twice, and no result is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,14 +21,14 @@ use crate::{
 };
 
 const JOBS: usize = 200;
-/// How many jobs are left when it becomes quiet, so that what was lost comes to light.
+/// Number of remaining jobs at which the kills stop, so that lost jobs are found.
 const QUIET: usize = 20;
-/// Longer than a runner is silent on a busy machine, and short enough to wait for one that does not come back.
+/// Longer than a runner is silent on a busy machine, and short enough to wait for a runner that does not return.
 const SETTINGS: &str = "[plus.runners]\nheartbeat_timeout = 60\n";
-/// The ends of a job.
+/// Final statuses of a job.
 const ENDS: [&str; 4] = ["processed", "failed", "canceled", "unknown"];
 
-/// A runner that comes back each time that it is killed.
+/// A runner that is restarted each time it is killed.
 struct Phoenix<'a> {
     site: &'a Site,
     name: &'static str,
@@ -108,11 +108,11 @@ fn jobs_survive_the_death_of_runners_and_servers() {
     });
     assert_eq!(jobs.len(), JOBS);
 
-    // What the runners did, by their own account.
+    // What the runners did, according to their logs.
     let (mut begun, mut completed) = (BTreeMap::new(), BTreeSet::new());
     for name in ["one", "two"] {
         for line in fs::read_to_string(log(&site, name)).unwrap().lines() {
-            // One that was killed leaves half a line.
+            // A killed runner leaves a partial line.
             let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
             let job = line["job"].as_str().unwrap_or_default().to_owned();
             match line["message"].as_str() {
@@ -147,7 +147,7 @@ fn jobs_survive_the_death_of_runners_and_servers() {
     }
 }
 
-/// Asks for a job that prints its number.
+/// Creates a job that prints its number.
 fn ask(client: &mut Client, number: usize) -> String {
     let now = "2026-01-01T00:00:00Z";
     let run = json!({
@@ -160,7 +160,7 @@ fn ask(client: &mut Client, number: usize) -> String {
     answer["job"].as_str().unwrap().to_owned()
 }
 
-/// Kills somebody every now and then and has it come back, until all is quiet. Answers who is left.
+/// Kills and restarts a server or a runner from time to time, until `is_quiet`. Returns the remaining processes.
 fn havoc<'a>(
     site: &'a Site,
     addresses: &[String; 2],
@@ -178,7 +178,7 @@ fn havoc<'a>(
     let mut next = 0;
     while !is_quiet.load(Ordering::Acquire) {
         thread::sleep(Duration::from_millis(roll(500)));
-        // By what is done and not by the clock, or a slow machine would do nothing but die.
+        // Triggered by finished jobs and not by the clock; otherwise a slow machine would make no progress.
         if ended.load(Ordering::Acquire) < next {
             continue;
         }
@@ -197,7 +197,7 @@ fn havoc<'a>(
     (servers, runners)
 }
 
-/// All jobs, from a server that is alive; nothing if none is.
+/// Returns all jobs from a server that is alive; empty if none is.
 fn list(addresses: &[String; 2], token: &str) -> Vec<Value> {
     let ask = |address: &String| {
         let stream = TcpStream::connect(address).ok()?;

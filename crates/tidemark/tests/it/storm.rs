@@ -1,4 +1,4 @@
-//! Many clients at once and a server that dies among them: what was acknowledged is there afterwards.
+//! Many concurrent clients and a server that is killed: acknowledged changes exist afterwards.
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Mutex, thread};
 
@@ -10,9 +10,9 @@ use crate::{
 };
 
 const CLIENTS: usize = 64;
-/// How many changes are acknowledged before the server dies.
+/// Number of acknowledged changes before the server is killed.
 const CHANGES: usize = 400;
-/// All clients share one address, and one of them founds all organizations.
+/// All clients share one address, and one of them creates all organizations.
 const SETTINGS: &str = "
     [plus.rate_limiting.public]
     attempts = {}
@@ -80,14 +80,14 @@ fn storm(data: &Path, database: Option<&str>) {
     for name in names.lock().unwrap().iter() {
         assert!(organizations.contains(name), "{name} was created and is gone");
     }
-    // Whoever was cut off may be there too, but not in halves: an organization each, and the admin's.
+    // Unacknowledged changes may exist as well, but complete: one organization per user, including the administrator.
     let founded = organizations.iter().filter(|name| name.starts_with("Storm")).count();
     assert_eq!(users.len() + founded, organizations.len());
     server.signal("TERM");
     assert_eq!(server.wait().0.code(), Some(0));
 }
 
-/// What the server said it had done.
+/// The changes that the server acknowledged.
 #[derive(Default)]
 struct Acknowledged {
     emails: Mutex<Vec<String>>,
@@ -118,7 +118,7 @@ fn write_until_the_end(mut client: Client, number: usize, acknowledged: &Acknowl
     }
 }
 
-/// One field of everything in a list.
+/// Returns one field of every item in a list.
 fn all(client: &mut Client, path: &str, field: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for page in 1.. {

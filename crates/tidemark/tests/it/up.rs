@@ -1,5 +1,5 @@
-//! Jobs from end to end: an image is pushed, a job asked for, a runner does it under a real OCI runtime, and there is a
-//! report. What this machine cannot do is said by name and left out.
+//! Jobs from end to end: the test pushes an image and creates a job, a runner runs it with a real OCI runtime, and a
+//! report exists. Tests that this machine cannot run are skipped with a message.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ use crate::{
     proxy::Proxy,
 };
 
-/// Prints a result, with the value that the job is given.
+/// Prints a result with the value in the environment of the job.
 const SCRIPT: &str = r#"echo "{\"sort\":{\"latency\":{\"value\":$VALUE}}}""#;
 
 /// A server with a project, an image and a spec; and everything that a runner needs.
@@ -35,12 +35,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Makes a site; nothing if jobs cannot be run on this machine, which is said.
+    /// Creates a site; prints a message and returns `None` if this machine cannot run jobs.
     pub(crate) fn open(settings: &str, database: Option<String>) -> Option<(Self, Server)> {
         Self::open_at(Port::reserve(), settings, database)
     }
 
-    /// Makes a site whose server is found at this port.
+    /// Creates a site whose server has this port.
     fn open_at(port: Port, settings: &str, database: Option<String>) -> Option<(Self, Server)> {
         let folder = tempfile::tempdir().unwrap();
         if !has_containers(folder.path()) {
@@ -89,7 +89,7 @@ impl Site {
         server
     }
 
-    /// Makes an image of one static program and pushes it with a client that people use.
+    /// Creates an image of one static program and pushes it with skopeo.
     fn push(&self) {
         let layout = self.folder.path().join("layout");
         write_layout(&layout);
@@ -103,7 +103,7 @@ impl Site {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Makes a runner, and answers its key.
+    /// Creates a runner, and returns its key.
     pub(crate) fn runner(&self, client: &mut Client, name: &str) -> String {
         let (status, answer) = client.post("/v0/runners", &json!({ "name": name })).unwrap();
         assert_eq!(status, 201, "{answer}");
@@ -113,7 +113,7 @@ impl Site {
         answer["key"].as_str().unwrap().to_owned()
     }
 
-    /// The command that is a runner of this server. It leaves the machine as it is.
+    /// Returns the command of a runner of this server. It does not tune the machine.
     pub(crate) fn up(&self, name: &str, key: &str, address: &str) -> Command {
         let mut command = tidemark(&["runner", "up", "--no-tuning", "--data-dir"]);
         command.arg(self.folder.path().join(name));
@@ -122,7 +122,7 @@ impl Site {
         command
     }
 
-    /// Asks for a job as people do.
+    /// Creates a job with the command.
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = tidemark(&["run", "--project", "lab", "--image", "lab/bench:v1"]);
         if !arguments.contains(&"--detach") {
@@ -135,7 +135,7 @@ impl Site {
     }
 }
 
-/// A runner that goes away with its test.
+/// A runner that stops when dropped.
 struct Up(Child);
 
 impl Drop for Up {
@@ -145,7 +145,7 @@ impl Drop for Up {
     }
 }
 
-/// An image of a static program that is a shell, in the OCI image layout.
+/// Writes an image of a static shell in the OCI image layout.
 fn write_layout(folder: &Path) {
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
     let digest = |bytes: &[u8]| {
@@ -215,13 +215,13 @@ fn a_job_becomes_a_report_and_an_alert() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["alerts"].as_array().map(Vec::len), Some(1), "{report}");
 
-    // What goes wrong in the sandbox is told to whom asked for the job.
+    // A failure in the sandbox is reported to the creator of the job.
     let output = site.run(&["--", "/bin/sh", "-c", "echo no luck >&2; exit 9"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{told}");
     assert!(told.contains("no luck\n") && told.contains("ended with 9"), "{told}");
 
-    // More than fits into a message, and a file instead of what is printed.
+    // More output than fits into a message, and a file instead of standard output.
     let large = r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); printf '%0100000d\n' 0; done;
         echo '{"disk":{"latency":{"value":7}}}' > /result.json"#;
     let output = site.run(&["--file", "/result.json", "--json", "--", "/bin/sh", "-c", large]);
@@ -230,7 +230,7 @@ fn a_job_becomes_a_report_and_an_alert() {
     let (_, job) = ada.get(&format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap())).unwrap();
     assert_eq!(job["output"]["results"][0]["stdout"].as_str().map(str::len), Some(30 * 100_001));
 
-    // A runner that is told to stop ends its job at once and says so.
+    // A runner that is asked to stop ends its job at once and reports it.
     let output = site.run(&["--detach", "--json", "--", "/bin/sh", "-c", "while true; do true; done"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let path = format!("/v0/projects/lab/jobs/{}", report["job"].as_str().unwrap());
@@ -241,7 +241,7 @@ fn a_job_becomes_a_report_and_an_alert() {
     let job = await_status(&mut ada, &path, "failed");
     assert_eq!(job["output"]["error"], "The runner was stopped before the job had ended.");
 
-    // One whose key no longer works is not a runner, and does not try for ever.
+    // A runner whose key is invalid exits instead of retrying.
     assert_eq!(ada.post("/v0/runners/one/key", &json!({})).unwrap().0, 201);
     let wrong = site.up("one", &key, &site.address).output().unwrap();
     assert_eq!(wrong.status.code(), Some(7), "{wrong:?}");
@@ -286,7 +286,7 @@ fn a_canceled_job_is_ended_at_once_and_a_lost_connection_loses_nothing() {
 #[test]
 fn a_job_that_is_lost_on_its_way_is_done_once() {
     for database in [None, Some(create_database())] {
-        // The longest that a runner may be silent: the server has to hand the job over again before.
+        // The maximum: the server must hand out the job again before a silent runner times out.
         let settings = "[plus.runners]\nheartbeat_timeout = 900\n";
         let Some((site, server)) = Site::open(settings, database) else { return };
         let proxy = Proxy::breaking(&site.address, r#""event":"job""#);
@@ -320,7 +320,7 @@ fn a_runner_speaks_tls_with_whom_the_machine_trusts() {
         command.env("TIDEMARK_HOST", &host);
         command
     };
-    // It says what is wrong, and tries again.
+    // The runner reports the error, and retries.
     let log = folder.path().join("log");
     let stranger = Up(up().stderr(File::create(&log).unwrap()).spawn().unwrap());
     wait_until("the runner does not complain", || fs::read_to_string(&log).unwrap().contains("certificate"));
@@ -388,7 +388,7 @@ fn a_job_with_too_much_output_fails_and_the_next_one_is_done() {
     let sentence = "The runs of the job have more than 3 MiB of output in all (as JSON), the limit of this runner; \
          print less, run fewer iterations, or raise --max-job-output-size.";
     assert!(said.contains(sentence), "{}", &said[said.len().saturating_sub(2000)..]);
-    // The results of the runs before are there, and nothing of the job is left on the runner.
+    // The results of the earlier runs exist, and nothing of the job is left on the runner.
     let (_, jobs) = ada.get("/v0/projects/lab/jobs").unwrap();
     let (_, job) = ada.get(&format!("/v0/projects/lab/jobs/{}", jobs[0]["uuid"].as_str().unwrap())).unwrap();
     assert_eq!(
@@ -401,12 +401,12 @@ fn a_job_with_too_much_output_fails_and_the_next_one_is_done() {
     wait_until("the journal keeps jobs that are done", || fs::read_dir(&journal).unwrap().count() == 0);
 }
 
-/// Waits until a job is this far, and answers it.
+/// Waits until a job has a status, and returns the job.
 fn await_status(client: &mut Client, path: &str, status: &str) -> Value {
     await_job(client, path, |job| job["status"] == status)
 }
 
-/// Waits until something is true of a job, and answers it.
+/// Waits until a condition is true for a job, and returns the job.
 fn await_job(client: &mut Client, path: &str, is_true: impl Fn(&Value) -> bool) -> Value {
     let mut job = Value::Null;
     wait_until(&format!("the job at {path} does not get there"), || {

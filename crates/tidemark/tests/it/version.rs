@@ -1,4 +1,4 @@
-//! The version of the server, as commands look at it. The stand-in of a server counts what it is asked.
+//! The version of the server, as commands check it. The mock server records its requests.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,7 +10,7 @@ use std::{
 
 use crate::{context::in_folder, desk::Desk, process::has_containers};
 
-/// A server with empty lists that names this version of Tidemark in a header, or only the contract's in a body.
+/// A server with empty lists that sends this Tidemark version in a header, or only the contract's version in a body.
 struct Versioned {
     address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -67,7 +67,7 @@ fn serve(stream: TcpStream, header: &str, contract: &str, asked: &Mutex<Vec<Stri
             "/v0/server/version" => format!(r#"{{"version": "{contract}"}}"#),
             _ => "[]".to_owned(),
         };
-        // No runner is known here, so that `runner up` ends.
+        // The runner is unknown here, so that `runner up` exits.
         let is_channel = path.ends_with("/channel");
         asked.lock().unwrap().push(path);
         let status = if is_channel { "404 Not Found" } else { "200 OK" };
@@ -81,7 +81,7 @@ const LIST: &str = "/v0/projects/lab/branches";
 #[test]
 fn an_older_server_is_worth_one_warning_and_no_request() {
     let server = Versioned::open("x-server-version: 0.0.9\r\n", "0.6.13");
-    // Several pages, several answers: one warning.
+    // Several pages and responses: one warning.
     for arguments in [&["--json"][..], &["--json", "--all"]] {
         let output = server.list(arguments);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -137,7 +137,7 @@ fn a_server_without_the_header_is_asked_once() {
         "{said}"
     );
     assert_eq!(server.asked(), [LIST, "/v0/server/version"]);
-    // Only the patch differs.
+    // Only the patch version differs.
     let output = Versioned::open("", "0.6.1").list(&["--json"]);
     assert_eq!(output.stderr, b"", "{output:?}");
 }
