@@ -39,7 +39,7 @@ impl Log {
         log
     }
 
-    /// Captures the log of this thread while the guard lives.
+    /// Captures the log of this thread until the guard is dropped.
     pub(crate) fn of_thread() -> (Self, DefaultGuard) {
         let log = Self::default();
         let guard = log.subscriber().set_default();

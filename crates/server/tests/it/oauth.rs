@@ -32,7 +32,7 @@ struct Host(Arc<Mutex<Known>>);
 #[derive(Default)]
 struct Known {
     people: HashMap<String, Value>,
-    /// Used challenges, by verifier.
+    /// Verifiers of the exchanged codes.
     spent: Vec<String>,
 }
 

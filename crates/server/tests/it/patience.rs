@@ -50,7 +50,7 @@ impl TestServer {
         self.app.db.read(|tx: &mut Tx<'_>| tx.value("select min(due) from outbox", &[])).await.unwrap()
     }
 
-    /// Stops the background workers, whose statements would otherwise be counted with those of a test.
+    /// Stops the background workers, because a test that counts statements would count theirs as well.
     pub(crate) async fn stop_workers(&self) {
         self.app.changes.stop();
         self.app.jobs.stop();

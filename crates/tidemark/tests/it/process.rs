@@ -49,7 +49,7 @@ pub(crate) fn has_containers(folder: &Path) -> bool {
     check.status.success()
 }
 
-/// A port that the system gives to no other process while this value lives. Servers of the test can listen on it, one
+/// A port that the system gives to no other process until this value is dropped. Servers of the test can listen on it, one
 /// after the other.
 pub(crate) struct Port {
     pub(crate) address: String,

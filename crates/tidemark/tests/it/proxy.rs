@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// Forwards connections between clients and a server while it lives.
+/// Forwards connections between clients and a server until it is dropped.
 pub(crate) struct Proxy {
     /// Address that it listens on.
     pub(crate) address: SocketAddr,

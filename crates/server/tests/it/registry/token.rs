@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Client, line, owner, show};
 use crate::{Answer, TestServer, both};
 
-/// Returns the claims of a token, without those that vary.
+/// Returns the claims of a token, without the claims that vary.
 fn claims(token: &str) -> Value {
     let body = token.split('.').nth(1).unwrap();
     let bytes = base64::Engine::decode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, body).unwrap();
