@@ -28,7 +28,7 @@ pub enum Error {
         attempts: u32,
     },
     /// The response is not one of this API.
-    Strange {
+    InvalidResponse {
         /// What is wrong with the response.
         reason: String,
     },
@@ -50,7 +50,9 @@ impl fmt::Display for Error {
             Self::Unreachable { host, reason, attempts } => {
                 write!(formatter, "the server {host} cannot be reached, tried {attempts} times: {reason}")
             }
-            Self::Strange { reason } => write!(formatter, "the server is not one of this API: {reason}"),
+            Self::InvalidResponse { reason } => {
+                write!(formatter, "the server is not one of this API: {reason}")
+            }
         }
     }
 }

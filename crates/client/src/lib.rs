@@ -22,7 +22,7 @@ use error::Attempt;
 pub use error::Error;
 pub use request::{Answer, Request};
 pub use resource::*;
-pub use retry::{Failed, Patience, Retry, retry_after};
+pub use retry::{Failed, Retry, RetryPolicy, retry_after};
 use serde::de::DeserializeOwned;
 use tidemark_api::{Direction, Page, SERVER_VERSION_HEADER, Url};
 pub use ureq::http;
@@ -49,7 +49,7 @@ pub struct Settings {
     /// Key or token, if any.
     pub credential: Option<Credential>,
     /// Time limit and retries of requests.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
     /// Whether to accept any certificate.
     pub insecure: bool,
 }
@@ -73,13 +73,13 @@ impl std::fmt::Debug for Credential {
 }
 
 /// A server in this process: a function from request to response.
-pub type Inside = Rc<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
+pub type InProcessServer = Rc<dyn Fn(http::Request<Vec<u8>>) -> Response<Vec<u8>>>;
 
 /// How requests reach the server.
 #[derive(Clone)]
 enum Transport {
     Http(Agent),
-    Inside(Inside),
+    InProcessServer(InProcessServer),
 }
 
 /// Client of one server.
@@ -111,16 +111,20 @@ impl Client {
     }
 
     /// Returns a client for optional requests: one attempt with this time limit, no retries, no calls of `on_retry`.
-    pub fn hasty(&self, timeout: Duration) -> Self {
-        let patience = Patience { attempts: 1, timeout, ..self.settings.patience };
+    pub fn without_retries(&self, timeout: Duration) -> Self {
+        let patience = RetryPolicy { attempts: 1, timeout, ..self.settings.patience };
         let settings = Settings { patience, ..self.settings.clone() };
         Self::over(self.transport.clone(), settings, |_| ())
     }
 
     /// Creates a client of a server in this process. The host is only a name, and the server applies its own time
     /// limits.
-    pub fn inside(server: Inside, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
-        Self::over(Transport::Inside(server), settings, on_retry)
+    pub fn inside(
+        server: InProcessServer,
+        settings: Settings,
+        on_retry: impl Fn(&Retry<'_>) + 'static,
+    ) -> Self {
+        Self::over(Transport::InProcessServer(server), settings, on_retry)
     }
 
     fn over(transport: Transport, settings: Settings, on_retry: impl Fn(&Retry<'_>) + 'static) -> Self {
@@ -164,11 +168,11 @@ impl Client {
                     "the list was not complete after {page} page(s) and {} s; narrow it with a filter",
                     limit.as_secs()
                 );
-                return Err(Error::Strange { reason });
+                return Err(Error::InvalidResponse { reason });
             }
         }
         let reason = format!("the list has more than {MAX_PAGES} pages; narrow it with a filter");
-        Err(Error::Strange { reason })
+        Err(Error::InvalidResponse { reason })
     }
 
     /// Sends a request until it succeeds, fails permanently or has no attempts left. Retries a request that is not
@@ -278,7 +282,7 @@ impl Transport {
     ) -> Result<Response<Vec<u8>>, ureq::Error> {
         let (head, body) = request.into_parts();
         match self {
-            Self::Inside(server) => {
+            Self::InProcessServer(server) => {
                 Ok(server(http::Request::from_parts(head, body.map(<[u8]>::to_vec).unwrap_or_default())))
             }
             Self::Http(agent) => {
@@ -328,8 +332,8 @@ mod tests {
     /// Reads a list that never ends. Returns the number of pages that were read and the error message.
     fn read_endless_list(limit: Duration) -> (u32, String) {
         let full_page = format!("[{}]", vec!["0"; usize::from(PER_PAGE)].join(","));
-        let server: Inside = Rc::new(move |_| Response::new(full_page.clone().into_bytes()));
-        let patience = Patience {
+        let server: InProcessServer = Rc::new(move |_| Response::new(full_page.clone().into_bytes()));
+        let patience = RetryPolicy {
             timeout: Duration::from_secs(600),
             attempts: 1,
             first_wait: Duration::ZERO,
@@ -344,7 +348,7 @@ mod tests {
             pages += 1;
             Ok(())
         });
-        let Err(Error::Strange { reason }) = error else { panic!("{error:?}") };
+        let Err(Error::InvalidResponse { reason }) = error else { panic!("{error:?}") };
         (pages, reason)
     }
 

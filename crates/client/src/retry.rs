@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 /// Time limit and retries of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Time limit of one attempt, from the DNS lookup to the last byte of the response.
     pub timeout: Duration,
     /// Maximum number of attempts, at least 1.
@@ -40,7 +40,7 @@ pub trait Failed {
     fn reason(&self) -> String;
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Runs `once` until it succeeds, fails permanently or has no attempts left. Then returns the last failure and the
     /// number of attempts. Calls `on_retry` before every wait.
     pub fn retry<T, F: Failed>(

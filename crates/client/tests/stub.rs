@@ -12,7 +12,7 @@ use std::{
 };
 
 use tidemark_api::{Direction, NewRun, Timestamp};
-use tidemark_client::{Client, Credential, Error, Patience, Settings, run, server};
+use tidemark_client::{Client, Credential, Error, RetryPolicy, Settings, run, server};
 
 /// Time limit of requests that get a response. It ends a test that hangs; the result of a test must not depend on the
 /// speed of the machine.
@@ -74,7 +74,7 @@ fn settings(host: &str) -> Settings {
     Settings {
         host: host.parse().unwrap(),
         credential: Credential::new("svc_user_secret"),
-        patience: Patience {
+        patience: RetryPolicy {
             timeout: PATIENCE,
             attempts: 3,
             first_wait: Duration::from_millis(1),
@@ -85,7 +85,7 @@ fn settings(host: &str) -> Settings {
 }
 
 /// Settings with other limits.
-fn with(host: &str, limits: impl Fn(&mut Patience)) -> Settings {
+fn with(host: &str, limits: impl Fn(&mut RetryPolicy)) -> Settings {
     let mut settings = settings(host);
     limits(&mut settings.patience);
     settings
@@ -232,7 +232,7 @@ fn a_credential_does_not_follow_to_another_host() {
 fn another_kind_of_server_is_told_from_ours() {
     let stub = Stub::start(vec![answer("200 OK", "", "<html>")]);
     let (client, _) = client(settings(&stub.host));
-    assert!(matches!(server::version(&client), Err(Error::Strange { .. })));
+    assert!(matches!(server::version(&client), Err(Error::InvalidResponse { .. })));
     let stub = Stub::start(vec![answer("404 Not Found", "", "<html>")]);
     let (client, _) = self::client(settings(&stub.host));
     assert!(matches!(server::version(&client), Err(Error::Refused { status: 404, .. })));

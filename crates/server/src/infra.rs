@@ -3,8 +3,8 @@
 pub(crate) mod blobs;
 pub mod clock;
 pub mod config;
+pub mod file_mode;
 pub mod limits;
 pub mod mail;
 pub(crate) mod metrics;
 pub(crate) mod outgoing;
-pub mod private;

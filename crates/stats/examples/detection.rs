@@ -57,7 +57,7 @@ fn with_hosts(hosts: &[usize], values: &[f64]) -> (Vec<Change>, Vec<(usize, usiz
     let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
     let values = hosts.iter().zip(values).enumerate();
     let alarms = values.filter_map(|(now, (host, value))| {
-        Some((monitor.push_on(u16::try_from(*host).ok(), *value, &mut scratch)?.at, now))
+        Some((monitor.push_with_host(u16::try_from(*host).ok(), *value, &mut scratch)?.at, now))
     });
     let alarms = alarms.collect();
     (monitor.changes(&mut scratch), alarms)

@@ -1,4 +1,4 @@
-//! Common factor of the benchmarks of a run. A slow machine slows down all benchmarks; a change of the code rarely affects
+//! CommonFactor factor of the benchmarks of a run. A slow machine slows down all benchmarks; a change of the code rarely affects
 //! most of them at once. The caller computes the steps.
 
 use crate::level::median;
@@ -8,9 +8,9 @@ const LEAST: usize = 5;
 /// Minimum step of a benchmark that counts as moved, in units of its noise.
 const MOVED: f64 = 2.0;
 
-/// Common factor of the benchmarks of a run.
+/// CommonFactor factor of the benchmarks of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Common {
+pub struct CommonFactor {
     /// Logarithm of the factor: the median of all steps.
     pub step: f64,
     /// 95 % confidence interval of the median step, by the sign test.
@@ -21,7 +21,7 @@ pub struct Common {
     pub together: f64,
 }
 
-impl Common {
+impl CommonFactor {
     /// Computes the common factor from the steps of the benchmarks, each with its noise; `None` if there are too few
     /// benchmarks.
     pub fn of(steps: &[(f64, f64)]) -> Option<Self> {
@@ -44,7 +44,7 @@ impl Common {
     }
 
     /// Whether most benchmarks moved together, so that the machine rather than the code is the cause.
-    pub fn is_of_machine(&self) -> bool {
+    pub fn is_machine_effect(&self) -> bool {
         self.together > 0.5 && self.interval.0 * self.interval.1 > 0.0
     }
 }
@@ -65,26 +65,26 @@ mod tests {
 
     #[test]
     fn a_machine_moves_all() {
-        let slow = Common::of(&steps(0.2, 40)).unwrap();
-        assert!(slow.is_of_machine() && (slow.step - 0.2).abs() < 0.01, "{slow:?}");
+        let slow = CommonFactor::of(&steps(0.2, 40)).unwrap();
+        assert!(slow.is_machine_effect() && (slow.step - 0.2).abs() < 0.01, "{slow:?}");
         assert!(slow.interval.0 > 0.18 && slow.interval.1 < 0.22, "{slow:?}");
         assert_eq!((slow.count, slow.together), (40, 1.0));
-        assert!(Common::of(&steps(-0.2, 34)).unwrap().is_of_machine());
+        assert!(CommonFactor::of(&steps(-0.2, 34)).unwrap().is_machine_effect());
     }
 
     #[test]
     fn code_moves_some() {
         for moved in [0, 1, 10, 19] {
-            let common = Common::of(&steps(0.2, moved)).unwrap();
-            assert!(!common.is_of_machine(), "{moved}: {common:?}");
+            let common = CommonFactor::of(&steps(0.2, moved)).unwrap();
+            assert!(!common.is_machine_effect(), "{moved}: {common:?}");
         }
-        assert_eq!(Common::of(&steps(0.2, 40)[..4]), None);
+        assert_eq!(CommonFactor::of(&steps(0.2, 40)[..4]), None);
     }
 
     #[test]
     fn what_does_not_move_is_still() {
-        let still = Common::of(&[(0.0, 0.0); 12]).unwrap();
+        let still = CommonFactor::of(&[(0.0, 0.0); 12]).unwrap();
         assert_eq!((still.step, still.interval, still.together), (0.0, (0.0, 0.0), 0.0));
-        assert!(!still.is_of_machine());
+        assert!(!still.is_machine_effect());
     }
 }

@@ -2,13 +2,13 @@
 //! benchmark, because values within a run are not independent.
 
 mod baseline;
+mod baseline_selection;
 mod peers;
-mod persisting;
 mod simulation;
 
 pub use baseline::{Baseline, Sampling};
-pub use peers::Peers;
-pub use persisting::{Cut, CutKind, ESTABLISHED, Settled, settled};
+pub use baseline_selection::{BaselineRange, ESTABLISHED, LevelChange, LevelChangeStatus, select_baseline};
+pub use peers::PeerNoise;
 pub use simulation::regressed_runs;
 
 use crate::{
@@ -30,9 +30,9 @@ const ROUNDING: f64 = 1e-12;
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
     /// Interleaved runs of base and new side: the values of a pair share the state of the machine.
-    Pairs(&'a [(f64, f64)]),
+    Paired(&'a [(f64, f64)]),
     /// Independent runs of base and new side.
-    Apart(&'a [f64], &'a [f64]),
+    Independent(&'a [f64], &'a [f64]),
 }
 
 /// Criteria for a verdict.
@@ -80,9 +80,9 @@ pub enum Verdict {
     /// The new side is better.
     Improvement,
     /// There are too few values, or they vary too much.
-    Unclear,
+    Inconclusive,
     /// The sides are equal within [`Criteria::same_within`].
-    Same,
+    Unchanged,
 }
 
 /// Compares two sides. `confidence` is 1 minus the accepted share of false positives.
@@ -94,8 +94,8 @@ pub enum Verdict {
 /// successive runs on one machine; see `docs/statistics.md`.
 pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     let (base, new): (Vec<f64>, Vec<f64>) = match samples {
-        Samples::Pairs(pairs) => pairs.iter().copied().unzip(),
-        Samples::Apart(base, new) => (base.to_vec(), new.to_vec()),
+        Samples::Paired(pairs) => pairs.iter().copied().unzip(),
+        Samples::Independent(base, new) => (base.to_vec(), new.to_vec()),
     };
     let is_positive = base.iter().chain(&new).all(|value| *value > 0.0);
     let (base_center, new_center) = (center(&base, is_positive), center(&new, is_positive));
@@ -116,8 +116,8 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     };
     let differences: Vec<f64> = base.iter().zip(&new).map(|(base, new)| new - base).collect();
     let spread = match samples {
-        Samples::Pairs(_) => of_pairs(&differences),
-        Samples::Apart(..) => of_sides(&base, &new),
+        Samples::Paired(_) => of_pairs(&differences),
+        Samples::Independent(..) => of_sides(&base, &new),
     };
     let step = Some(new_mean - base_mean).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
     let (mut interval, mut p) = (None, None);
@@ -129,10 +129,10 @@ pub fn compare(samples: Samples<'_>, confidence: f64) -> Comparison {
     // The rank test matters only if the t test is significant.
     let is_ranked = base.len() + new.len() <= RANKED && p.is_some_and(|p| p <= 1.0 - confidence);
     let (ranks, smallest) = match samples {
-        Samples::Pairs(_) => {
+        Samples::Paired(_) => {
             (is_ranked.then(|| signed_rank(&differences)), smallest_signed_rank(differences.len()))
         }
-        Samples::Apart(..) => {
+        Samples::Independent(..) => {
             (is_ranked.then(|| rank_sum(&base, &new)), smallest_rank_sum(base.len(), new.len()))
         }
     };
@@ -167,7 +167,7 @@ pub fn verdicts(comparisons: &[(Comparison, Worse)], criteria: &Criteria) -> Vec
         .iter()
         .map(|(comparison, worse)| {
             let adjusted = enough(comparison).and_then(|_| adjusted.next());
-            let Some(p) = adjusted else { return (Verdict::Unclear, None) };
+            let Some(p) = adjusted else { return (Verdict::Inconclusive, None) };
             let is_real = p <= comparison.chance
                 && comparison.ranks.is_none_or(|ranks| ranks <= comparison.rank_chance);
             let counts = comparison.change.is_none_or(|change| change.abs() >= criteria.smallest_change);
@@ -194,9 +194,9 @@ impl Comparison {
     fn unless_it_changed(&self, same_within: f64) -> Verdict {
         match self.interval {
             Some((lower, upper)) if self.is_ranked() && lower >= -same_within && upper <= same_within => {
-                Verdict::Same
+                Verdict::Unchanged
             }
-            _ => Verdict::Unclear,
+            _ => Verdict::Inconclusive,
         }
     }
 }

@@ -32,10 +32,10 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use change::{Budget, Change, HostSpeeds, Monitor, Scratch, Sensitivity, Settings, changes};
-pub use common::Common;
+pub use common::CommonFactor;
 pub use compare::{
-    Baseline, Comparison, Criteria, Cut, CutKind, ESTABLISHED, Peers, Samples, Sampling, Settled, Verdict,
-    compare, settled, verdicts,
+    Baseline, BaselineRange, Comparison, Criteria, ESTABLISHED, LevelChange, LevelChangeStatus, PeerNoise,
+    Samples, Sampling, Verdict, compare, select_baseline, verdicts,
 };
 pub use level::{Level, is_exact, levels, median, median_deviation, median_in_place, noise};
 pub use limits::{Limits, MAX_SAMPLE, Prepared, Side, judge};

@@ -8,7 +8,7 @@ use tidemark_api::{
 use crate::{
     AlertId, BenchmarkId, Cells, Error, Fresh, HeadId, Kind, ModelId, Param, ProjectId, ReportId, Result,
     ThresholdId, Tx, Value, benchmark, branch, head, measure, metric, model,
-    part::Part,
+    series_filter::SeriesFilter,
     sql::{Conditions, direction},
     testbed, threshold,
     value::distinct,
@@ -301,7 +301,7 @@ pub fn list(
 
 /// Filter of the alerts to update. `None` matches all alerts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Which {
+pub struct AlertFilter {
     /// Only this alert.
     pub id: Option<AlertId>,
     /// Only alerts with this status.
@@ -309,14 +309,14 @@ pub struct Which {
     /// Only alerts of this report.
     pub report: Option<ReportId>,
     /// Only alerts of this branch, testbed, benchmark and measure.
-    pub part: Part,
+    pub part: SeriesFilter,
 }
 
 /// Updates alerts; without a status, updates only their modification time. Returns the number of updated alerts.
 pub fn update(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Which,
+    which: &AlertFilter,
     status: Option<AlertStatus>,
     now: Timestamp,
 ) -> Result<u64> {
@@ -324,7 +324,7 @@ pub fn update(
     alerts.and("id =", &which.id);
     alerts.and("status =", &which.status);
     alerts.and("report_id =", &which.report);
-    let Part { branch, testbed, benchmark, measure } = &which.part;
+    let SeriesFilter { branch, testbed, benchmark, measure } = &which.part;
     alerts.and("benchmark_id =", benchmark);
     if branch.is_some() || testbed.is_some() || measure.is_some() {
         alerts.sql.push_str(" and threshold_id in (select id from threshold where project_id = $1");

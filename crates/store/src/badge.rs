@@ -1,11 +1,11 @@
 //! Numbers for the badge of a project, or of one of its branches, testbeds, benchmarks or measures. Another module
 //! renders the badge.
 
-use crate::{ProjectId, Result, Tx, part::Part, sql::Conditions};
+use crate::{ProjectId, Result, Tx, series_filter::SeriesFilter, sql::Conditions};
 
 /// Returns the number of active alerts, without alerts of archived branches, testbeds and measures; `None` if no report
 /// matches.
-pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
+pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
@@ -34,7 +34,7 @@ pub fn alerts(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Optio
 }
 
 /// Returns the number of notified regressions that no user has reviewed; `None` if no report matches.
-pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<Option<i64>> {
+pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<Option<i64>> {
     if !is_measured(tx, project, which)? {
         return Ok(None);
     }
@@ -59,7 +59,7 @@ pub fn regressions(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<
 }
 
 /// Whether a report matches.
-fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &Part) -> Result<bool> {
+fn is_measured(tx: &mut Tx<'_>, project: ProjectId, which: &SeriesFilter) -> Result<bool> {
     let mut lanes = Conditions::new("branch.project_id = $1 and lane.reports > 0".into(), vec![&project]);
     lanes.and("lane.branch_id =", &which.branch);
     lanes.and("lane.testbed_id =", &which.testbed);

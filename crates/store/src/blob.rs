@@ -10,7 +10,7 @@ use crate::{BlobId, Fresh, ProjectId, RepositoryId, Result, Tx};
 
 /// A blob of a repository.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct BlobRow {
     /// Primary key.
     pub id: BlobId,
     /// Name of the object in the object store.
@@ -22,13 +22,13 @@ pub struct Found {
 }
 
 /// Returns the blob with this digest, if the repository links to it.
-pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<Found>> {
+pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<BlobRow>> {
     tx.optional(
         "select blob.id, blob.uuid, blob.size, repository_blob.idle from blob
          join repository_blob on repository_blob.blob_id = blob.id and repository_blob.repository_id = $1
          where blob.digest = $2",
         &[&repository, &digest],
-        |row| Ok(Found { id: row.get(0)?, object: row.get(1)?, size: row.get(2)?, idle: row.get(3)? }),
+        |row| Ok(BlobRow { id: row.get(0)?, object: row.get(1)?, size: row.get(2)?, idle: row.get(3)? }),
     )
 }
 

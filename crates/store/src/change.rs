@@ -11,15 +11,15 @@ use crate::{
     VersionId, benchmark, branch, head,
     lane::Lane,
     measure,
-    part::Part,
-    series::Subject,
+    series::SeriesKey,
+    series_filter::SeriesFilter,
     sql::{Conditions, direction},
     testbed,
 };
 
 /// A change that detection found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct DetectedChange {
     /// First report of the new level.
     pub at: ReportId,
     /// First report that may be the start of the new level.
@@ -46,13 +46,13 @@ pub struct Found {
 
 /// A stored change.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored {
+pub struct StoredChange {
     /// UUID.
     pub uuid: ChangeUuid,
     /// Benchmark, variant and measure.
-    pub subject: Subject,
+    pub subject: SeriesKey,
     /// The change.
-    pub found: Found,
+    pub found: DetectedChange,
     /// Status set by users.
     pub status: ChangeStatus,
     /// Whether a user set the status or a note.
@@ -65,13 +65,13 @@ pub struct Stored {
 
 /// A change to write.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub struct ChangeWrite {
     /// UUID; `None` for a new change.
     pub uuid: Option<ChangeUuid>,
     /// Benchmark, variant and measure.
-    pub subject: Subject,
+    pub subject: SeriesKey,
     /// The change.
-    pub found: Found,
+    pub found: DetectedChange,
     /// Time when detection withdrew the change.
     pub withdrawn: Option<Timestamp>,
     /// Whether the change has just been selected for notification.
@@ -81,7 +81,7 @@ pub struct Written {
 }
 
 /// Returns the changes on heads and a testbed, oldest first.
-pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result<Vec<Stored>> {
+pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result<Vec<StoredChange>> {
     let heads: Vec<i64> = heads.iter().map(|head| head.get()).collect();
     tx.all(
         "select uuid, benchmark_id, variant_id, measure_id, report_id, earliest_id, latest_id, start_time, old_level,
@@ -91,14 +91,14 @@ pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result
         &[&heads, &testbed],
         |row| {
             let cells = &mut row.cells();
-            Ok(Stored {
+            Ok(StoredChange {
                 uuid: cells.take()?,
-                subject: Subject {
+                subject: SeriesKey {
                     benchmark: cells.take()?,
                     variant: cells.take()?,
                     measure: cells.take()?,
                 },
-                found: Found {
+                found: DetectedChange {
                     at: cells.take()?,
                     earliest: cells.take()?,
                     latest: cells.take()?,
@@ -151,7 +151,7 @@ pub fn write(
     fresh: &Fresh,
     lane: &Lane,
     newest: Option<ReportId>,
-    changes: &[Written],
+    changes: &[ChangeWrite],
 ) -> Result<()> {
     let made: Vec<_> = changes
         .iter()
@@ -164,7 +164,7 @@ pub fn write(
     let rows: Vec<Vec<Value<'_>>> = changes
         .iter()
         .zip(&made)
-        .map(|(Written { subject, found, withdrawn, .. }, (uuid, size, raised))| {
+        .map(|(ChangeWrite { subject, found, withdrawn, .. }, (uuid, size, raised))| {
             let columns: [&dyn Param; 26] = [
                 uuid,
                 &lane.project,
@@ -239,7 +239,7 @@ pub fn write(
     Ok(())
 }
 
-impl Found {
+impl DetectedChange {
     /// Returns the size of the change: its absolute effect, or `f64::MAX` if the old level is 0.
     fn size(&self) -> f64 {
         self.effect.map_or(f64::MAX, f64::abs)
@@ -332,13 +332,13 @@ fn read(cells: &mut Cells<'_>) -> Result<Change> {
 
 /// Filter of the changes to list.
 #[derive(Clone, Debug, Default)]
-pub struct Which {
+pub struct ChangeFilter {
     /// Only changes with this status.
     pub status: Option<ChangeStatus>,
     /// Only regressions (1), improvements (-1) or changes of unknown direction (0).
     pub worse: Option<i64>,
     /// Only changes of this branch, testbed, benchmark and measure.
-    pub part: Part,
+    pub part: SeriesFilter,
     /// Only changes that were found with this report.
     pub report: Option<ReportId>,
 }
@@ -347,7 +347,7 @@ pub struct Which {
 pub fn list(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Which,
+    which: &ChangeFilter,
     sort: ProjChangesSort,
     page: &Page,
 ) -> Result<(Vec<Change>, i64)> {

@@ -56,7 +56,7 @@ const INSERTED: [(&str, Kind); 9] = [
 
 /// Enqueues deliveries of a report to all notices of the project. Returns whether there is a notice. The caller holds
 /// the lock of the project.
-pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
+pub fn enqueue(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) -> Result<bool> {
     let sql = format!(
         "select notice.id, exists (select 1 from delivery where delivery.notice_id = notice.id
                                    and delivery.project_id = $1 and delivery.status = 'waiting'),
@@ -95,7 +95,7 @@ pub fn promise(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: Repor
 
 /// A waiting delivery that is next in order.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct PendingDelivery {
     /// Project.
     pub project: ProjectId,
     /// Organization of the project.
@@ -105,7 +105,7 @@ pub struct Turn {
     /// Recipient, if the notice belongs to a user.
     pub user: Option<UserId>,
     /// Notice.
-    pub notice: notice::Found,
+    pub notice: notice::NoticeRow,
     /// Secret that signs the message.
     pub secret: Option<PlainKey>,
     /// Event identifier, which the receiver sees.
@@ -113,13 +113,13 @@ pub struct Turn {
     /// Whether a user requested to send the event again.
     pub again: bool,
     /// Time when the event was first enqueued. It stays the same when the event is sent again.
-    pub promised: Timestamp,
+    pub enqueued: Timestamp,
     /// Status of the previous delivery of the notice.
     pub before: Option<DeliveryStatus>,
 }
 
 /// Returns the delivery with this UUID, if it is still waiting.
-pub fn turn(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<Turn>> {
+pub fn find_waiting(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<PendingDelivery>> {
     tx.optional(
         &format!(
             "select project.id, project.organization_id, project.deleted is not null, account.id, notice.secret, delivery.event,
@@ -142,15 +142,15 @@ pub fn turn(tx: &mut Tx<'_>, delivery: DeliveryUuid) -> Result<Option<Turn>> {
             let (project, organization, is_gone) = (cells.take()?, cells.take()?, cells.take()?);
             let user = cells.take()?;
             let (secret, event, again) = (cells.take()?, cells.take()?, cells.take()?);
-            let (promised, before) = (cells.take()?, cells.take()?);
+            let (enqueued, before) = (cells.take()?, cells.take()?);
             let notice = notice::read(&mut cells)?;
-            Ok(Turn { project, organization, is_gone, user, notice, secret, event, again, promised, before })
+            Ok(PendingDelivery { project, organization, is_gone, user, notice, secret, event, again, enqueued, before })
         },
     )
 }
 
 /// Combines a delivery and the waiting deliveries after it that were enqueued before `end` into one event.
-pub fn gather(tx: &mut Tx<'_>, turn: &Turn, end: Timestamp) -> Result<()> {
+pub fn gather(tx: &mut Tx<'_>, turn: &PendingDelivery, end: Timestamp) -> Result<()> {
     tx.execute(
         "update delivery set event = $2
          where id in (select id from delivery where notice_id = $1 and project_id = $5 and status = 'waiting'
@@ -172,7 +172,7 @@ pub fn reports(tx: &mut Tx<'_>, notice: NoticeId, event: EventUuid) -> Result<Ve
 }
 
 /// Records a failed attempt that will be retried.
-pub fn put_off(tx: &mut Tx<'_>, turn: &Turn, error: &str, now: Timestamp) -> Result<()> {
+pub fn put_off(tx: &mut Tx<'_>, turn: &PendingDelivery, error: &str, now: Timestamp) -> Result<()> {
     settle(tx, turn, DeliveryStatus::Waiting, Some(error), now).map(drop)
 }
 
@@ -180,7 +180,7 @@ pub fn put_off(tx: &mut Tx<'_>, turn: &Turn, error: &str, now: Timestamp) -> Res
 /// is already completed.
 pub fn end(
     tx: &mut Tx<'_>,
-    turn: &Turn,
+    turn: &PendingDelivery,
     status: DeliveryStatus,
     error: Option<&str>,
     now: Timestamp,
@@ -203,7 +203,7 @@ pub fn end(
 
 fn settle(
     tx: &mut Tx<'_>,
-    turn: &Turn,
+    turn: &PendingDelivery,
     status: DeliveryStatus,
     error: Option<&str>,
     now: Timestamp,
@@ -217,7 +217,7 @@ fn settle(
 
 /// Why a delivery cannot be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotAgain {
+pub enum RedeliverError {
     /// The delivery is still waiting.
     Waiting,
     /// The notice is archived.
@@ -225,12 +225,12 @@ pub enum NotAgain {
 }
 
 /// Enqueues the event of a delivery again, after all waiting deliveries.
-pub fn again(
+pub fn redeliver(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     notice: NoticeId,
     delivery: DeliveryUuid,
-) -> Result<Result<Delivery, NotAgain>> {
+) -> Result<Result<Delivery, RedeliverError>> {
     let (project, event, report, owner): (ProjectId, EventUuid, Option<ReportId>, Option<OrganizationId>) =
         tx.one(
             "delivery",
@@ -242,11 +242,11 @@ pub fn again(
         )?;
     tx.lock(Lock::Project(project.get()))?;
     if !notice::is_used(tx, notice)? {
-        return Ok(Err(NotAgain::OutOfUse));
+        return Ok(Err(RedeliverError::OutOfUse));
     }
     let waits = "select exists (select 1 from delivery where notice_id = $1 and status = 'waiting'";
     if tx.value(&format!("{waits} and event = $2)"), &[&notice, &event])? {
-        return Ok(Err(NotAgain::Waiting));
+        return Ok(Err(RedeliverError::Waiting));
     }
     let is_behind: bool = tx.value(&format!("{waits} and project_id = $2)"), &[&notice, &project])?;
     let members: Vec<Option<ReportId>> = tx.all(

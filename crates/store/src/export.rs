@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{
     BenchmarkId, Error, MeasureId, ProjectId, ReportId, Result, Tx, VariantId, alert, benchmark, measure,
     metric::{self, Packed},
-    series::{self, Subject},
+    series::{self, SeriesKey},
     value::distinct,
     variant,
 };
@@ -84,7 +84,7 @@ pub struct Entry<'a> {
 pub struct Batch {
     reports: Vec<Report>,
     metrics: Vec<(ReportId, u32, Packed)>,
-    subjects: HashMap<u32, Subject>,
+    subjects: HashMap<u32, SeriesKey>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -108,7 +108,7 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
     if subjects.len() < series.len() {
         return Err(gone());
     }
-    let of = |subject: fn(&Subject) -> i64| distinct(subjects.values().map(subject));
+    let of = |subject: fn(&SeriesKey) -> i64| distinct(subjects.values().map(subject));
     let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
     let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
     if filter.benchmarks.is_some() || filter.measures.is_some() {

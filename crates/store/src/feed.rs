@@ -7,7 +7,7 @@ use tidemark_api::{
     ResourceName, Timestamp,
 };
 
-use crate::{ProjectId, ReportId, Result, Row, Tx, measure, part::Part, sql::Conditions};
+use crate::{ProjectId, ReportId, Result, Row, Tx, measure, series_filter::SeriesFilter, sql::Conditions};
 
 /// A report with alerts or notified changes.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Alert {
 
 /// A change of an event.
 #[derive(Clone, Debug)]
-pub struct Moved {
+pub struct FeedChange {
     /// Benchmark.
     pub benchmark: BenchmarkName,
     /// Parameters of the benchmark, if any.
@@ -67,9 +67,9 @@ pub struct Moved {
 pub fn changes(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Part,
+    which: &SeriesFilter,
     most: u32,
-    mut take: impl FnMut(usize, Moved),
+    mut take: impl FnMut(usize, FeedChange),
 ) -> Result<Vec<Event>> {
     let live = "change.project_id = $1 and change.raised is not null and change.withdrawn is null";
     let mut conditions = Conditions::new(live.to_owned(), vec![&project]);
@@ -111,7 +111,7 @@ pub fn changes(
         let (worse, since) = (cells.take()?, cells.take()?);
         let measure = measure::read(cells)?;
         if let Some(place) = places.get(&report) {
-            take(*place, Moved { benchmark, parameters, measure, before, after, effect, worse, since });
+            take(*place, FeedChange { benchmark, parameters, measure, before, after, effect, worse, since });
         }
         Ok(())
     })?;
@@ -134,7 +134,7 @@ fn event(row: &Row<'_>) -> Result<(ReportId, Event)> {
 pub fn alerts(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Part,
+    which: &SeriesFilter,
     most: u32,
     mut take: impl FnMut(usize, Alert),
 ) -> Result<Vec<Event>> {

@@ -3,7 +3,7 @@
 use crate::{Fresh, Result, Tx, UserId, user};
 
 /// Returns the user with this subject at a provider.
-pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<user::Found>> {
+pub fn find(tx: &mut Tx<'_>, provider: &str, subject: &str) -> Result<Option<user::UserRow>> {
     tx.optional(
         &format!(
             "select {} from identity join account on account.id = identity.account_id

@@ -14,7 +14,7 @@ use crate::{Fresh, List, OrganizationId, Result, Row, Tx, UserId, sql::direction
 
 /// An invitation with its organization.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct InvitationRow {
     /// Organization.
     pub organization: OrganizationId,
     /// Representation in the API.
@@ -27,7 +27,7 @@ const COLUMNS: &str = "organization.id, invitation.uuid, organization.uuid, invi
 const TABLES: &str = "invitation join organization on organization.id = invitation.organization_id
      left join account on account.id = invitation.inviter_id";
 
-fn read(row: &Row<'_>, now: Timestamp) -> Result<Found> {
+fn read(row: &Row<'_>, now: Timestamp) -> Result<InvitationRow> {
     let expires: Timestamp = row.get(9)?;
     let status = if row.get::<Option<Timestamp>>(10)?.is_some() {
         InvitationStatus::Accepted
@@ -42,7 +42,7 @@ fn read(row: &Row<'_>, now: Timestamp) -> Result<Found> {
         Some(uuid) => Some(PubUser { uuid, name: row.get(6)?, slug: row.get(7)? }),
         None => None,
     };
-    Ok(Found {
+    Ok(InvitationRow {
         organization: row.get(0)?,
         invitation: Invitation {
             uuid: row.get(1)?,
@@ -66,7 +66,7 @@ pub fn create(
     role: OrganizationRole,
     inviter: UserId,
     expires: Timestamp,
-) -> Result<Found> {
+) -> Result<InvitationRow> {
     let uuid = InvitationUuid::from(fresh.uuid());
     tx.execute(
         "insert into invitation (uuid, organization_id, email, role, inviter_id, created, expires)
@@ -77,7 +77,7 @@ pub fn create(
 }
 
 /// Returns the invitation with this UUID, if its organization is not deleted.
-pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, invitation: InvitationUuid, now: Timestamp) -> Result<InvitationRow> {
     tx.one(
         "invitation",
         &format!(

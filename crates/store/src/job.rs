@@ -187,7 +187,7 @@ pub fn forget_callbacks(tx: &mut Tx<'_>, before: Timestamp) -> Result<()> {
 
 /// A job with its internal fields.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct JobRow {
     /// Primary key.
     pub id: JobId,
     /// Project.
@@ -223,7 +223,7 @@ const TABLES: &str =
     "job join project on project.id = job.project_id join report on report.id = job.report_id
      join spec on spec.id = job.spec_id left join runner on runner.id = job.runner_id";
 
-fn read(cells: &mut Cells<'_>) -> Result<Found> {
+fn read(cells: &mut Cells<'_>) -> Result<JobRow> {
     let (id, project, organization, report) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let (runner, lease) = (cells.take()?, cells.take()?);
     let mut config: JobConfig = serde_json::from_str(&cells.take::<String>()?).map_err(unreadable)?;
@@ -248,12 +248,12 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
         printed: None,
         output: None,
     };
-    Ok(Found { id, project, organization, report, runner, lease, config, output, heartbeat, job })
+    Ok(JobRow { id, project, organization, report, runner, lease, config, output, heartbeat, job })
 }
 
 /// Returns the job of a project with this UUID: a pending job with its position in the queue, a running job with its
 /// output so far.
-pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> {
+pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<JobRow> {
     let sql = format!("select {} from {TABLES} where job.project_id = $1 and job.uuid = $2", columns());
     let mut found = tx.one("job", &sql, &[&project, &job], |row| read(&mut row.cells()))?;
     if found.job.status == JobStatus::Pending {
@@ -273,7 +273,7 @@ pub fn view(tx: &mut Tx<'_>, project: ProjectId, job: JobUuid) -> Result<Found> 
 }
 
 /// Returns the job with this UUID, of any project.
-pub fn find(tx: &mut Tx<'_>, job: JobUuid) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, job: JobUuid) -> Result<JobRow> {
     let sql = format!("select {} from {TABLES} where job.uuid = $1", columns());
     tx.one("job", &sql, &[&job], |row| read(&mut row.cells()))
 }
@@ -307,7 +307,7 @@ pub fn list(tx: &mut Tx<'_>, project: ProjectId, filter: &JobFilter, page: &Page
 
 /// Capabilities of a runner, to select a job.
 #[derive(Clone, Copy, Debug)]
-pub struct Able<'a> {
+pub struct RunnerCapabilities<'a> {
     /// Runner.
     pub runner: RunnerId,
     /// Operating system and architecture, if the runner sent them.
@@ -316,7 +316,7 @@ pub struct Able<'a> {
 
 /// Returns the next job for a runner, if any: the first pending job whose spec the runner serves and whose organization
 /// or address is below its concurrency limit. A runner that has a job gets no other job.
-pub fn next(tx: &mut Tx<'_>, able: Able<'_>) -> Result<Option<JobId>> {
+pub fn next(tx: &mut Tx<'_>, able: RunnerCapabilities<'_>) -> Result<Option<JobId>> {
     let (os, architecture) = able.platform.unzip();
     tx.optional(
         "select job.id from job
@@ -339,7 +339,7 @@ pub fn next(tx: &mut Tx<'_>, able: Able<'_>) -> Result<Option<JobId>> {
 
 /// Returns the job that a runner claimed with this lease but has not started, if any: the response to the claim may
 /// have been lost.
-pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Option<Found>> {
+pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Option<JobRow>> {
     let sql = format!(
         "select {} from {TABLES} where job.runner_id = $1 and job.status = 'claimed' and job.lease = $2",
         columns()
@@ -351,11 +351,11 @@ pub fn leased(tx: &mut Tx<'_>, runner: RunnerId, lease: LeaseUuid) -> Result<Opt
 /// concurrency limits of the others.
 pub fn claim(
     tx: &mut Tx<'_>,
-    able: Able<'_>,
+    able: RunnerCapabilities<'_>,
     lease: LeaseUuid,
     now: Timestamp,
     patience: i64,
-) -> Result<Option<Found>> {
+) -> Result<Option<JobRow>> {
     tx.lock(Lock::Queue)?;
     let Some(job) = next(tx, able)? else { return Ok(None) };
     let timeout: i64 = tx.value("select timeout from job where id = $1", &[&job])?;
@@ -369,7 +369,7 @@ pub fn claim(
 }
 
 /// Records a heartbeat of the runner of a job, and the output of the job, if it is new.
-pub fn heard(tx: &mut Tx<'_>, job: JobId, printed: Option<&str>, now: Timestamp) -> Result<()> {
+pub fn record_heartbeat(tx: &mut Tx<'_>, job: JobId, printed: Option<&str>, now: Timestamp) -> Result<()> {
     tx.execute(
         "update job set heartbeat = $2, printed = coalesce($3, printed)
          where id = $1 and status in ('claimed', 'running')",

@@ -115,7 +115,7 @@ pub fn authenticate(
     tx: &mut Tx<'_>,
     hash: &[u8],
     now: Timestamp,
-) -> Result<Option<(UserKeyUuid, user::Found)>> {
+) -> Result<Option<(UserKeyUuid, user::UserRow)>> {
     tx.optional(
         &format!(
             "select {}, user_key.uuid from {TABLES}
@@ -128,7 +128,7 @@ pub fn authenticate(
 }
 
 /// Returns the owner of a key that is still valid.
-pub fn owner(tx: &mut Tx<'_>, key: UserKeyUuid, now: Timestamp) -> Result<Option<user::Found>> {
+pub fn owner(tx: &mut Tx<'_>, key: UserKeyUuid, now: Timestamp) -> Result<Option<user::UserRow>> {
     tx.optional(
         &format!(
             "select {} from {TABLES}

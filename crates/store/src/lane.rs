@@ -1,6 +1,8 @@
 //! Lanes: a branch on a testbed, whose reports are analyzed together.
 
-use crate::{BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, part::Part};
+use crate::{
+    BranchId, HeadId, Param, ProjectId, ReportId, Result, TestbedId, Tx, series_filter::SeriesFilter,
+};
 
 /// A lane and its analysis state.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +39,7 @@ pub fn stale(tx: &mut Tx<'_>, (branch, testbed): (BranchId, TestbedId), limit: i
 }
 
 /// Returns the lanes with reports of a project, filtered by branch and testbed.
-pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<Vec<Lane>> {
+pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> Result<Vec<Lane>> {
     read(
         tx,
         "branch.project_id = $1 and lane.reports > 0 and lane.branch_id = coalesce($2, lane.branch_id)
@@ -47,7 +49,7 @@ pub fn of_project(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<Ve
 }
 
 /// Returns the number of metrics of the reports of a project, filtered by branch and testbed.
-pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &Part) -> Result<i64> {
+pub fn values(tx: &mut Tx<'_>, project: ProjectId, part: &SeriesFilter) -> Result<i64> {
     tx.value(
         "select cast(coalesce(sum(report.metrics), 0) as bigint) from report
          join head on head.id = report.head_id and head.replaced is null

@@ -7,7 +7,7 @@ use crate::{BlobId, ManifestId, RepositoryId, Result, Row, Tx, Value, value::Kin
 
 /// A stored manifest.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ManifestRow {
     /// Primary key.
     pub id: ManifestId,
     /// Digest.
@@ -50,12 +50,12 @@ pub struct Referrer {
     pub size: u64,
 }
 
-fn read(row: &Row<'_>) -> Result<Found> {
-    Ok(Found { id: row.get(0)?, digest: row.get(1)?, media_type: row.get(2)?, size: row.get(3)? })
+fn read(row: &Row<'_>) -> Result<ManifestRow> {
+    Ok(ManifestRow { id: row.get(0)?, digest: row.get(1)?, media_type: row.get(2)?, size: row.get(3)? })
 }
 
 /// Returns the manifest of a repository with this digest.
-pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<Found>> {
+pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Result<Option<ManifestRow>> {
     tx.optional(
         "select id, digest, media_type, size from manifest where repository_id = $1 and digest = $2",
         &[&repository, &digest],
@@ -64,7 +64,7 @@ pub fn by_digest(tx: &mut Tx<'_>, repository: RepositoryId, digest: &str) -> Res
 }
 
 /// Returns the manifest of a repository that a tag points to.
-pub fn by_tag(tx: &mut Tx<'_>, repository: RepositoryId, tag: &str) -> Result<Option<Found>> {
+pub fn by_tag(tx: &mut Tx<'_>, repository: RepositoryId, tag: &str) -> Result<Option<ManifestRow>> {
     tx.optional(
         "select manifest.id, manifest.digest, manifest.media_type, manifest.size
          from tag join manifest on manifest.id = tag.manifest_id where tag.repository_id = $1 and tag.name = $2",

@@ -20,15 +20,15 @@ const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, acc
 
 /// A member with the primary key of the user.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct MemberRow {
     /// Primary key of the user.
     pub user: UserId,
     /// Representation in the API.
     pub member: Member,
 }
 
-fn read(row: &Row<'_>) -> Result<Found> {
-    Ok(Found {
+fn read(row: &Row<'_>) -> Result<MemberRow> {
+    Ok(MemberRow {
         user: row.get(0)?,
         member: Member {
             uuid: row.get(1)?,
@@ -75,7 +75,7 @@ pub fn roles(tx: &mut Tx<'_>, user: UserId) -> Result<HashMap<OrganizationUuid, 
 }
 
 /// Returns a member, by the slug or UUID of the user.
-pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, organization: OrganizationId, user: &ResourceId) -> Result<MemberRow> {
     let (column, value): (_, &dyn Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),

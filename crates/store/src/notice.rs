@@ -49,7 +49,7 @@ impl Owner {
 
 /// A notice with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct NoticeRow {
     /// Primary key.
     pub id: NoticeId,
     /// Representation in the API.
@@ -81,8 +81,8 @@ pub(crate) const COLUMNS: &str = "notice.id, notice.uuid, about.uuid, account.uu
 pub(crate) const TABLES: &str = "notice left join project as about on about.id = notice.project_id \
      left join account on account.id = notice.account_id";
 
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Found> {
-    Ok(Found {
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<NoticeRow> {
+    Ok(NoticeRow {
         id: cells.take()?,
         notice: Notice {
             uuid: cells.take()?,
@@ -106,7 +106,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Found> {
     })
 }
 
-fn read_row(row: &Row<'_>) -> Result<Found> {
+fn read_row(row: &Row<'_>) -> Result<NoticeRow> {
     read(&mut row.cells())
 }
 
@@ -124,7 +124,7 @@ pub fn create(
     kind: NoticeKind,
     secret: Option<&PlainKey>,
     settings: &Settings,
-) -> Result<Found> {
+) -> Result<NoticeRow> {
     let uuid = NoticeUuid::from(fresh.uuid());
     let user = match owner {
         Owner::Project(_) => None,
@@ -145,7 +145,7 @@ pub fn create(
 }
 
 /// Returns a notice.
-pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, owner: Owner, notice: NoticeUuid) -> Result<NoticeRow> {
     tx.one(
         "notice",
         &format!("select {COLUMNS} from {TABLES} where {} and notice.uuid = $2", owner.condition()),

@@ -16,7 +16,7 @@ use crate::{
 
 /// An organization with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct OrganizationRow {
     /// Primary key.
     pub id: OrganizationId,
     /// Representation in the API.
@@ -37,8 +37,8 @@ pub struct Change {
 const COLUMNS: &str = "organization.id, organization.uuid, organization.name, organization.slug, \
      organization.license, organization.claimed, organization.created, organization.modified";
 
-fn read(row: &Row<'_>) -> Result<Found> {
-    Ok(Found {
+fn read(row: &Row<'_>) -> Result<OrganizationRow> {
+    Ok(OrganizationRow {
         id: row.get(0)?,
         organization: Organization {
             uuid: row.get(1)?,
@@ -60,7 +60,7 @@ pub fn create(
     uuid: Option<OrganizationUuid>,
     name: &ResourceName,
     slug: Option<&Slug>,
-) -> Result<Found> {
+) -> Result<OrganizationRow> {
     let uuid = uuid.unwrap_or_else(|| fresh.uuid().into());
     let slug = slug::choose(fresh, uuid.uuid(), slug, name.as_ref(), |slug| {
         tx.value("select exists (select 1 from organization where slug = $1)", &[slug])
@@ -77,16 +77,16 @@ pub fn create(
 }
 
 /// Returns the organization with this slug or UUID, unless it is deleted.
-pub fn find(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<OrganizationRow> {
     lookup(tx, organization, "and deleted is null")
 }
 
 /// Returns the organization with this slug or UUID, including deleted ones.
-pub fn find_any(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<Found> {
+pub fn find_any(tx: &mut Tx<'_>, organization: &ResourceId) -> Result<OrganizationRow> {
     lookup(tx, organization, "")
 }
 
-fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Found> {
+fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<OrganizationRow> {
     let (column, value): (_, &dyn Param) = match organization {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
@@ -96,7 +96,7 @@ fn lookup(tx: &mut Tx<'_>, organization: &ResourceId, live: &str) -> Result<Foun
 }
 
 /// Returns the organization with this primary key, including deleted ones.
-pub fn by_id(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Found> {
+pub fn by_id(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<OrganizationRow> {
     let sql = format!("select {COLUMNS} from organization where id = $1");
     tx.one("organization", &sql, &[&organization], read)
 }
@@ -146,7 +146,7 @@ pub fn update(
     organization: OrganizationId,
     change: &Change,
     now: Timestamp,
-) -> Result<Found> {
+) -> Result<OrganizationRow> {
     tx.one(
         "organization",
         &format!(

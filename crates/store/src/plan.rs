@@ -29,7 +29,7 @@ pub struct Reading {
 
 /// The plan of an organization.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct PlanRow {
     /// Organization.
     pub organization: OrganizationId,
     /// Subscription at the provider.
@@ -51,9 +51,9 @@ const COLUMNS: &str =
      organization.deleted is not null";
 const FROM: &str = "plan join organization on organization.id = plan.organization_id";
 
-fn read(row: &Row<'_>) -> Result<Found> {
+fn read(row: &Row<'_>) -> Result<PlanRow> {
     let cells = &mut row.cells();
-    Ok(Found {
+    Ok(PlanRow {
         organization: cells.take()?,
         subscription: cells.take()?,
         customer: cells.take()?,
@@ -65,13 +65,13 @@ fn read(row: &Row<'_>) -> Result<Found> {
 }
 
 /// Returns the plan of an organization.
-pub fn of(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<Found>> {
+pub fn of(tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Option<PlanRow>> {
     let sql = format!("select {COLUMNS} from {FROM} where plan.organization_id = $1");
     tx.optional(&sql, &[&organization], read)
 }
 
 /// Returns the plan with a subscription.
-pub fn by_subscription(tx: &mut Tx<'_>, subscription: &str) -> Result<Option<Found>> {
+pub fn by_subscription(tx: &mut Tx<'_>, subscription: &str) -> Result<Option<PlanRow>> {
     let sql = format!("select {COLUMNS} from {FROM} where plan.subscription = $1");
     tx.optional(&sql, &[&subscription], read)
 }
@@ -120,7 +120,7 @@ pub fn end(tx: &mut Tx<'_>, organization: OrganizationId, now: Timestamp) -> Res
 
 /// Enqueues the synchronization of all plans and checkouts that were last synchronized before `since`, because events
 /// of the provider may have been lost.
-pub fn ask(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
+pub fn enqueue_sync(tx: &mut Tx<'_>, since: Timestamp, now: Timestamp) -> Result<()> {
     let unowned = |row: &Row<'_>| Ok((row.get::<String>(0)?, None));
     let plans = tx.all(
         "update plan set asked = $2 where asked <= $1 and status not in ('canceled', 'incomplete_expired')
@@ -153,7 +153,7 @@ pub fn meter(
     )?;
     let Some(customer) = customer else { return Ok(()) };
     let reading = Reading { meter: meter.to_owned(), customer, value, identifier: identifier.to_owned() };
-    promise(tx, &[reading], now)
+    enqueue_readings(tx, &[reading], now)
 }
 
 /// Enqueues usage records for the minutes of ended jobs. Every started minute counts.
@@ -175,10 +175,10 @@ pub(crate) fn meter_jobs(tx: &mut Tx<'_>, jobs: &[JobUuid], now: Timestamp) -> R
             })
         },
     )?;
-    promise(tx, &readings, now)
+    enqueue_readings(tx, &readings, now)
 }
 
-fn promise(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> {
+fn enqueue_readings(tx: &mut Tx<'_>, readings: &[Reading], now: Timestamp) -> Result<()> {
     let written = readings.iter().map(|reading| Ok((serde_json::to_string(reading)?, None)));
     let written: serde_json::Result<Vec<_>> = written.collect();
     outbox::add_many(tx, METER, &written.map_err(|error| Error::Engine(error.into()))?, now)
@@ -199,7 +199,7 @@ pub fn set_customer(tx: &mut Tx<'_>, user: UserId, customer: &str) -> Result<Str
 }
 
 /// Returns the user of a customer at the provider.
-pub fn payer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
+pub fn user_of_customer(tx: &mut Tx<'_>, customer: &str) -> Result<Option<UserUuid>> {
     tx.optional(
         "select account.uuid from customer join account on account.id = customer.account_id
          where customer.customer = $1 order by account.id limit 1",

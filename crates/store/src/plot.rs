@@ -22,7 +22,7 @@ pub const MOST: i64 = 64;
 
 /// A plot with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct PlotRow {
     /// Primary key.
     pub id: PlotId,
     /// Representation in the API.
@@ -67,8 +67,8 @@ const COLUMNS: &str = "plot.id, plot.uuid, project.uuid, plot.title, plot.lower_
      plot.lower_boundary, plot.upper_boundary, plot.x_axis, plot.y_axis, plot.span, plot.created, plot.modified";
 const TABLES: &str = "plot join project on project.id = plot.project_id";
 
-fn read(cells: &mut Cells<'_>) -> Result<Found> {
-    Ok(Found {
+fn read(cells: &mut Cells<'_>) -> Result<PlotRow> {
+    Ok(PlotRow {
         id: cells.take()?,
         plot: Plot {
             uuid: cells.take()?,
@@ -91,7 +91,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
     })
 }
 
-fn read_row(row: &Row<'_>) -> Result<Found> {
+fn read_row(row: &Row<'_>) -> Result<PlotRow> {
     read(&mut row.cells())
 }
 
@@ -108,7 +108,7 @@ pub fn create(
     index: u8,
     settings: &Settings,
     dimensions: &Dimensions,
-) -> Result<Found> {
+) -> Result<PlotRow> {
     let place = make_room(tx, project, index)?;
     let uuid = PlotUuid::from(fresh.uuid());
     let id: PlotId = tx.one(
@@ -137,7 +137,7 @@ pub fn create(
 }
 
 /// Returns the plot with this UUID.
-pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, plot: PlotUuid) -> Result<PlotRow> {
     let mut found = tx.one(
         "plot",
         &format!("select {COLUMNS} from {TABLES} where plot.project_id = $1 and plot.uuid = $2"),
@@ -298,7 +298,7 @@ fn set_dimension(
 }
 
 /// Adds the dimensions to plots, with one statement per kind.
-fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [Found]) -> Result<()> {
+fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [PlotRow]) -> Result<()> {
     if plots.is_empty() {
         return Ok(());
     }
@@ -321,7 +321,7 @@ fn add_dimensions(tx: &mut Tx<'_>, plots: &mut [Found]) -> Result<()> {
     };
     let (mut branches, mut testbeds) = (of("branch")?, of("testbed")?);
     let (mut benchmarks, mut measures) = (of("benchmark")?, of("measure")?);
-    for Found { id, plot } in plots {
+    for PlotRow { id, plot } in plots {
         let id = id.get();
         plot.branches = branches.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();
         plot.testbeds = testbeds.remove(&id).unwrap_or_default().into_iter().map(Into::into).collect();

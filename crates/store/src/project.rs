@@ -20,7 +20,7 @@ use crate::{
 
 /// A project with its primary key and its organization.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ProjectRow {
     /// Primary key.
     pub id: ProjectId,
     /// Organization.
@@ -68,8 +68,8 @@ const COLUMNS: &str = "project.id, project.organization_id, project.uuid, organi
      project.slug, project.url, project.visibility, project.created, project.modified, organization.claimed";
 const TABLES: &str = "project join organization on organization.id = project.organization_id";
 
-fn read(cells: &mut Cells<'_>) -> Result<Found> {
-    Ok(Found {
+fn read(cells: &mut Cells<'_>) -> Result<ProjectRow> {
+    Ok(ProjectRow {
         id: cells.take()?,
         organization: cells.take()?,
         project: Project {
@@ -86,7 +86,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
     })
 }
 
-fn read_row(row: &Row<'_>) -> Result<Found> {
+fn read_row(row: &Row<'_>) -> Result<ProjectRow> {
     read(&mut row.cells())
 }
 
@@ -108,7 +108,7 @@ pub struct New<'a> {
 }
 
 /// Inserts a project into an organization.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
+pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<ProjectRow> {
     let New { organization, uuid, name, slug, url, visibility } = *new;
     let uuid = uuid.unwrap_or_else(|| fresh.uuid());
     let slug = slug::choose(fresh, uuid, slug, name.as_ref(), |slug| {
@@ -125,12 +125,12 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<Found> {
 }
 
 /// Returns the project with this primary key.
-pub fn by_id(tx: &mut Tx<'_>, project: ProjectId) -> Result<Found> {
+pub fn by_id(tx: &mut Tx<'_>, project: ProjectId) -> Result<ProjectRow> {
     tx.one("project", &format!("select {COLUMNS} from {TABLES} where project.id = $1"), &[&project], read_row)
 }
 
 /// Returns the project with this slug or UUID, unless it is deleted, and the roles of a user in it.
-pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Result<(Found, Roles)> {
+pub fn find(tx: &mut Tx<'_>, project: &ResourceId, user: Option<UserId>) -> Result<(ProjectRow, Roles)> {
     let (column, value) = key(project);
     tx.one(
         "project",
@@ -162,7 +162,7 @@ pub fn is_visible_to(tx: &mut Tx<'_>, project: ProjectId, user: UserId) -> Resul
 }
 
 /// Returns the project with this slug or UUID, including deleted ones.
-pub fn find_any(tx: &mut Tx<'_>, project: &ResourceId) -> Result<Found> {
+pub fn find_any(tx: &mut Tx<'_>, project: &ResourceId) -> Result<ProjectRow> {
     let (column, value) = key(project);
     tx.one(
         "project",
@@ -257,7 +257,7 @@ pub fn free_name(tx: &mut Tx<'_>, organization: OrganizationId, name: &ResourceN
 }
 
 /// Updates a project.
-pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timestamp) -> Result<Found> {
+pub fn update(tx: &mut Tx<'_>, project: ProjectId, change: &Change, now: Timestamp) -> Result<ProjectRow> {
     tx.execute(
         "update project set name = coalesce($2, name), slug = coalesce($3, slug),
                 url = case when $4 then $5 else url end, visibility = coalesce($6, visibility), modified = $7

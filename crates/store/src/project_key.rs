@@ -160,16 +160,16 @@ pub fn revoke_all(tx: &mut Tx<'_>, keys: &[Orphan], now: Timestamp) -> Result<()
 }
 
 /// Returns the valid key with this hash, unless its project is deleted.
-pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Found>> {
+pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<ProjectKeyRow>> {
     live(tx, "hash", &hash, now)
 }
 
 /// Returns the key with this UUID, if it is valid and its project is not deleted.
-pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<Option<Found>> {
+pub fn by_uuid(tx: &mut Tx<'_>, key: ProjectKeyUuid, now: Timestamp) -> Result<Option<ProjectKeyRow>> {
     live(tx, "uuid", &key, now)
 }
 
-fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Result<Option<Found>> {
+fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Result<Option<ProjectKeyRow>> {
     tx.optional(
         &format!(
             "select project_key.uuid, project_key.name, project.id, project.uuid
@@ -179,7 +179,7 @@ fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Res
         ),
         &[value, &now],
         |row| {
-            Ok(Found {
+            Ok(ProjectKeyRow {
                 uuid: row.get(0)?,
                 name: row.get(1)?,
                 project: row.get(2)?,
@@ -191,7 +191,7 @@ fn live(tx: &mut Tx<'_>, column: &str, value: &dyn Param, now: Timestamp) -> Res
 
 /// An authenticated project key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ProjectKeyRow {
     /// UUID of the key.
     pub uuid: ProjectKeyUuid,
     /// Name of the key.

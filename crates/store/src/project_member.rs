@@ -15,7 +15,7 @@ use crate::{
 
 /// A member with the primary key of the user.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ProjectMemberRow {
     /// Primary key of the user.
     pub user: UserId,
     /// Representation in the API.
@@ -26,9 +26,9 @@ const COLUMNS: &str = "account.id, account.uuid, account.name, account.slug, pro
      project_member.created, project_member.modified";
 const TABLES: &str = "project_member join account on account.id = project_member.account_id";
 
-fn read(row: &Row<'_>) -> Result<Found> {
+fn read(row: &Row<'_>) -> Result<ProjectMemberRow> {
     let cells = &mut row.cells();
-    Ok(Found {
+    Ok(ProjectMemberRow {
         user: cells.take()?,
         member: ProjectMember {
             uuid: cells.take()?,
@@ -58,7 +58,7 @@ pub fn add(
 }
 
 /// Returns a member, by the slug or UUID of the user.
-pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, user: &ResourceId) -> Result<ProjectMemberRow> {
     let (column, value): (_, &dyn Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),

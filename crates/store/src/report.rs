@@ -72,7 +72,7 @@ pub struct Filter {
 
 /// A report with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ReportRow {
     /// Primary key.
     pub id: ReportId,
     /// Number of metrics.
@@ -221,7 +221,7 @@ fn joins() -> String {
     )
 }
 
-fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
+fn read(cells: &mut Cells<'_>, project: &Project) -> Result<ReportRow> {
     let (id, uuid, start_time, end_time) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let adapter: Adapter = cells.take()?;
     let counts: String = cells.take()?;
@@ -253,11 +253,11 @@ fn read(cells: &mut Cells<'_>, project: &Project) -> Result<Found> {
         noise,
         created,
     };
-    Ok(Found { id, metrics, report })
+    Ok(ReportRow { id, metrics, report })
 }
 
 /// Returns a report with its results and alerts.
-pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
+pub fn complete(tx: &mut Tx<'_>, found: ReportRow) -> Result<Report> {
     let mut found = [found];
     expand(tx, &mut found)?;
     let [found] = found;
@@ -265,7 +265,7 @@ pub fn complete(tx: &mut Tx<'_>, found: Found) -> Result<Report> {
 }
 
 /// Returns a report with the counts of its results and alerts, but without the results and alerts.
-pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<Found> {
+pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<ReportRow> {
     let sql = format!("select {} from report {} where report.id = $1", columns(), joins());
     let mut found = [tx.one("report", &sql, &[&report], |row| read(&mut row.cells(), project))?];
     count_alerts(tx, &mut found)?;
@@ -274,7 +274,7 @@ pub fn summary(tx: &mut Tx<'_>, project: &Project, report: ReportId) -> Result<F
 }
 
 /// Returns reports of a project in the order of their primary keys, without results and alerts.
-pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Result<Vec<Found>> {
+pub fn summaries(tx: &mut Tx<'_>, project: &Project, reports: &[ReportId]) -> Result<Vec<ReportRow>> {
     let ids: Vec<i64> = reports.iter().map(|report| report.get()).collect();
     let sql = format!(
         "select {} from report {} where report.id in {{ints $1}} order by report.id",
@@ -290,7 +290,7 @@ pub fn list(
     (id, project): (ProjectId, &Project),
     filter: &Filter,
     page: &Page,
-) -> Result<(Vec<Found>, i64)> {
+) -> Result<(Vec<ReportRow>, i64)> {
     let state = if filter.archived {
         "(branch.archived is not null or testbed.archived is not null)"
     } else {
@@ -345,7 +345,7 @@ pub fn list(
 }
 
 /// Counts the alerts of reports.
-fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+fn count_alerts(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
     let mut counts: HashMap<ReportId, AlertCounts> = HashMap::new();
     tx.each(
@@ -364,7 +364,7 @@ fn count_alerts(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
 }
 
 /// Adds the results and the alerts to reports.
-pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
+pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
     let ids: Vec<i64> = reports.iter().map(|found| found.id.get()).collect();
     let mut metrics: HashMap<ReportId, Vec<(u32, metric::Packed)>> = HashMap::new();
     metric::of_reports(tx, &ids, |report, place, metric| {
@@ -373,7 +373,7 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [Found]) -> Result<()> {
     })?;
     let all = || metrics.values().flatten().map(|(_, metric)| metric);
     let subjects = series::subjects(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
-    let of = |subject: fn(&series::Subject) -> i64| distinct(subjects.values().map(subject));
+    let of = |subject: fn(&series::SeriesKey) -> i64| distinct(subjects.values().map(subject));
     let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
     let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
     let variants = variant::by_ids(

@@ -35,14 +35,14 @@ pub struct New<'a> {
 
 /// A runner with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct RunnerRow {
     /// Primary key.
     pub id: RunnerId,
     /// Representation in the API.
     pub runner: Runner,
 }
 
-fn read(row: &Row<'_>, alive: Timestamp) -> Result<Found> {
+fn read(row: &Row<'_>, alive: Timestamp) -> Result<RunnerRow> {
     let cells = &mut row.cells();
     let id = cells.take()?;
     let (uuid, name, slug, version) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
@@ -56,7 +56,7 @@ fn read(row: &Row<'_>, alive: Timestamp) -> Result<Found> {
     let specs = Vec::new();
     let runner =
         Runner { uuid, name, slug, specs, state, job, version, last_heartbeat, created, modified, archived };
-    Ok(Found { id, runner })
+    Ok(RunnerRow { id, runner })
 }
 
 /// Inserts a runner.
@@ -72,7 +72,7 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &New<'_>) -> Result<RunnerUui
 }
 
 /// Returns the runner with this slug or UUID. A runner with a heartbeat since `alive` is online.
-pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, runner: &ResourceId, alive: Timestamp) -> Result<RunnerRow> {
     let (column, value): (_, &dyn Param) = match runner {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
@@ -119,7 +119,7 @@ pub fn list(
 }
 
 /// Adds the specs that the runners serve.
-fn add_specs(tx: &mut Tx<'_>, runners: &mut [Found]) -> Result<()> {
+fn add_specs(tx: &mut Tx<'_>, runners: &mut [RunnerRow]) -> Result<()> {
     let ids: Vec<i64> = runners.iter().map(|found| found.id.get()).collect();
     let mut specs: HashMap<RunnerId, Vec<SpecUuid>> = HashMap::new();
     tx.each(
@@ -166,7 +166,12 @@ pub fn authenticate(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(RunnerId, Ru
 }
 
 /// Records a heartbeat of a runner and, if sent, its version.
-pub fn heard(tx: &mut Tx<'_>, runner: RunnerId, version: Option<&str>, now: Timestamp) -> Result<()> {
+pub fn record_heartbeat(
+    tx: &mut Tx<'_>,
+    runner: RunnerId,
+    version: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
     tx.execute(
         "update runner set last_heartbeat = $2, version = coalesce($3, version) where id = $1",
         &[&runner, &now, &version],

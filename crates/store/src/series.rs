@@ -6,7 +6,7 @@ use crate::{BenchmarkId, Error, Kind, MeasureId, Param, ReportId, Result, Testbe
 
 /// Benchmark, variant and measure of a series on a testbed. Without parameters, the variant is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Subject {
+pub struct SeriesKey {
     /// Benchmark.
     pub benchmark: BenchmarkId,
     /// Variant of the benchmark, or 0.
@@ -30,7 +30,7 @@ pub fn ensure(
     tx: &mut Tx<'_>,
     testbed: TestbedId,
     report: ReportId,
-    subjects: &[Subject],
+    subjects: &[SeriesKey],
 ) -> Result<Vec<Series>> {
     if subjects.is_empty() {
         return Ok(Vec::new());
@@ -69,7 +69,7 @@ pub fn ensure(
 }
 
 /// Returns the existing series of the subjects.
-fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Vec<Option<Series>>> {
+fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
     let mut benchmarks: Vec<i64> = subjects.iter().map(|subject| subject.benchmark.get()).collect();
     benchmarks.dedup();
     let mut found: Vec<Option<Series>> = vec![None; subjects.len()];
@@ -80,7 +80,7 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Ve
          where testbed_id = $1 and benchmark_id in {ints $2} order by benchmark_id, variant_id, measure_id",
         &[&testbed, &benchmarks],
         |row| {
-            let subject = Subject { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
+            let subject = SeriesKey { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
             while subjects.get(place).is_some_and(|wanted| *wanted < subject) {
                 place += 1;
             }
@@ -94,13 +94,13 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[Subject]) -> Result<Ve
 }
 
 /// Returns the benchmark, variant and measure of each series.
-pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, Subject>> {
+pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, SeriesKey>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
         "select id, benchmark_id, variant_id, measure_id from series where id in {ints $1}",
         &[&ids],
         |row| {
-            let subject = Subject { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            let subject = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
             found.insert(row.get(0)?, subject);
             Ok(())
         },
@@ -115,14 +115,14 @@ pub fn find(
     testbeds: &[i64],
     benchmarks: &[i64],
     measures: &[i64],
-) -> Result<Vec<(TestbedId, Subject, u32)>> {
+) -> Result<Vec<(TestbedId, SeriesKey, u32)>> {
     tx.all(
         "select testbed_id, benchmark_id, variant_id, measure_id, id from series
          where testbed_id in {ints $1} and benchmark_id in {ints $2} and measure_id in {ints $3}
          order by variant_id",
         &[&testbeds, &benchmarks, &measures],
         |row| {
-            let subject = Subject { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            let subject = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
             Ok((row.get(0)?, subject, row.get(4)?))
         },
     )

@@ -11,12 +11,12 @@ use uuid::Uuid;
 use crate::{
     Fresh, List, Result, Tx, UserId,
     sql::direction,
-    user::{self, Found},
+    user::{self, UserRow},
 };
 
 /// Origin of a session, by which its owner recognizes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SessionOrigin<'a> {
     /// Client address.
     pub address: Option<&'a str>,
     /// User agent.
@@ -28,7 +28,7 @@ pub fn open(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     user: UserId,
-    place: Place<'_>,
+    place: SessionOrigin<'_>,
     expires: Timestamp,
 ) -> Result<Uuid> {
     let uuid = fresh.uuid();
@@ -82,7 +82,7 @@ pub fn end_of(tx: &mut Tx<'_>, user: UserId, session: SessionUuid, now: Timestam
 }
 
 /// Returns the user of a valid session.
-pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<Found>> {
+pub fn find(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<UserRow>> {
     tx.optional(
         &format!(
             "select {} from session join account on account.id = session.account_id

@@ -46,20 +46,20 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Option<Spec>> {
 
 /// A spec with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SpecRow {
     /// Primary key.
     pub id: SpecId,
     /// Representation in the API.
     pub spec: Spec,
 }
 
-fn read_found(cells: &mut Cells<'_>) -> Result<Found> {
+fn read_found(cells: &mut Cells<'_>) -> Result<SpecRow> {
     let id = cells.take()?;
-    Ok(Found { id, spec: read(cells)?.ok_or(Error::NotFound("spec"))? })
+    Ok(SpecRow { id, spec: read(cells)?.ok_or(Error::NotFound("spec"))? })
 }
 
 /// Inserts a spec. If it is the fallback spec, which serves jobs without a spec, it replaces the current one.
-pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<Found> {
+pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, new: &NewSpec) -> Result<SpecRow> {
     let uuid = SpecUuid::from(fresh.uuid());
     let slug = slug::choose(fresh, uuid.uuid(), new.slug.as_ref(), new.name.as_str(), |slug| {
         tx.value("select exists (select 1 from spec where slug = $1)", &[slug])
@@ -100,20 +100,20 @@ pub fn find(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecId> {
 }
 
 /// Returns the spec with this slug or UUID, including archived ones.
-pub fn get(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<Found> {
+pub fn get(tx: &mut Tx<'_>, spec: &ResourceId) -> Result<SpecRow> {
     let (column, value) = reference(spec);
     let sql = format!("select id, {COLUMNS} from spec where {column} = $1");
     tx.one("spec", &sql, &[value], |row| read_found(&mut row.cells()))
 }
 
 /// Returns the spec with this primary key.
-pub fn by_id(tx: &mut Tx<'_>, spec: SpecId) -> Result<Found> {
+pub fn by_id(tx: &mut Tx<'_>, spec: SpecId) -> Result<SpecRow> {
     let sql = format!("select id, {COLUMNS} from spec where id = $1");
     tx.one("spec", &sql, &[&spec], |row| read_found(&mut row.cells()))
 }
 
 /// Returns the fallback spec, which serves jobs without a spec, if any.
-pub fn fallback(tx: &mut Tx<'_>) -> Result<Option<Found>> {
+pub fn fallback(tx: &mut Tx<'_>) -> Result<Option<SpecRow>> {
     let sql = format!("select id, {COLUMNS} from spec where fallback is not null and archived is null");
     tx.optional(&sql, &[], |row| read_found(&mut row.cells()))
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// A threshold with its primary key.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ThresholdRow {
     /// Primary key.
     pub id: ThresholdId,
     /// Representation in the API.
@@ -62,7 +62,7 @@ fn tables(model: &str) -> String {
 
 const IN_FORCE: &str = "model.replaced is null";
 
-fn read(cells: &mut Cells<'_>) -> Result<Found> {
+fn read(cells: &mut Cells<'_>) -> Result<ThresholdRow> {
     let (id, uuid, created, modified) = (cells.take()?, cells.take()?, cells.take()?, cells.take()?);
     let branch = branch::read(cells)?;
     let threshold = Threshold {
@@ -75,10 +75,10 @@ fn read(cells: &mut Cells<'_>) -> Result<Found> {
         created,
         modified,
     };
-    Ok(Found { id, threshold })
+    Ok(ThresholdRow { id, threshold })
 }
 
-fn read_row(row: &Row<'_>) -> Result<Found> {
+fn read_row(row: &Row<'_>) -> Result<ThresholdRow> {
     read(&mut row.cells())
 }
 
@@ -91,7 +91,7 @@ pub fn create(
     testbed: TestbedId,
     measure: MeasureId,
     model: &stats::Model,
-) -> Result<Found> {
+) -> Result<ThresholdRow> {
     let uuid = ThresholdUuid::from(fresh.uuid());
     let id: ThresholdId = tx.one(
         "threshold",
@@ -105,7 +105,7 @@ pub fn create(
 }
 
 /// Returns the threshold with this UUID and its current model.
-pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, threshold: ThresholdUuid) -> Result<ThresholdRow> {
     tx.one(
         "threshold",
         &format!(

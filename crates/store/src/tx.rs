@@ -262,7 +262,7 @@ pub enum Lock {
     /// The order of the plots, the heads and thresholds, and the names and slugs of a project.
     Project(i64),
     /// The creation of projects by their first run: with the same slug, or by the same user.
-    Founding(i64),
+    ProjectCreation(i64),
     /// The manifests of a repository, and the blobs that they need.
     Repository(i64),
     /// The fallback spec, which serves jobs without a spec.
@@ -285,7 +285,7 @@ impl Lock {
             Self::Organization(key) => (2, fold(key)),
             Self::User(key) => (3, fold(key)),
             Self::Project(key) => (4, fold(key)),
-            Self::Founding(key) => (5, fold(key)),
+            Self::ProjectCreation(key) => (5, fold(key)),
             Self::Repository(key) => (6, fold(key)),
             Self::Specs => (7, 0),
             Self::Queue => (8, 0),

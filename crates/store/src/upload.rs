@@ -7,7 +7,7 @@ use crate::{Fresh, RepositoryId, Result, Tx, UploadId};
 
 /// An upload and its progress.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct UploadRow {
     /// Primary key.
     pub id: UploadId,
     /// Received bytes.
@@ -38,12 +38,12 @@ pub fn create(tx: &mut Tx<'_>, fresh: &Fresh, repository: RepositoryId) -> Resul
 }
 
 /// Returns an upload of a repository.
-pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, upload: Uuid) -> Result<Option<Found>> {
+pub fn find(tx: &mut Tx<'_>, repository: RepositoryId, upload: Uuid) -> Result<Option<UploadRow>> {
     tx.optional(
         "select id, size, (select count(*) from upload_part where upload_id = upload.id) from upload
          where uuid = $2 and repository_id = $1",
         &[&repository, &upload],
-        |row| Ok(Found { id: row.get(0)?, size: row.get(1)?, parts: row.get(2)? }),
+        |row| Ok(UploadRow { id: row.get(0)?, size: row.get(1)?, parts: row.get(2)? }),
     )
 }
 
@@ -54,7 +54,7 @@ pub fn touch(tx: &mut Tx<'_>, upload: UploadId, now: Timestamp) -> Result<()> {
 }
 
 /// Appends a part, if the upload has not progressed since `from`; otherwise returns `false`.
-pub fn append(tx: &mut Tx<'_>, from: &Found, part: &Part, now: Timestamp) -> Result<bool> {
+pub fn append(tx: &mut Tx<'_>, from: &UploadRow, part: &Part, now: Timestamp) -> Result<bool> {
     let (before, size) = (integer(from.size)?, integer(part.size)?);
     let moved = tx.execute(
         "update upload set size = size + $3, touched = $4 where id = $1 and size = $2",
@@ -80,7 +80,7 @@ pub fn parts(tx: &mut Tx<'_>, upload: UploadId) -> Result<Vec<Part>> {
 }
 
 /// Ends an upload that has not progressed since `from`; `false` if another request was faster.
-pub fn end(tx: &mut Tx<'_>, from: &Found) -> Result<bool> {
+pub fn end(tx: &mut Tx<'_>, from: &UploadRow) -> Result<bool> {
     let size = integer(from.size)?;
     Ok(tx.execute("delete from upload where id = $1 and size = $2", &[&from.id, &size])? == 1)
 }

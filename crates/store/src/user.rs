@@ -17,7 +17,7 @@ use crate::{
 
 /// A user with its internal fields.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct UserRow {
     /// Primary key.
     pub id: UserId,
     /// Time when the user confirmed the address.
@@ -42,8 +42,8 @@ pub struct Change {
 pub(crate) const COLUMNS: &str = "account.id, account.confirmed, account.uuid, account.name, account.slug, \
      account.email, account.admin, account.locked, account.created";
 
-pub(crate) fn read(row: &Row<'_>) -> Result<Found> {
-    Ok(Found { id: row.get(0)?, confirmed: row.get(1)?, user: read_user(row)? })
+pub(crate) fn read(row: &Row<'_>) -> Result<UserRow> {
+    Ok(UserRow { id: row.get(0)?, confirmed: row.get(1)?, user: read_user(row)? })
 }
 
 fn read_user(row: &Row<'_>) -> Result<User> {
@@ -65,7 +65,7 @@ pub fn create(
     name: &UserName,
     slug: Option<&Slug>,
     email: &Email,
-) -> Result<Found> {
+) -> Result<UserRow> {
     tx.lock(Lock::Server)?;
     let admin = !tx.value::<bool>("select exists (select 1 from account)", &[])?;
     let uuid = fresh.uuid();
@@ -84,7 +84,7 @@ pub fn create(
 }
 
 /// Returns the user with this slug or UUID.
-pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<UserRow> {
     let (column, value): (_, &dyn crate::Param) = match user {
         ResourceId::Uuid(uuid) => ("uuid", uuid),
         ResourceId::Slug(slug) => ("slug", slug),
@@ -93,12 +93,12 @@ pub fn find(tx: &mut Tx<'_>, user: &ResourceId) -> Result<Found> {
 }
 
 /// Returns the user with this address.
-pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<Found>> {
+pub fn by_email(tx: &mut Tx<'_>, email: &Email) -> Result<Option<UserRow>> {
     tx.optional(&format!("select {COLUMNS} from account where email = $1"), &[email], read)
 }
 
 /// Returns the user with this primary key.
-pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<Found> {
+pub fn by_id(tx: &mut Tx<'_>, user: UserId) -> Result<UserRow> {
     tx.one("user", &format!("select {COLUMNS} from account where id = $1"), &[&user], read)
 }
 
@@ -129,7 +129,7 @@ pub fn list(tx: &mut Tx<'_>, filter: &UserFilter, page: &Page) -> Result<(Vec<Us
 }
 
 /// Updates the fields that do not need confirmation.
-pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<Found> {
+pub fn update(tx: &mut Tx<'_>, user: UserId, change: &Change, now: Timestamp) -> Result<UserRow> {
     tx.one(
         "user",
         &format!(
@@ -178,7 +178,7 @@ pub fn admins(tx: &mut Tx<'_>) -> Result<Vec<User>> {
 }
 
 /// Returns the oldest administrator account with a confirmed address that is not locked.
-pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<Found>> {
+pub fn first_admin(tx: &mut Tx<'_>) -> Result<Option<UserRow>> {
     let sql = format!(
         "select {COLUMNS} from account where admin and not locked and confirmed is not null order by id limit 1"
     );

@@ -4,7 +4,7 @@ use tidemark_api::{ReportUuid, Timestamp};
 
 use crate::{
     HeadId, Kind, MeasureId, Param, ReportId, Result, SpecId, TestbedId, Tx, Value, VersionId, lane,
-    version::Stretch,
+    version::VersionRange,
 };
 
 /// Filter of the earlier reports whose vectors to read, in a version range.
@@ -23,16 +23,16 @@ pub struct Earlier {
     /// Only reports with a smaller primary key.
     pub before: ReportId,
     /// Cursor: only reports older than this one, which was read before.
-    pub after: Option<Mark>,
+    pub after: Option<ReportPosition>,
     /// Maximum number of reports.
     pub limit: i64,
 }
 
 /// Position of a report in the history of its head.
-pub type Mark = (VersionId, Timestamp, ReportId);
+pub type ReportPosition = (VersionId, Timestamp, ReportId);
 
 /// Returns the cursor before the first report.
-pub fn before_all() -> Mark {
+pub fn before_all() -> ReportPosition {
     (VersionId::from(0), Timestamp::MIN, ReportId::from(0))
 }
 
@@ -40,10 +40,10 @@ pub fn before_all() -> Mark {
 /// `vector`. Returns the cursor of the last report if there may be more.
 pub fn earlier(
     tx: &mut Tx<'_>,
-    stretch: &Stretch,
+    stretch: &VersionRange,
     earlier: &Earlier,
     mut vector: impl FnMut(Timestamp, &[u8], &[u8]),
-) -> Result<Option<Mark>> {
+) -> Result<Option<ReportPosition>> {
     let (mut count, mut mark) = (0, None);
     let newest = (stretch.last, Timestamp::MAX, ReportId::from(i64::MAX));
     let after = earlier.after.unwrap_or(newest);
@@ -86,7 +86,7 @@ pub type Factors = Vec<(MeasureId, f64)>;
 
 /// A report of a head and a testbed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredReport {
     /// Report.
     pub report: ReportId,
     /// UUID.
@@ -103,9 +103,9 @@ pub struct Measured {
     pub factors: Option<Factors>,
 }
 
-impl Measured {
+impl MeasuredReport {
     /// Returns the position of the report.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> ReportPosition {
         (self.version, self.start_time, self.report)
     }
 
@@ -125,10 +125,10 @@ impl Measured {
 /// report to `vector`.
 pub fn newest(
     tx: &mut Tx<'_>,
-    stretch: &Stretch,
+    stretch: &VersionRange,
     testbed: TestbedId,
     limit: i64,
-    vector: impl FnMut(Measured, &[u8], &[u8]),
+    vector: impl FnMut(MeasuredReport, &[u8], &[u8]),
 ) -> Result<()> {
     let sql = format!(
         "{MEASURED} and report.version_id between $3 and $4
@@ -143,9 +143,9 @@ pub fn after(
     tx: &mut Tx<'_>,
     head: HeadId,
     testbed: TestbedId,
-    (version, start_time, report): Mark,
+    (version, start_time, report): ReportPosition,
     limit: i64,
-    vector: impl FnMut(Measured, &[u8], &[u8]),
+    vector: impl FnMut(MeasuredReport, &[u8], &[u8]),
 ) -> Result<()> {
     let sql = format!(
         "{MEASURED} and (report.version_id, report.start_time, report.id) > ($3, $4, $5)
@@ -161,7 +161,7 @@ pub fn newest_from(
     head: HeadId,
     testbed: TestbedId,
     most: i64,
-) -> Result<(Option<Mark>, i64)> {
+) -> Result<(Option<ReportPosition>, i64)> {
     let mark = tx.optional(
         "select report.version_id, report.start_time, report.id
          from report join report_vector on report_vector.report_id = report.id
@@ -192,10 +192,10 @@ fn measured(
     tx: &mut Tx<'_>,
     sql: &str,
     params: &[&dyn Param],
-    mut vector: impl FnMut(Measured, &[u8], &[u8]),
+    mut vector: impl FnMut(MeasuredReport, &[u8], &[u8]),
 ) -> Result<()> {
     tx.each(sql, params, |row| {
-        let measured = Measured {
+        let measured = MeasuredReport {
             report: row.get(0)?,
             uuid: row.get(1)?,
             version: row.get(2)?,

@@ -11,7 +11,7 @@ use crate::{Fresh, HeadId, Result, Tx, VersionId, value::distinct};
 
 /// A version range in the history of a head: its own versions, or inherited versions of another head.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch {
+pub struct VersionRange {
     /// Head that owns the versions.
     pub head: HeadId,
     /// Primary key of the first version.
@@ -20,7 +20,7 @@ pub struct Stretch {
     pub last: VersionId,
 }
 
-impl Stretch {
+impl VersionRange {
     /// Returns the range of all versions of a head.
     pub fn whole(head: HeadId) -> Self {
         Self { head, first: VersionId::from(0), last: VersionId::from(i64::MAX) }
@@ -28,13 +28,13 @@ impl Stretch {
 }
 
 /// Returns the history of a head, from its own versions back to the oldest inherited ones.
-pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<Stretch>> {
+pub fn history(tx: &mut Tx<'_>, head: HeadId) -> Result<Vec<VersionRange>> {
     Ok(histories(tx, &[head.get()])?.remove(&head).unwrap_or_default())
 }
 
 /// Returns the history of each head.
-pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<Stretch>>> {
-    let own = |head: &i64| (HeadId::from(*head), vec![Stretch::whole(HeadId::from(*head))]);
+pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<VersionRange>>> {
+    let own = |head: &i64| (HeadId::from(*head), vec![VersionRange::whole(HeadId::from(*head))]);
     let mut histories: HashMap<_, _> = heads.iter().map(own).collect();
     tx.each(
         "select head_id, source_head_id,
@@ -47,7 +47,11 @@ pub fn histories(tx: &mut Tx<'_>, heads: &[i64]) -> Result<HashMap<HeadId, Vec<S
         |row| {
             // A range whose reports were all deleted is empty.
             if let (Some(first), Some(last)) = (row.get(2)?, row.get(3)?) {
-                histories.entry(row.get(0)?).or_default().push(Stretch { head: row.get(1)?, first, last });
+                histories.entry(row.get(0)?).or_default().push(VersionRange {
+                    head: row.get(1)?,
+                    first,
+                    last,
+                });
             }
             Ok(())
         },

@@ -15,7 +15,7 @@ use std::{
 
 use clap::ArgAction;
 use tidemark_api::{GitHash, JobCallback, Report, Url, Verdict};
-use tidemark_client::{Client, Patience, server};
+use tidemark_client::{Client, RetryPolicy, server};
 use tidemark_render::{
     code_host::{Conclusion, Reserve},
     comment::{self, Comment},
@@ -166,7 +166,7 @@ impl CiFlags {
     }
 
     /// Completes what is known of the pull request: by its flag, or by asking for the one of a fork.
-    pub(crate) fn complete(&self, environment: &Environment, context: &mut Context, patience: Patience) {
+    pub(crate) fn complete(&self, environment: &Environment, context: &mut Context, patience: RetryPolicy) {
         if let Some(number) = self.ci_number {
             context.set_pull_request(number, None);
         } else if let Some(token) = &self.github_actions
@@ -193,7 +193,7 @@ impl CiFlags {
         context: &Context,
         hash: Option<&GitHash>,
         project: Option<&str>,
-        patience: Patience,
+        patience: RetryPolicy,
     ) -> Session<'_> {
         let mut session = Session {
             flags: self,

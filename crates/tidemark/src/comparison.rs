@@ -209,16 +209,16 @@ impl Values {
                 .iter()
                 .filter_map(|(run, measured)| Some((measured.value, *of_new.get(run)?)))
                 .collect();
-            (compare(Samples::Pairs(&pairs), confidence), pairs.len(), pairs.len())
+            (compare(Samples::Paired(&pairs), confidence), pairs.len(), pairs.len())
         } else {
-            (compare(Samples::Apart(&base, &new), confidence), base.len(), new.len())
+            (compare(Samples::Independent(&base, &new), confidence), base.len(), new.len())
         };
         let note = match (self.base.as_slice(), self.new.as_slice()) {
             ([(_, base)], [(_, new)]) => ranges(base, new),
             _ => "",
         };
         let units = self.new.first().map_or("", |(_, measured)| output::units(measured)).to_owned();
-        let verdict = Verdict::Unclear;
+        let verdict = Verdict::Inconclusive;
         Row { series, units, verdict, comparison, adjusted: None, base_runs, new_runs, note }
     }
 }

@@ -3,7 +3,7 @@
 use std::{env, fmt, time::Duration};
 
 use tidemark_api::{Jwt, PlainKey, Url};
-use tidemark_client::{Client, Credential, Error, Patience, Retry, Settings};
+use tidemark_client::{Client, Credential, Error, Retry, RetryPolicy, Settings};
 
 use crate::{
     failure::{Exit, Failure, Result},
@@ -170,8 +170,8 @@ impl Connection {
     }
 
     /// How patient it is, with others than the server as well.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn patience(&self) -> RetryPolicy {
+        RetryPolicy {
             timeout: Duration::from_secs(self.timeout),
             attempts: self.attempts,
             first_wait: Duration::from_secs(self.retry_after),
@@ -214,7 +214,7 @@ pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error {
-            Error::Refused { .. } | Error::Strange { .. } => Exit::Refused,
+            Error::Refused { .. } | Error::InvalidResponse { .. } => Exit::Refused,
             Error::Unreachable { .. } => Exit::Unreachable,
         };
         let text = error.to_string();

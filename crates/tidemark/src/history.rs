@@ -54,7 +54,7 @@ impl History {
             ..PerfQuery::default()
         };
         let project = ResourceId::Uuid(report.project.uuid.uuid());
-        let found = series::values(&client.hasty(PATIENCE), &project, &query).unwrap_or_default();
+        let found = series::values(&client.without_retries(PATIENCE), &project, &query).unwrap_or_default();
         Self(
             found
                 .into_iter()

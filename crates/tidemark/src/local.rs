@@ -7,7 +7,7 @@ use axum::{Router, body::Body};
 use directories::BaseDirs;
 use http_body_util::BodyExt;
 use tidemark_client::{
-    Client, Credential, Patience, Settings,
+    Client, Credential, RetryPolicy, Settings,
     http::{Request, Response, StatusCode},
 };
 use tidemark_server::{
@@ -47,7 +47,7 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     let settings = Settings {
         host: HOST.parse().map_err(|error| Failure::new(format!("{HOST} is no address ({error}).")))?,
         credential,
-        patience: Patience {
+        patience: RetryPolicy {
             timeout: Duration::from_secs(60),
             attempts: ATTEMPTS,
             first_wait: Duration::from_secs(1),

@@ -41,7 +41,7 @@ fn compare(client: &Client, server_version: Option<&str>) -> Option<String> {
     match server_version {
         Some(version) => warning("runs Tidemark", version, OWN),
         None => {
-            let answer = server::version(&client.hasty(TIMEOUT)).ok()?;
+            let answer = server::version(&client.without_retries(TIMEOUT)).ok()?;
             warning("speaks the contract version", &answer.version, CONTRACT_VERSION)
         }
     }

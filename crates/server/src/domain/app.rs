@@ -17,7 +17,7 @@ use crate::{
         changes::Changes,
         error::{Error, Result},
         housekeeping::Housekeeper,
-        jobs::{Jobs, callback::Teller},
+        jobs::{Jobs, callback::CallbackSender},
         notice::Notifier,
         retention::Retention,
     },
@@ -146,7 +146,7 @@ impl App {
                 blobs: blobs.clone(),
                 timeout: config.plus.registry.timeout_seconds(),
             };
-            let teller = Teller {
+            let teller = CallbackSender {
                 db: db.clone(),
                 console: config.console.url.clone(),
                 allows_private: config.plus.runners.private_callbacks,

@@ -24,7 +24,7 @@ use crate::{
     domain::{
         billing::Billing,
         housekeeping::{self, Housekeeper},
-        jobs::callback::Teller,
+        jobs::callback::CallbackSender,
         notice::Notifier,
         retention::Retention,
     },
@@ -184,7 +184,7 @@ struct Clearings {
 pub(crate) struct Worker {
     pub(crate) db: Db,
     pub(crate) mailer: Mailer,
-    pub(crate) teller: Teller,
+    pub(crate) teller: CallbackSender,
     pub(crate) notifier: Notifier,
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
@@ -322,7 +322,7 @@ impl Worker {
                 rate_window::purge(tx, now)?;
                 job::forget_callbacks(tx, now.plus_seconds(-CALLBACKS))?;
                 if bills {
-                    plan::ask(tx, now.plus_seconds(1 - CLEARING), now)?;
+                    plan::enqueue_sync(tx, now.plus_seconds(1 - CLEARING), now)?;
                 }
                 delivery::purge(tx, now.plus_seconds(-DELIVERIES))?;
                 if idle_days > 0 {

@@ -13,13 +13,13 @@ use tidemark_api::{
 use tidemark_stats::{Change, Monitor, Prepared, Scratch, Settings, Worse, is_exact};
 use tidemark_store::{
     BenchmarkId, MeasureId, Tx, VariantId, benchmark, branch,
-    change::{self, Stored},
+    change::{self, StoredChange},
     lane::Lane,
     measure,
-    part::Part,
-    series::{self, Subject},
+    series::{self, SeriesKey},
+    series_filter::SeriesFilter,
     testbed, variant,
-    version::Stretch,
+    version::VersionRange,
 };
 
 use crate::domain::{
@@ -48,8 +48,8 @@ pub(crate) struct Material {
     branch: Branch,
     testbed: Testbed,
     history: History,
-    subjects: HashMap<u32, Subject>,
-    stored: Vec<Stored>,
+    subjects: HashMap<u32, SeriesKey>,
+    stored: Vec<StoredChange>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -57,8 +57,8 @@ pub(crate) struct Material {
 
 impl Material {
     /// Reads what a lane has of a part of its project.
-    pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &Part) -> Result<Self> {
-        let mut history = History::read(tx, &[Stretch::whole(lane.head)], lane.testbed, REPORTS)?;
+    pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
+        let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, REPORTS)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
         let mut subjects = series::subjects(tx, &ids)?;
         subjects.retain(|_, subject| {
@@ -66,7 +66,7 @@ impl Material {
                 && part.measure.is_none_or(|wanted| subject.measure == wanted)
         });
         history.series.retain(|series, _| subjects.contains_key(series));
-        let keys = |key: fn(&Subject) -> i64| -> Vec<i64> {
+        let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
             let keys: HashSet<i64> = subjects.values().map(key).collect();
             keys.into_iter().collect()
         };
@@ -143,11 +143,12 @@ impl Outcome {
     }
 
     /// Holds the alarms of a series against what people have said of it.
-    fn score(&mut self, lane: &Material, subject: Subject, values: &Values, alarms: &[Alarm]) {
+    fn score(&mut self, lane: &Material, subject: SeriesKey, values: &Values, alarms: &[Alarm]) {
         let reports = &lane.history.reports;
-        let place =
-            |one: &Stored| values.places.iter().position(|place| reports[*place].report == one.found.at);
-        let said: Vec<(usize, &Stored)> = lane
+        let place = |one: &StoredChange| {
+            values.places.iter().position(|place| reports[*place].report == one.found.at)
+        };
+        let said: Vec<(usize, &StoredChange)> = lane
             .stored
             .iter()
             .filter(|one| one.subject == subject && one.status != ChangeStatus::Active)
@@ -234,7 +235,7 @@ fn changes(
     let (mut monitor, mut scratch) = (Monitor::new(settings), Scratch::default());
     let mut alarms: Vec<Alarm> = Vec::new();
     for (raised, (value, place)) in series.values.iter().zip(&series.places).enumerate() {
-        if let Some(change) = monitor.push_on(hosts[*place], *value / factor(*place), &mut scratch) {
+        if let Some(change) = monitor.push_with_host(hosts[*place], *value / factor(*place), &mut scratch) {
             alarms.push(Alarm { at: change.at, raised, before: Some(change.before), after: change.after });
         }
     }

@@ -15,7 +15,7 @@ use crate::{
         app::App,
         error::{Error, Result},
     },
-    infra::{config::DatabaseUrl, private},
+    infra::{config::DatabaseUrl, file_mode},
 };
 
 /// How the files of a backup end that is not finished: copied, and packed.
@@ -28,7 +28,7 @@ pub(crate) async fn create(
     compression: Option<Compression>,
 ) -> Result<PathBuf> {
     let folder = folder(&app.config.data_dir);
-    private::create_folder(&folder).map_err(|error| failed("its folder cannot be made", &error))?;
+    file_mode::create_folder(&folder).map_err(|error| failed("its folder cannot be made", &error))?;
     let stamp: String = started.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
     let extension = if app.db.is_shared() { "dump" } else { "db" };
     let suffix = match compression {
@@ -100,7 +100,7 @@ async fn dump(app: &App, target: &Path) -> Result<()> {
     let url = app.config.database.url.as_ref().map(DatabaseUrl::expose).unwrap_or_default();
     let (address, password) = split_password(url);
     // The tool keeps the rights of a file that is there.
-    private::create_file(target).map_err(|error| failed("its file cannot be made", &error))?;
+    file_mode::create_file(target).map_err(|error| failed("its file cannot be made", &error))?;
     let mut command = Command::new("pg_dump");
     command.args(["--format=custom", "--no-password", "--file"]).arg(target).arg("--dbname").arg(address);
     if let Some(password) = password {
@@ -149,7 +149,7 @@ fn split_password(url: &str) -> (String, Option<String>) {
 
 fn compress(from: &Path, to: &Path, compression: Compression) -> io::Result<()> {
     let mut source = BufReader::with_capacity(1 << 16, File::open(from)?);
-    let target = BufWriter::with_capacity(1 << 16, private::create_file(to)?);
+    let target = BufWriter::with_capacity(1 << 16, file_mode::create_file(to)?);
     let mut target = match compression {
         Compression::Gzip => {
             let mut encoder = flate2::write::GzEncoder::new(target, flate2::Compression::fast());

@@ -93,7 +93,7 @@ impl Billing {
     /// Opens a page where a plan can be paid for.
     pub(crate) async fn checkout(
         &self,
-        payer: user::Found,
+        payer: user::UserRow,
         id: OrganizationId,
         organization: &Organization,
         new: &NewCheckout,
@@ -303,7 +303,7 @@ impl Billing {
         Ok(self.db.read(move |tx| plan::is_open(tx, &session)).await?)
     }
 
-    async fn running(&self, id: OrganizationId) -> Result<plan::Found> {
+    async fn running(&self, id: OrganizationId) -> Result<plan::PlanRow> {
         let found = self.db.read(move |tx| plan::of(tx, id)).await?;
         found.filter(|found| !found.status.is_over()).ok_or_else(no_plan)
     }

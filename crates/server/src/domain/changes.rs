@@ -23,8 +23,8 @@ use tidemark_store::{
     lane::{self, Lane},
     measure,
     series::subjects,
-    vector::{self, Mark},
-    version::Stretch,
+    vector::{self, ReportPosition},
+    version::VersionRange,
 };
 use tokio::{
     sync::{Notify, watch},
@@ -187,7 +187,7 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
                 change::write(tx, &fresh, &lane, newest, &written)?;
             }
             if let Some(newest) = newest.filter(|_| is_event) {
-                is_promised = delivery::promise(tx, &fresh, lane.project, newest)?;
+                is_promised = delivery::enqueue(tx, &fresh, lane.project, newest)?;
             }
         }
         lane::settle(tx, &lane)?;
@@ -221,7 +221,7 @@ async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
         .read(move |tx| {
             let (mark, given) = vector::newest_from(tx, head, testbed, most)?;
             let mut series = 0;
-            vector::newest(tx, &Stretch::whole(head), testbed, 1, |_, bytes, _| {
+            vector::newest(tx, &VersionRange::whole(head), testbed, 1, |_, bytes, _| {
                 series = vector::series(bytes).count();
             })?;
             Ok::<_, Error>((mark, given, series))
@@ -255,7 +255,7 @@ async fn read(
     app: &App,
     lane: &Lane,
     mut monitors: Monitors,
-    mut mark: Mark,
+    mut mark: ReportPosition,
     is_wanted: impl Fn(u32) -> bool + Clone + Send + 'static,
 ) -> Result<Monitors> {
     let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));

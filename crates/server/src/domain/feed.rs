@@ -12,8 +12,8 @@ use tidemark_render::{
 };
 use tidemark_store::{
     ProjectId, Result, Tx,
-    feed::{self, Alert, Moved},
-    part::Part,
+    feed::{self, Alert, FeedChange},
+    series_filter::SeriesFilter,
 };
 
 /// The most events in a feed.
@@ -81,7 +81,7 @@ impl Item {
         }
     }
 
-    fn of_change(moved: &Moved) -> Self {
+    fn of_change(moved: &FeedChange) -> Self {
         let units = moved.measure.units.as_str();
         Self {
             standing: if moved.worse < 0 { ThresholdStatus::Better } else { ThresholdStatus::Worse },
@@ -99,7 +99,7 @@ impl Item {
 pub(crate) fn events(
     tx: &mut Tx<'_>,
     project: ProjectId,
-    which: &Part,
+    which: &SeriesFilter,
     notifies: Notifies,
 ) -> Result<Vec<Event>> {
     let mut items: Vec<Items> = Vec::new();
@@ -115,7 +115,7 @@ pub(crate) fn events(
             "alert",
         ),
         Notifies::Changes => {
-            let take = |place: usize, moved: Moved| add(place, Item::of_change(&moved));
+            let take = |place: usize, moved: FeedChange| add(place, Item::of_change(&moved));
             (feed::changes(tx, project, which, EVENTS, take)?, "change")
         }
     };

@@ -140,7 +140,7 @@ pub struct Home {
 
 impl Home {
     /// A project as it was found.
-    pub fn of(found: &project::Found) -> Self {
+    pub fn of(found: &project::ProjectRow) -> Self {
         Self {
             project: found.id,
             organization: found.organization,

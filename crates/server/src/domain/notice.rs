@@ -12,7 +12,7 @@ use tidemark_api::{DeliveryStatus, Digest, Email, NoticeKind, Notifies, PlainKey
 use tidemark_render::notification::{Notification, NotificationContent};
 use tidemark_store::{
     self as store, Db, Fresh, ReportId, Tx, change,
-    delivery::{self, Turn},
+    delivery::{self, PendingDelivery},
     detection, notice, outbox, project, report,
 };
 use tokio::task::spawn_blocking;
@@ -62,7 +62,7 @@ struct Parcel {
     headers: Vec<(&'static str, String)>,
 }
 
-/// What there is to do for a turn.
+/// What there is to do for a pending.
 enum Task {
     /// To let go of it, for this reason.
     Drop(&'static str),
@@ -77,41 +77,41 @@ impl Notifier {
     pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no delivery".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
-        let found = self.db.read(move |tx| delivery::turn(tx, uuid)).await.map_err(later)?;
-        let Some(turn) = found else { return Ok(()) };
-        let due = due(&turn, now);
+        let found = self.db.read(move |tx| delivery::find_waiting(tx, uuid)).await.map_err(later)?;
+        let Some(pending) = found else { return Ok(()) };
+        let due = due(&pending, now);
         if due > now {
             return Err(Undelivered::NotBefore(due));
         }
-        if turn.notice.notice.digest == Digest::Daily && !turn.again {
-            let own = turn.clone();
-            let gather = move |tx: &mut Tx<'_>| delivery::gather(tx, &own, end_of_day(own.promised));
+        if pending.notice.notice.digest == Digest::Daily && !pending.again {
+            let own = pending.clone();
+            let gather = move |tx: &mut Tx<'_>| delivery::gather(tx, &own, end_of_day(own.enqueued));
             self.db.write(gather).await.map_err(later)?;
         }
-        let (own, console) = (turn.clone(), self.console.clone());
+        let (own, console) = (pending.clone(), self.console.clone());
         let task = self.db.read(move |tx| compose(tx, &own, &console, now)).await.map_err(later)?;
         let parcel = match task {
             Task::Send(parcel) => parcel,
             other => {
-                let end = move |tx: &mut Tx<'_>| other.end(tx, &turn, now);
+                let end = move |tx: &mut Tx<'_>| other.end(tx, &pending, now);
                 return self.db.write(end).await.map_err(later);
             }
         };
         let allows_private = self.allows_private;
         let sent = spawn_blocking(move || parcel.send(allows_private)).await;
         let outcome = sent.unwrap_or_else(|error| Err(error.to_string()));
-        let patience = match turn.before {
+        let patience = match pending.before {
             Some(DeliveryStatus::Failed) => ATTEMPTS_AFTER_FAILURE,
             _ => ATTEMPTS,
         };
         let is_last = item.attempts >= patience;
         let told = outcome.clone();
         let record = move |tx: &mut Tx<'_>| match &told {
-            Ok(()) => delivery::end(tx, &turn, DeliveryStatus::Delivered, None, now).map(drop),
+            Ok(()) => delivery::end(tx, &pending, DeliveryStatus::Delivered, None, now).map(drop),
             Err(error) if is_last => {
-                delivery::end(tx, &turn, DeliveryStatus::Failed, Some(error), now).map(drop)
+                delivery::end(tx, &pending, DeliveryStatus::Failed, Some(error), now).map(drop)
             }
-            Err(error) => delivery::put_off(tx, &turn, error, now),
+            Err(error) => delivery::put_off(tx, &pending, error, now),
         };
         self.db.write(record).await.map_err(later)?;
         outcome.map_err(|reason| match is_last {
@@ -122,14 +122,14 @@ impl Notifier {
 }
 
 /// When a delivery may be told: after the day that it is gathered with, and after the quiet hours.
-fn due(turn: &Turn, now: Timestamp) -> Timestamp {
-    if turn.again {
+fn due(pending: &PendingDelivery, now: Timestamp) -> Timestamp {
+    if pending.again {
         return now;
     }
-    let notice = &turn.notice.notice;
+    let notice = &pending.notice.notice;
     let due = match notice.digest {
         Digest::None => now,
-        Digest::Daily => now.max(end_of_day(turn.promised)),
+        Digest::Daily => now.max(end_of_day(pending.enqueued)),
     };
     notice.quiet.as_ref().and_then(|quiet| quiet.end(due)).unwrap_or(due)
 }
@@ -140,13 +140,13 @@ fn end_of_day(time: Timestamp) -> Timestamp {
 
 impl Task {
     /// Does what needs nobody else: a mail is told when it is promised.
-    fn end(self, tx: &mut Tx<'_>, turn: &Turn, now: Timestamp) -> store::Result<()> {
+    fn end(self, tx: &mut Tx<'_>, pending: &PendingDelivery, now: Timestamp) -> store::Result<()> {
         match self {
             Self::Drop(reason) => {
-                delivery::end(tx, turn, DeliveryStatus::Dropped, Some(reason), now)?;
+                delivery::end(tx, pending, DeliveryStatus::Dropped, Some(reason), now)?;
             }
             Self::Mail(email, message) => {
-                if delivery::end(tx, turn, DeliveryStatus::Delivered, None, now)? {
+                if delivery::end(tx, pending, DeliveryStatus::Delivered, None, now)? {
                     mail::enqueue(tx, now, &email, &message)?;
                 }
             }
@@ -157,31 +157,32 @@ impl Task {
 }
 
 /// Finds out what there is to tell, and how.
-fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store::Result<Task> {
-    let notice = &turn.notice.notice;
-    if turn.is_gone {
+fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Timestamp) -> store::Result<Task> {
+    let notice = &pending.notice.notice;
+    if pending.is_gone {
         return Ok(Task::Drop("The project was deleted."));
     }
-    if let Some(user) = turn.user
-        && !project::is_visible_to(tx, turn.project, user)?
+    if let Some(user) = pending.user
+        && !project::is_visible_to(tx, pending.project, user)?
     {
         return Ok(Task::Drop("The user may not view the project any more."));
     }
-    let reports = reports(tx, turn)?;
+    let reports = reports(tx, pending)?;
     if reports.is_empty() {
         return Ok(Task::Drop("The report was deleted."));
     }
     let changes;
-    let news = match detection::settings(tx, turn.project)?.notifies {
+    let news = match detection::settings(tx, pending.project)?.notifies {
         Notifies::Alerts => NotificationContent::Alerts,
         Notifies::Changes => {
             let ids: Vec<i64> = reports.iter().map(|(id, _)| id.get()).collect();
-            changes = change::raised_with(tx, turn.project, &ids)?;
+            changes = change::raised_with(tx, pending.project, &ids)?;
             NotificationContent::Changes(&changes)
         }
     };
     let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
-    let notification = Notification::new(turn.event, turn.promised, &reports, news, notice.event, console);
+    let notification =
+        Notification::new(pending.event, pending.enqueued, &reports, news, notice.event, console);
     let Some(notification) = notification else {
         return Ok(Task::Drop("The report has no such alert or change."));
     };
@@ -194,8 +195,8 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
             let Some(email) = notice.email.clone() else {
                 return Ok(Task::Drop("The notice has no address."));
             };
-            let own = turn.user.is_some();
-            if !own && !notice::is_member(tx, turn.organization, &email)? {
+            let own = pending.user.is_some();
+            if !own && !notice::is_member(tx, pending.organization, &email)? {
                 return Ok(Task::Drop("The address is not that of a member any more."));
             }
             let (title, text, notice) = (notification.title(), notification.plain(), notice.name.clone());
@@ -204,17 +205,18 @@ fn compose(tx: &mut Tx<'_>, turn: &Turn, console: &Url, now: Timestamp) -> store
     };
     let Some(url) = notice.url.clone() else { return Ok(Task::Drop("The notice has no address.")) };
     let body = body.to_string();
-    let headers = turn.secret.as_ref().map(|secret| signed(secret, &turn.event.to_string(), now, &body));
+    let headers =
+        pending.secret.as_ref().map(|secret| signed(secret, &pending.event.to_string(), now, &body));
     Ok(Task::Send(Parcel { url, body, headers: headers.unwrap_or_default() }))
 }
 
 /// The reports of an event, with their results and alerts.
-fn reports(tx: &mut Tx<'_>, turn: &Turn) -> store::Result<Vec<(ReportId, Report)>> {
-    let ids = delivery::reports(tx, turn.notice.id, turn.event)?;
+fn reports(tx: &mut Tx<'_>, pending: &PendingDelivery) -> store::Result<Vec<(ReportId, Report)>> {
+    let ids = delivery::reports(tx, pending.notice.id, pending.event)?;
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let home = project::by_id(tx, turn.project)?.project;
+    let home = project::by_id(tx, pending.project)?.project;
     let mut found = report::summaries(tx, &home, &ids)?;
     report::expand(tx, &mut found)?;
     Ok(found.into_iter().map(|found| (found.id, found.report)).collect())

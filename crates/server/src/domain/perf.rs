@@ -33,7 +33,7 @@ const BATCH: u64 = 65_536;
 const NEWEST: usize = 8;
 
 /// The series that a query asks for, in its order, to be read one after the other.
-pub struct Found {
+pub struct PerfResult {
     truncated: Option<usize>,
     rest: VecDeque<Wanted>,
     lanes: Lanes,
@@ -57,7 +57,7 @@ type Headed = (HeadId, Arc<Branch>);
 type Specced = (TestbedId, Option<SpecId>, Arc<Testbed>);
 
 /// Finds the series that a query asks for. Their metrics are not read yet.
-pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Found> {
+pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<PerfResult> {
     let branches = branches(tx, project, query)?;
     let testbeds = testbeds(tx, project, query)?;
     let (rest, series) = wanted(tx, project, query, &branches, &testbeds)?;
@@ -69,7 +69,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Found>
     } else {
         (series > MAX_SERIES).then_some(series)
     };
-    Ok(Found {
+    Ok(PerfResult {
         truncated,
         rest: rest.into(),
         lanes,
@@ -79,7 +79,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Found>
     })
 }
 
-impl Found {
+impl PerfResult {
     /// How much was asked for, if that is more than is answered: permutations or, if it is variants that make it too
     /// much, series.
     pub fn truncated(&self) -> Option<usize> {

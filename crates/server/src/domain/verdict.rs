@@ -8,16 +8,16 @@ use tidemark_api::{
     Report, Shared, Variant, Verdict, VerdictAnswer, VerdictComparison, VerdictCounts, VerdictFactor,
 };
 use tidemark_stats::{
-    Baseline, Common, Comparison, Criteria, Cut, CutKind, HostSpeeds, Monitor, Peers, Settled,
-    Verdict as Outcome, Worse, is_exact, median, settled, verdicts,
+    Baseline, BaselineRange, CommonFactor, Comparison, Criteria, HostSpeeds, LevelChange, LevelChangeStatus,
+    Monitor, PeerNoise, Verdict as Outcome, Worse, is_exact, median, select_baseline, verdicts,
 };
 use tidemark_store::{
     BenchmarkId, MeasureId, ProjectId, ReportId, Tx, VariantId, VersionId, benchmark, change, lane, measure,
     metric, report,
-    series::{self, Subject},
+    series::{self, SeriesKey},
     variant,
-    vector::Measured,
-    version::{self, Stretch},
+    vector::MeasuredReport,
+    version::{self, VersionRange},
 };
 
 use crate::domain::{
@@ -35,9 +35,9 @@ pub(crate) struct Material {
     report: Report,
     base: History,
     head: History,
-    subjects: HashMap<u32, Subject>,
+    subjects: HashMap<u32, SeriesKey>,
     /// Of each series, the reports with which its level changed, and what is known of it.
-    changed: HashMap<Subject, Vec<(ReportId, CutKind)>>,
+    changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
     /// Whether the base is earlier runs of the own branch.
     is_own: bool,
     /// By series, the spread of one run as its tool states it; empty if there are enough runs to tell.
@@ -60,9 +60,9 @@ impl Material {
         let found = report::summary(tx, home, report)?.report;
         let place = report::place(tx, report)?;
         let version = place.version;
-        let own = |first: VersionId, last: VersionId| Stretch { head: place.head, first, last };
+        let own = |first: VersionId, last: VersionId| VersionRange { head: place.head, first, last };
         let mut head = History::read(tx, &[own(version, version)], place.testbed, Monitor::KEPT)?;
-        let mut stretches: Vec<Stretch> = version::history(tx, place.head)?;
+        let mut stretches: Vec<VersionRange> = version::history(tx, place.head)?;
         let inherited = stretches.split_off(stretches.len().min(1));
         let mut base = History::read(tx, &inherited, place.testbed, Monitor::KEPT)?;
         let mut heads: Vec<_> = inherited.iter().map(|stretch| stretch.head).collect();
@@ -82,7 +82,7 @@ impl Material {
             1..Baseline::FEW => own_spread(tx, base.reports.iter().chain(&head.reports))?,
             _ => HashMap::new(),
         };
-        let mut changed: HashMap<Subject, Vec<(ReportId, CutKind)>> = HashMap::new();
+        let mut changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>> = HashMap::new();
         for one in change::of_heads(tx, &heads, place.testbed)? {
             if !one.is_withdrawn {
                 changed.entry(one.subject).or_default().push((one.found.at, kind(&one)));
@@ -90,13 +90,13 @@ impl Material {
         }
         let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
         let subjects = series::subjects(tx, &ids)?;
-        let keys = |key: fn(&Subject) -> i64| -> Vec<i64> {
+        let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
             let mut keys: Vec<i64> = subjects.values().map(key).collect();
             keys.sort_unstable();
             keys.dedup();
             keys
         };
-        let which = change::Which { report: Some(report), ..Default::default() };
+        let which = change::ChangeFilter { report: Some(report), ..Default::default() };
         let page = Page::default();
         Ok(Self {
             benchmarks: benchmark::by_ids(tx, &keys(|subject| subject.benchmark.get()))?,
@@ -183,22 +183,22 @@ impl Material {
         if let Some(base) = self.base.series.get(&series) {
             let (values, new) = hosts.on_newest(base, head);
             let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
-            let cuts: Vec<Cut> = (1..base.values.len())
+            let cuts: Vec<LevelChange> = (1..base.values.len())
                 .filter_map(|at| {
                     let report = &self.base.reports[base.places[at]];
                     let (_, kind) = changed.iter().find(|(changed, _)| *changed == report.report)?;
                     let is_noise = is_same_binary(&self.base.reports[base.places[at - 1]], report);
-                    Some(Cut { at, kind: if is_noise { CutKind::Accepted } else { *kind } })
+                    Some(LevelChange { at, kind: if is_noise { LevelChangeStatus::Accepted } else { *kind } })
                 })
                 .collect();
-            let Settled { count, changes } = match self.is_own {
-                true => settled(&values, &cuts, &new),
+            let BaselineRange { count, changes } = match self.is_own {
+                true => select_baseline(&values, &cuts, &new),
                 // A branch is not to blame for what happened on the one that it starts from.
-                false => Settled {
+                false => BaselineRange {
                     count: base.values.len(),
                     changes: cuts
                         .iter()
-                        .filter(|cut| cut.kind != CutKind::Dismissed)
+                        .filter(|cut| cut.kind != LevelChangeStatus::Dismissed)
                         .map(|cut| cut.at)
                         .collect(),
                 },
@@ -209,9 +209,9 @@ impl Material {
             let sampling = Spread::sampling(&base.spread, &head.spread);
             pair.baseline = Baseline::new(before, &changes, &new).map(|baseline| {
                 let own_spread = self.own_spread.get(&series).copied().unwrap_or(0.0);
-                let baseline = baseline.lasting(between).with_own_spread(own_spread);
+                let baseline = baseline.with_persisting_runs(between).with_reported_spread(own_spread);
                 match &sampling {
-                    Some(sampling) => baseline.sampled(sampling),
+                    Some(sampling) => baseline.with_sampling(sampling),
                     None => baseline,
                 }
             });
@@ -230,10 +230,10 @@ impl Material {
         }
         let (mut factors, mut shifts) = (Vec::new(), HashMap::new());
         for (id, steps) in steps {
-            let (Some(common), Some(measure)) = (Common::of(&steps), self.measures.get(&id)) else {
+            let (Some(common), Some(measure)) = (CommonFactor::of(&steps), self.measures.get(&id)) else {
                 continue;
             };
-            let is_host = common.is_of_machine();
+            let is_host = common.is_machine_effect();
             if is_host {
                 shifts.insert(id, common.step);
             }
@@ -257,14 +257,14 @@ impl Material {
         judged: Option<Judged<'_>>,
         is_same_code: bool,
     ) -> Result<VerdictComparison> {
-        let Subject { benchmark, variant, measure } = pair.subject;
+        let SeriesKey { benchmark, variant, measure } = pair.subject;
         let (Some(benchmark), Some(measure)) = (self.benchmarks.get(&benchmark), self.measures.get(&measure))
         else {
             return Err(Error::not_found("benchmark"));
         };
         let (comparison, outcome, p) = match judged {
             Some(Judged { comparison, outcome, p }) => (Some(comparison), outcome, p),
-            None => (None, Outcome::Unclear, None),
+            None => (None, Outcome::Inconclusive, None),
         };
         let (answer, direction) = match outcome {
             Outcome::Regression | Outcome::Improvement | Outcome::Difference if is_same_code => {
@@ -273,8 +273,8 @@ impl Material {
             Outcome::Regression => (VerdictAnswer::Changed, ChangeDirection::Regression),
             Outcome::Improvement => (VerdictAnswer::Changed, ChangeDirection::Improvement),
             Outcome::Difference => (VerdictAnswer::Changed, ChangeDirection::Unknown),
-            Outcome::Same => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
-            Outcome::Unclear => (VerdictAnswer::Inconclusive, ChangeDirection::Unknown),
+            Outcome::Unchanged => (VerdictAnswer::Unchanged, ChangeDirection::Unknown),
+            Outcome::Inconclusive => (VerdictAnswer::Inconclusive, ChangeDirection::Unknown),
         };
         let interval = comparison.and_then(|comparison| comparison.interval);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -340,7 +340,7 @@ impl Hosts {
 
 /// A series of a report and its base.
 struct Pair {
-    subject: Subject,
+    subject: SeriesKey,
     new: Vec<f64>,
     baseline: Option<Baseline>,
     /// How many runs of the base there are since its level last changed.
@@ -358,23 +358,26 @@ impl Pair {
 
 /// What is known of a change. One of the machine is open, too, so that all series of a run are compared with the same time and
 /// show what they have in common.
-fn kind(change: &change::Stored) -> CutKind {
+fn kind(change: &change::StoredChange) -> LevelChangeStatus {
     match change.status {
-        ChangeStatus::FalseAlarm => CutKind::Dismissed,
-        ChangeStatus::Active if change.found.worse == 1 => CutKind::Open,
-        _ => CutKind::Accepted,
+        ChangeStatus::FalseAlarm => LevelChangeStatus::Dismissed,
+        ChangeStatus::Active if change.found.worse == 1 => LevelChangeStatus::Open,
+        _ => LevelChangeStatus::Accepted,
     }
 }
 
 /// Whether two reports measured the same, so that they differ by noise only. The same commit says less: what was measured may
 /// not have been committed.
-fn is_same_binary(one: &Measured, other: &Measured) -> bool {
+fn is_same_binary(one: &MeasuredReport, other: &MeasuredReport) -> bool {
     one.binary_hash.is_some() && one.binary_hash == other.binary_hash
 }
 
 /// Returns the spread of one run of each series as its tool states it: half of the distance from the lower to the upper value, as a
 /// share of the value. Tools state a standard deviation, a confidence interval or the range of all samples.
-fn own_spread<'a>(tx: &mut Tx<'_>, reports: impl Iterator<Item = &'a Measured>) -> Result<HashMap<u32, f64>> {
+fn own_spread<'a>(
+    tx: &mut Tx<'_>,
+    reports: impl Iterator<Item = &'a MeasuredReport>,
+) -> Result<HashMap<u32, f64>> {
     let reports: Vec<i64> = reports.map(|report| report.report.get()).collect();
     let mut spreads: HashMap<u32, Vec<f64>> = HashMap::new();
     metric::of_reports(tx, &reports, |_, _, metric| {
@@ -388,13 +391,13 @@ fn own_spread<'a>(tx: &mut Tx<'_>, reports: impl Iterator<Item = &'a Measured>) 
 }
 
 /// What the histories of each measure tell of its noise.
-fn peers(pairs: &[Pair]) -> HashMap<MeasureId, Peers> {
+fn peers(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
     let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
     for pair in pairs {
         baselines.entry(pair.subject.measure).or_default().extend(&pair.baseline);
     }
     let count = baselines.values().map(Vec::len).sum();
-    baselines.into_iter().map(|(measure, baselines)| (measure, Peers::of(baselines, count))).collect()
+    baselines.into_iter().map(|(measure, baselines)| (measure, PeerNoise::of(baselines, count))).collect()
 }
 
 fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {

@@ -32,7 +32,7 @@ use uuid::Uuid;
 pub(crate) use self::writer::Writer;
 use crate::infra::{
     config::{Config, DataStore, Service},
-    private,
+    file_mode,
 };
 
 /// The most parts in memory on their way to S3, of all uploads together.
@@ -120,7 +120,7 @@ impl Blobs {
         Ok(match settings.service {
             Service::Local => {
                 let folder = config.registry_folder();
-                private::create_folder(&folder)?;
+                file_mode::create_folder(&folder)?;
                 let store = Arc::new(LocalFileSystem::new_with_prefix(&folder)?);
                 Self { store, folder: Some(folder), prefix: Path::from(FOLDER), remote: None }
             }
@@ -140,7 +140,7 @@ impl Blobs {
     /// Makes the files and folders of the registry private where earlier versions or an operator left them wider.
     pub(crate) fn restrict(config: &Config) {
         let folder = config.registry_folder();
-        match private::restrict(&folder) {
+        match file_mode::restrict(&folder) {
             Ok(0) => {}
             Ok(changed) => tracing::warn!(
                 folder = %folder.display(),

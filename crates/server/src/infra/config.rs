@@ -187,7 +187,7 @@ pub struct Server {
     pub max_connections_per_address: NonZeroU32,
     /// Certificate and key for HTTPS.
     pub tls: Option<Tls>,
-    /// Peers whose `X-Forwarded-For` is believed.
+    /// PeerNoise whose `X-Forwarded-For` is believed.
     #[serde(deserialize_with = "networks")]
     pub trusted_proxies: Vec<IpNet>,
     /// Where to serve the metrics, when not beside everything else.

@@ -96,7 +96,7 @@ async fn take_and_die(server: &TestServer, hash: Vec<u8>, lease: &str) {
     let (now, lease): (_, LeaseUuid) = (server.app.clock.now(), lease.parse().unwrap());
     let take = move |tx: &mut tidemark_store::Tx<'_>| {
         let (runner, ..) = runner::authenticate(tx, &hash)?.unwrap();
-        job::claim(tx, job::Able { runner, platform: None }, lease, now, 600)
+        job::claim(tx, job::RunnerCapabilities { runner, platform: None }, lease, now, 600)
     };
     assert!(server.app.db.write::<_, tidemark_store::Error, _>(take).await.unwrap().is_some());
 }

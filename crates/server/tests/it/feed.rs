@@ -2,11 +2,11 @@
 
 use resvg::usvg::roxmltree::{Document, Node};
 use serde_json::{Map, Value, json};
-use tidemark_store::{Tx, feed, part::Part};
+use tidemark_store::{Tx, feed, series_filter::SeriesFilter};
 
 use crate::{
     Engine, Lab, both,
-    plan::touched,
+    query_plan::touched,
     report::{bench, report_body},
 };
 
@@ -143,7 +143,7 @@ both! {
             lab.sql("analyze", Vec::new()).await;
         }
         let project = lab.id;
-        let which = Part::default();
+        let which = SeriesFilter::default();
         let read = move |tx: &mut Tx<'_>| feed::alerts(tx, project, &which, 50, |_, _| ()).map(drop);
         for plan in lab.server.app.db.explain(read).await.unwrap() {
             assert!(touched(&plan) < 500, "{plan}");

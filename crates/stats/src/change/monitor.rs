@@ -120,12 +120,12 @@ impl Monitor {
     ///
     /// A value that is not finite is replaced by the previous value.
     pub fn push(&mut self, value: f64, scratch: &mut Scratch) -> Option<Change> {
-        self.push_on(None, value, scratch)
+        self.push_with_host(None, value, scratch)
     }
 
     /// Adds the next value, measured on a host, if known. Differences between hosts are not changes: values are converted to
     /// the host with the most values. A host can be any number except `u16::MAX`.
-    pub fn push_on(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) -> Option<Change> {
+    pub fn push_with_host(&mut self, host: Option<u16>, value: f64, scratch: &mut Scratch) -> Option<Change> {
         if is_boundary(self.count) {
             self.settle(scratch);
         }

@@ -23,7 +23,8 @@ fn alarms(values: &[f64], later: usize) -> Vec<(usize, usize)> {
 fn on_hosts(hosts: &[usize], values: &[f64]) -> (Vec<usize>, Vec<usize>) {
     let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
     let values = hosts.iter().zip(values);
-    let alarms = values.filter_map(|(host, value)| monitor.push_on(Some(*host as u16), *value, &mut scratch));
+    let alarms =
+        values.filter_map(|(host, value)| monitor.push_with_host(Some(*host as u16), *value, &mut scratch));
     let alarms = alarms.map(|alarm| alarm.at).collect();
     (monitor.changes(&mut scratch).iter().map(|change| change.at).collect(), alarms)
 }
@@ -216,7 +217,7 @@ fn levels_are_those_of_the_reference_host() {
     values.iter_mut().zip(&hosts).for_each(|(value, host)| *value *= if *host == 0 { 1.3 } else { 1.0 });
     let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
     for (host, value) in hosts.iter().zip(&values) {
-        monitor.push_on(Some(*host as u16), *value, &mut scratch);
+        monitor.push_with_host(Some(*host as u16), *value, &mut scratch);
     }
     let found = monitor.changes(&mut scratch);
     assert_eq!((found.len(), found[0].at), (1, 250));
@@ -320,9 +321,9 @@ proptest! {
         let mut scratch = Scratch::default();
         for (place, (value, host)) in values.iter().zip(&hosts).enumerate() {
             let value = value + speed * f64::from(host.unwrap_or(0));
-            let alarm = one.push_on(*host, value, &mut scratch);
+            let alarm = one.push_with_host(*host, value, &mut scratch);
             let other = host.map(|host| 9_999 - host * shift % 9_973);
-            prop_assert_eq!(two.push_on(other, value, &mut Scratch::default()), alarm);
+            prop_assert_eq!(two.push_with_host(other, value, &mut Scratch::default()), alarm);
             if place % asked == 0 {
                 prop_assert_eq!(one.changes(&mut scratch), two.changes(&mut scratch));
             }
@@ -330,7 +331,7 @@ proptest! {
         let (mut again, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
         if one.values().len() == values.len() {
             for (host, value) in one.values_with_hosts() {
-                again.push_on(host, value, &mut scratch);
+                again.push_with_host(host, value, &mut scratch);
             }
             prop_assert_eq!(again.changes(&mut scratch), one.changes(&mut scratch));
         }
@@ -343,7 +344,7 @@ proptest! {
     fn one_host_is_as_none(values in series(), host in prop::option::of(0_u16..9)) {
         let (mut monitor, mut scratch) = (Monitor::new(Settings::default()), Scratch::default());
         for value in &values {
-            monitor.push_on(host, *value, &mut scratch);
+            monitor.push_with_host(host, *value, &mut scratch);
         }
         prop_assert_eq!(monitor.changes(&mut scratch), changes(&values, &Settings::default()));
     }

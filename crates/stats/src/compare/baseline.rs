@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::{Comparison, Peers, RANKED, ROUNDING};
+use super::{Comparison, PeerNoise, RANKED, ROUNDING};
 use crate::{
     level::{median, median_in_place},
     normal,
@@ -24,7 +24,7 @@ pub(super) const LEAST: usize = 3;
 const HOSTS: f64 = 0.03;
 /// Family-wise significance level of the comparisons of a run with its history, two-sided.
 const CHANCE: f64 = 0.007;
-/// Maximum additional exponent for further runs of a persisting step; it is small, because the cause of one outlier may last
+/// Maximum additional exponent for further runs of a baseline_selection step; it is small, because the cause of one outlier may last
 /// for several runs.
 const FURTHER: f64 = 0.35;
 /// Relative precision of the smallest detectable change.
@@ -137,7 +137,7 @@ impl Baseline {
     /// it like the new runs. The change of level must be significant only once; a single run of the new level may then be
     /// closer to the old one.
     #[must_use]
-    pub fn lasting(mut self, between: &[f64]) -> Self {
+    pub fn with_persisting_runs(mut self, between: &[f64]) -> Self {
         let is_positive = self.is_positive && between.iter().all(|value| *value > 0.0);
         if is_positive == self.is_positive && !between.is_empty() {
             let scale = |value: &f64| if is_positive { value.ln() } else { *value };
@@ -151,7 +151,7 @@ impl Baseline {
     /// adds to the variance between runs. More samples than in the history do not narrow the interval, because a few dozen
     /// runs estimate the variance between runs too poorly.
     #[must_use]
-    pub fn sampled(mut self, samples: &Sampling) -> Self {
+    pub fn with_sampling(mut self, samples: &Sampling) -> Self {
         let runs = self.variance();
         let between = (runs - samples.of_median(samples.history)).max(0.0);
         let spread = ((between + samples.of_median(samples.new)) / runs).sqrt();
@@ -164,7 +164,7 @@ impl Baseline {
     /// Sets a minimum noise for a short history, which underestimates it. `own` is the spread of one run that the tool
     /// reports, a standard deviation as a share of the value; 0 if the tool reports none.
     #[must_use]
-    pub fn with_own_spread(mut self, own: f64) -> Self {
+    pub fn with_reported_spread(mut self, own: f64) -> Self {
         let deviation = self.variance().sqrt();
         // Values that never vary are counts rather than timings.
         let is_exact = own <= 0.0 && deviation <= ROUNDING;
@@ -205,7 +205,7 @@ impl Baseline {
     /// The difference is tested by Student's t distribution with the noise of the history, and by ranks: a single new run
     /// must be further from the level than almost all earlier runs. The interval is a bootstrap of new runs and levels from
     /// the history (B. Efron, 1979).
-    pub fn compare(&self, confidence: f64, shift: f64, peers: &Peers) -> Comparison {
+    pub fn compare(&self, confidence: f64, shift: f64, peers: &PeerNoise) -> Comparison {
         let new = if self.is_positive { self.center / shift.exp() } else { self.center - shift };
         let step = if self.is_positive { new.ln() } else { new } - self.level;
         let step = Some(step).filter(|step| step.abs() > ROUNDING).unwrap_or(0.0);
@@ -221,7 +221,8 @@ impl Baseline {
             }
         };
         let (mut ranks, smallest) = self.ranks(step, shift, peers);
-        let own = self.chance(step, peers).max(self.chance(raw, peers));
+        let own = self.chance(step, peers);
+        let own = if raw == step { own } else { own.max(self.chance(raw, peers)) };
         let p = match self.lasting.map(|(lasting, runs)| (lasting - self.level, runs)) {
             Some((lasting, runs)) if lasting * step > 0.0 => {
                 ranks = ranks.max(own);
@@ -250,13 +251,13 @@ impl Baseline {
     }
 
     /// Returns the degrees of freedom of the noise.
-    fn freedom(&self, peers: &Peers) -> f64 {
+    fn freedom(&self, peers: &PeerNoise) -> f64 {
         (self.residuals.len().saturating_sub(self.levels) as f64 / peers.inflation).max(1.0)
     }
 
     /// Returns the p-value of a step: the greatest of Student's t and, for a single run, the shares of the runs of the
     /// history and of its peers that were as far from their level.
-    fn chance(&self, step: f64, peers: &Peers) -> f64 {
+    fn chance(&self, step: f64, peers: &PeerNoise) -> f64 {
         let student = match self.error(peers) {
             _ if step == 0.0 => 1.0,
             error if error > 0.0 => student::two_sided(step / error, self.freedom(peers)),
@@ -271,21 +272,21 @@ impl Baseline {
     }
 
     /// Returns the standard error of the difference between the new runs and the level.
-    fn error(&self, peers: &Peers) -> f64 {
+    fn error(&self, peers: &PeerNoise) -> f64 {
         let count = self.new.len() as f64;
         let new = self.spread.powi(2) * of_median(count) / count;
         (self.variance() * (new + peers.inflation * MEDIAN_VARIANCE / self.count as f64)).sqrt()
     }
 
     /// Returns the probability that a single run is this far from its level, from its own history.
-    fn tail(&self, step: f64, peers: &Peers) -> f64 {
+    fn tail(&self, step: f64, peers: &PeerNoise) -> f64 {
         let distances = || self.residuals.iter().map(|value| value.abs() * self.spread);
         let beyond = distances().filter(|distance| *distance >= step.abs()).count();
         peers.tail(beyond, self.residuals.len(), distances().fold(0.0, f64::max), step.abs())
     }
 
     /// Returns the probability that a single run is this far from its level, from its own history and the runs of its peers.
-    fn tail_among(&self, step: f64, peers: &Peers) -> f64 {
+    fn tail_among(&self, step: f64, peers: &PeerNoise) -> f64 {
         let (noise, count) = (self.noise * self.spread, self.residuals.len() as f64);
         if noise == 0.0 {
             return 0.0;
@@ -296,7 +297,7 @@ impl Baseline {
     }
 
     /// Returns the smallest detectable step: the maximum of the smallest steps that pass each of the tests.
-    fn detectable(&self, peers: &Peers) -> f64 {
+    fn detectable(&self, peers: &PeerNoise) -> f64 {
         let chance = CHANCE / peers.among.max(1) as f64;
         let error = self.error(peers);
         if error == 0.0 {
@@ -322,7 +323,7 @@ impl Baseline {
     }
 
     /// Returns the p-value by ranks alone, and the minimum that this number of values can reach.
-    fn ranks(&self, step: f64, shift: f64, peers: &Peers) -> (f64, f64) {
+    fn ranks(&self, step: f64, shift: f64, peers: &PeerNoise) -> (f64, f64) {
         if let [_] = self.new[..] {
             return (self.tail(step, peers), 1.0 / (self.residuals.len() as f64 + 1.0));
         }
@@ -389,7 +390,7 @@ mod tests {
 
     /// Makes a comparison without peers.
     fn alone(baseline: &Baseline, shift: f64) -> Comparison {
-        baseline.compare(0.95, shift, &Peers::of([baseline], 1))
+        baseline.compare(0.95, shift, &PeerNoise::of([baseline], 1))
     }
 
     fn judged(history: &[f64], changes: &[usize], new: &[f64]) -> Verdict {
@@ -397,7 +398,7 @@ mod tests {
     }
 
     fn judged_with_spread(history: &[f64], changes: &[usize], new: &[f64], own_spread: f64) -> Verdict {
-        let baseline = Baseline::new(history, changes, new).unwrap().with_own_spread(own_spread);
+        let baseline = Baseline::new(history, changes, new).unwrap().with_reported_spread(own_spread);
         let comparison = alone(&baseline, 0.0);
         verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0
     }
@@ -407,16 +408,16 @@ mod tests {
         let quiet = history(1, 60, 1.0);
         assert_eq!(judged(&quiet, &[], &[110.0]), Verdict::Regression);
         assert_eq!(judged(&quiet, &[], &[90.0]), Verdict::Improvement);
-        assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Same);
-        assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Unclear);
-        assert_eq!(judged(&quiet[..14], &[], &[103.0]), Verdict::Unclear, "so do 14 of a small step");
-        assert_eq!(judged(&quiet[..14], &[], &[100.1]), Verdict::Unclear, "and of none");
+        assert_eq!(judged(&quiet, &[], &[100.5]), Verdict::Unchanged);
+        assert_eq!(judged(&history(1, 60, 10.0), &[], &[110.0]), Verdict::Inconclusive);
+        assert_eq!(judged(&quiet[..14], &[], &[103.0]), Verdict::Inconclusive, "so do 14 of a small step");
+        assert_eq!(judged(&quiet[..14], &[], &[100.1]), Verdict::Inconclusive, "and of none");
         assert_eq!(
             judged(&quiet[..14], &[], &[400.0]),
             Verdict::Regression,
             "but not of one beyond all noise"
         );
-        assert_eq!(judged(&[7.0; 30], &[], &[7.0]), Verdict::Same);
+        assert_eq!(judged(&[7.0; 30], &[], &[7.0]), Verdict::Unchanged);
         assert_eq!(judged(&[7.0; 30], &[], &[8.0]), Verdict::Regression);
     }
 
@@ -424,16 +425,16 @@ mod tests {
     #[test]
     fn a_short_history_is_taken_to_be_noisy() {
         let quiet = history(1, 9, 0.1);
-        assert_eq!(judged(&quiet[..2], &[], &[400.0]), Verdict::Unclear);
+        assert_eq!(judged(&quiet[..2], &[], &[400.0]), Verdict::Inconclusive);
         assert_eq!(judged(&quiet[..3], &[], &[400.0]), Verdict::Regression);
         assert_eq!(judged(&quiet[..9], &[], &[400.0]), Verdict::Regression);
-        assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Unclear);
+        assert_eq!(judged(&quiet[..5], &[], &[110.0]), Verdict::Inconclusive);
         assert_eq!(judged(&quiet[..5], &[], &[150.0]), Verdict::Regression);
-        assert_eq!(judged_with_spread(&quiet[..5], &[], &[150.0], 0.2), Verdict::Unclear);
+        assert_eq!(judged_with_spread(&quiet[..5], &[], &[150.0], 0.2), Verdict::Inconclusive);
         // Counts require no history.
         assert_eq!(judged(&[7.0; 3], &[], &[8.0]), Verdict::Regression);
-        assert_eq!(judged_with_spread(&[7.0; 3], &[], &[8.0], 0.1), Verdict::Unclear);
-        assert_eq!(judged(&[7.0; 3], &[], &[7.0]), Verdict::Unclear);
+        assert_eq!(judged_with_spread(&[7.0; 3], &[], &[8.0], 0.1), Verdict::Inconclusive);
+        assert_eq!(judged(&[7.0; 3], &[], &[7.0]), Verdict::Inconclusive);
     }
 
     /// With three to eighteen earlier runs, false positives are far below the significance level of 5 %, for any noise.
@@ -445,7 +446,7 @@ mod tests {
                     let values = noise.series(*seed, 20);
                     let count = LEAST + (*seed as usize) % 16;
                     let (before, new) = (&values[..count], &values[count..=count]);
-                    judged(before, &[], new) != Verdict::Unclear
+                    judged(before, &[], new) != Verdict::Inconclusive
                 })
                 .count();
             assert!(wrong <= 40, "{noise}: {wrong} of 2,000");
@@ -456,7 +457,7 @@ mod tests {
     fn only_the_newest_level_counts_and_all_levels_tell_the_noise() {
         let mut values = history(2, 80, 1.0);
         values[..76].iter_mut().for_each(|value| *value += 50.0);
-        assert_eq!(judged(&values, &[76], &[100.0]), Verdict::Same);
+        assert_eq!(judged(&values, &[76], &[100.0]), Verdict::Unchanged);
         assert_eq!(judged(&values, &[76], &[150.0]), Verdict::Regression);
         let whole = alone(&Baseline::new(&values, &[76], &[104.0]).unwrap(), 0.0);
         assert!((whole.base - 100.0).abs() < 2.0, "{whole:?}");
@@ -466,7 +467,7 @@ mod tests {
     fn a_value_that_strays_as_others_did_is_none() {
         let mut values = history(3, 100, 1.0);
         values.iter_mut().step_by(10).for_each(|value| *value += 30.0);
-        assert_eq!(judged(&values, &[], &[128.0]), Verdict::Unclear);
+        assert_eq!(judged(&values, &[], &[128.0]), Verdict::Inconclusive);
     }
 
     #[test]
@@ -476,14 +477,14 @@ mod tests {
         let step = slow.step().unwrap();
         assert!((step - 1.2_f64.ln()).abs() < 0.02 && slow.noise() < 0.02);
         let comparison = alone(&slow, step);
-        assert_eq!(verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0, Verdict::Same);
+        assert_eq!(verdicts(&[(comparison, Worse::Up)], &CRITERIA)[0].0, Verdict::Unchanged);
     }
 
     #[test]
     fn several_runs_are_ranked() {
         let quiet = history(5, 30, 1.0);
         assert_eq!(judged(&quiet, &[], &[104.0, 103.0, 105.0, 104.5]), Verdict::Regression);
-        assert_eq!(judged(&quiet, &[], &[100.4, 99.0, 101.0, 99.5]), Verdict::Same);
+        assert_eq!(judged(&quiet, &[], &[100.4, 99.0, 101.0, 99.5]), Verdict::Unchanged);
     }
 
     #[test]
@@ -527,7 +528,7 @@ mod tests {
                 let values: Vec<f64> = (0..40).map(|number| run(seed * 100 + number, 25)).collect();
                 let new = run(seed * 100 + 99, count);
                 let samples = Sampling { variance: 0.08 * 0.08, history: 25.0, new: count as f64 };
-                let baseline = Baseline::new(&values, &[], &[new]).unwrap().sampled(&samples);
+                let baseline = Baseline::new(&values, &[], &[new]).unwrap().with_sampling(&samples);
                 let (low, high) = alone(&baseline, 0.0).interval.unwrap();
                 held += u32::from((low..=high).contains(&0.0));
                 width += (high - low) / 600.0;
@@ -538,7 +539,7 @@ mod tests {
         }
         let exact = Baseline::new(&[7.0; 30], &[], &[8.0]).unwrap();
         let samples = Sampling { variance: 0.0, history: 3.0, new: 1.0 };
-        assert_eq!(alone(&exact.sampled(&samples), 0.0).p, Some(0.0));
+        assert_eq!(alone(&exact.with_sampling(&samples), 0.0).p, Some(0.0));
     }
 
     #[test]

@@ -26,7 +26,7 @@ const DISTANCES: i32 = 600;
 /// Noise statistics of all series that are compared together: a series with few runs has not had its first outlier yet, but
 /// its peers on the same machine have.
 #[derive(Clone, Debug)]
-pub struct Peers {
+pub struct PeerNoise {
     /// Share of runs that are at least as far from their level, in units of noise, as each distance of the grid.
     shares: Vec<f64>,
     /// Tail index: the exponent with which the share of runs decreases with their distance.
@@ -38,7 +38,7 @@ pub struct Peers {
     pub(super) among: usize,
 }
 
-impl Peers {
+impl PeerNoise {
     /// Estimates the statistics from the histories, with the estimator of B. Hill (1975) for the tail; `among` is the number
     /// of comparisons that are made together.
     pub fn of<'a>(baselines: impl IntoIterator<Item = &'a Baseline>, among: usize) -> Self {
@@ -141,11 +141,11 @@ mod tests {
             (0..14).map(|run| if run % 3 == 0 { 3.0 } else { 20.0 + f64::from(run) / 10.0 }).collect();
         let baselines =
             [Baseline::new(&quiet, &[], &[400.0]).unwrap(), Baseline::new(&wild, &[], &[24.0]).unwrap()];
-        let peers = Peers::of(&baselines, 2);
+        let peers = PeerNoise::of(&baselines, 2);
         let compared = baselines.each_ref().map(|one| (one.compare(0.95, 0.0, &peers), Worse::Up));
         let criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
         let found = verdicts(&compared, &criteria);
-        assert_eq!((found[0].0, found[1].0), (Verdict::Regression, Verdict::Unclear));
+        assert_eq!((found[0].0, found[1].0), (Verdict::Regression, Verdict::Inconclusive));
         assert!(compared[0].0.detectable.unwrap() < 0.5, "{:?}", compared[0].0);
     }
 }

@@ -1,7 +1,10 @@
 //! Simulates the verdicts of the server on synthetic series: the number of regressed runs with and without a change.
 
-use super::{Baseline, Criteria, Cut, CutKind, Peers, Settled, Verdict, settled, verdicts};
-use crate::{Change, Common, Monitor, Scratch, Settings, Worse};
+use super::{
+    Baseline, BaselineRange, Criteria, LevelChange, LevelChangeStatus, PeerNoise, Verdict, select_baseline,
+    verdicts,
+};
+use crate::{Change, CommonFactor, Monitor, Scratch, Settings, Worse};
 
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
@@ -9,7 +12,7 @@ const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 }
 /// series has one value per run, and a greater value is worse.
 pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
     let mut monitors: Vec<Monitor> = series.iter().map(|_| Monitor::new(Settings::default())).collect();
-    let mut found: Vec<Vec<Cut>> = vec![Vec::new(); series.len()];
+    let mut found: Vec<Vec<LevelChange>> = vec![Vec::new(); series.len()];
     let (mut regressed, mut scratch) = (Vec::new(), Scratch::default());
     for run in 0..series.first().map_or(0, Vec::len) {
         let baselines: Vec<Baseline> = series
@@ -17,22 +20,27 @@ pub fn regressed_runs(series: &[Vec<f64>]) -> Vec<bool> {
             .zip(&found)
             .filter_map(|(values, cuts)| {
                 let new = &values[run..=run];
-                let Settled { count, changes } = settled(&values[..run], cuts, new);
-                let baseline = Baseline::new(&values[..count], &changes, new)?.lasting(&values[count..run]);
-                Some(baseline.with_own_spread(0.0))
+                let BaselineRange { count, changes } = select_baseline(&values[..run], cuts, new);
+                let baseline =
+                    Baseline::new(&values[..count], &changes, new)?.with_persisting_runs(&values[count..run]);
+                Some(baseline.with_reported_spread(0.0))
             })
             .collect();
         let steps: Vec<_> = baselines.iter().filter_map(|one| Some((one.step()?, one.noise()))).collect();
-        let shift = Common::of(&steps).filter(Common::is_of_machine).map_or(0.0, |common| common.step);
-        let peers = Peers::of(&baselines, baselines.len());
+        let shift = CommonFactor::of(&steps)
+            .filter(CommonFactor::is_machine_effect)
+            .map_or(0.0, |common| common.step);
+        let peers = PeerNoise::of(&baselines, baselines.len());
         let compared: Vec<_> =
             baselines.iter().map(|one| (one.compare(0.95, shift, &peers), Worse::Up)).collect();
         regressed
             .push(verdicts(&compared, &CRITERIA).iter().any(|(verdict, _)| *verdict == Verdict::Regression));
         for ((values, monitor), cuts) in series.iter().zip(&mut monitors).zip(&mut found) {
             monitor.push(values[run], &mut scratch);
-            let kind = |is_worse: bool| if is_worse { CutKind::Open } else { CutKind::Accepted };
-            let cut = |change: &Change| Cut { at: change.at, kind: kind(change.after > change.before) };
+            let kind =
+                |is_worse: bool| if is_worse { LevelChangeStatus::Open } else { LevelChangeStatus::Accepted };
+            let cut =
+                |change: &Change| LevelChange { at: change.at, kind: kind(change.after > change.before) };
             *cuts = monitor.known(&mut scratch).iter().map(cut).collect();
         }
     }

@@ -27,19 +27,19 @@ fn intervals_agree_with_scipy() {
     let pairs: Vec<(f64, f64)> = BASE.into_iter().zip(NEW).collect();
     for (samples, p, ends, ratio) in [
         (
-            Samples::Pairs(&pairs),
+            Samples::Paired(&pairs),
             0.007_688_501_027_254_713,
             (1.026_958_404_234_011_6, 1.111_280_659_258_166_5),
             1.068_287_888_393_333_6,
         ),
         (
-            Samples::Apart(&BASE, &NEW),
+            Samples::Independent(&BASE, &NEW),
             0.015_913_061_321_555_576,
             (1.018_769_365_387_930_2, 1.120_213_319_383_942),
             1.068_287_888_393_332_7,
         ),
         (
-            Samples::Apart(&BASE[..4], &NEW),
+            Samples::Independent(&BASE[..4], &NEW),
             0.044_929_948_752_172_114,
             (1.002_846_561_973_357_8, 1.139_888_115_989_421_2),
             1.069_173_923_248_355,
@@ -59,41 +59,44 @@ fn verdict(samples: Samples<'_>, worse: Worse) -> Verdict {
 
 #[test]
 fn a_change_is_good_or_bad_by_its_measure() {
-    let apart = Samples::Apart(&BASE, &NEW);
+    let apart = Samples::Independent(&BASE, &NEW);
     assert_eq!(verdict(apart, Worse::Up), Verdict::Regression);
     assert_eq!(verdict(apart, Worse::Down), Verdict::Improvement);
     assert_eq!(verdict(apart, Worse::Unknown), Verdict::Difference);
-    assert_eq!(verdict(Samples::Apart(&NEW, &BASE), Worse::Down), Verdict::Regression);
+    assert_eq!(verdict(Samples::Independent(&NEW, &BASE), Worse::Down), Verdict::Regression);
 }
 
 #[test]
 fn too_few_or_too_noisy_values_leave_it_open() {
-    assert_eq!(verdict(Samples::Apart(&[1.0], &[2.0]), Worse::Up), Verdict::Unclear);
-    assert_eq!(verdict(Samples::Apart(&[1.0; 3], &[2.0; 3]), Worse::Up), Verdict::Unclear);
-    assert_eq!(verdict(Samples::Pairs(&[(1.0, 2.0); 5]), Worse::Up), Verdict::Unclear);
-    assert_eq!(verdict(Samples::Pairs(&[]), Worse::Up), Verdict::Unclear);
+    assert_eq!(verdict(Samples::Independent(&[1.0], &[2.0]), Worse::Up), Verdict::Inconclusive);
+    assert_eq!(verdict(Samples::Independent(&[1.0; 3], &[2.0; 3]), Worse::Up), Verdict::Inconclusive);
+    assert_eq!(verdict(Samples::Paired(&[(1.0, 2.0); 5]), Worse::Up), Verdict::Inconclusive);
+    assert_eq!(verdict(Samples::Paired(&[]), Worse::Up), Verdict::Inconclusive);
     let noisy = [10.0, 14.0, 9.0, 13.0];
-    assert_eq!(verdict(Samples::Apart(&noisy, &[11.0, 12.0, 9.5, 13.5]), Worse::Up), Verdict::Unclear);
-    let single = compare(Samples::Apart(&[4.0], &[5.0]), 0.95);
+    assert_eq!(
+        verdict(Samples::Independent(&noisy, &[11.0, 12.0, 9.5, 13.5]), Worse::Up),
+        Verdict::Inconclusive
+    );
+    let single = compare(Samples::Independent(&[4.0], &[5.0]), 0.95);
     assert_eq!((single.interval, single.p), (None, None));
     assert_close(single.change.unwrap(), 0.25);
 }
 
 #[test]
 fn values_that_never_vary_differ_exactly() {
-    assert_eq!(verdict(Samples::Apart(&[1e9; 4], &[1.02e9; 4]), Worse::Up), Verdict::Regression);
-    assert_eq!(verdict(Samples::Apart(&[1e9; 4], &[1.000_1e9; 4]), Worse::Up), Verdict::Same);
-    assert_eq!(verdict(Samples::Apart(&[0.1; 4], &[0.1; 7]), Worse::Up), Verdict::Same);
-    assert_eq!(verdict(Samples::Pairs(&[(5.0, 4.0); 6]), Worse::Up), Verdict::Improvement);
+    assert_eq!(verdict(Samples::Independent(&[1e9; 4], &[1.02e9; 4]), Worse::Up), Verdict::Regression);
+    assert_eq!(verdict(Samples::Independent(&[1e9; 4], &[1.000_1e9; 4]), Worse::Up), Verdict::Unchanged);
+    assert_eq!(verdict(Samples::Independent(&[0.1; 4], &[0.1; 7]), Worse::Up), Verdict::Unchanged);
+    assert_eq!(verdict(Samples::Paired(&[(5.0, 4.0); 6]), Worse::Up), Verdict::Improvement);
 }
 
 #[test]
 fn zero_and_less_than_zero_are_compared_as_they_are() {
-    let comparison = compare(Samples::Apart(&[0.0; 4], &[3.0; 4]), 0.95);
+    let comparison = compare(Samples::Independent(&[0.0; 4], &[3.0; 4]), 0.95);
     assert_eq!((comparison.base, comparison.new, comparison.change), (0.0, 3.0, None));
-    assert_eq!(verdict(Samples::Apart(&[0.0; 4], &[3.0; 4]), Worse::Up), Verdict::Regression);
-    assert_eq!(verdict(Samples::Apart(&[0.0; 4], &[0.0; 4]), Worse::Up), Verdict::Same);
-    let comparison = compare(Samples::Apart(&[-2.0, -2.0], &[-1.0, -1.0]), 0.95);
+    assert_eq!(verdict(Samples::Independent(&[0.0; 4], &[3.0; 4]), Worse::Up), Verdict::Regression);
+    assert_eq!(verdict(Samples::Independent(&[0.0; 4], &[0.0; 4]), Worse::Up), Verdict::Unchanged);
+    let comparison = compare(Samples::Independent(&[-2.0, -2.0], &[-1.0, -1.0]), 0.95);
     assert_eq!((comparison.change, comparison.interval), (Some(0.5), Some((0.5, 0.5))));
 }
 
@@ -121,7 +124,7 @@ fn alarms(rounds: usize, benchmarks: usize, mut draw: impl FnMut() -> Comparison
     for _ in 0..rounds {
         let comparisons: Vec<_> = (0..benchmarks).map(|_| (draw(), Worse::Up)).collect();
         let criteria = Criteria { smallest_change: 0.0, ..CRITERIA };
-        let is_alarm = |verdict: &(Verdict, Option<f64>)| verdict.0 < Verdict::Unclear;
+        let is_alarm = |verdict: &(Verdict, Option<f64>)| verdict.0 < Verdict::Inconclusive;
         alarms += usize::from(verdicts(&comparisons, &criteria).iter().any(is_alarm));
     }
     alarms as f64 / rounds as f64
@@ -154,7 +157,7 @@ fn sides_that_are_alike_raise_an_alarm_at_most_at_the_nominal_rate() {
             for benchmarks in [1, 8] {
                 let rate = alarms(2_000 / benchmarks, benchmarks, || {
                     let mut side = |count| -> Vec<f64> { (0..count).map(|_| noise(&mut random)).collect() };
-                    compare(Samples::Apart(&side(base), &side(new)), 0.95)
+                    compare(Samples::Independent(&side(base), &side(new)), 0.95)
                 });
                 // The rate is an estimate, so the limit includes two standard errors of the simulation.
                 let bound = 0.05 + 2.0 * (0.05 * 0.95 / (2_000.0 / benchmarks as f64)).sqrt();
@@ -179,7 +182,7 @@ fn interleaved_sides_raise_no_more_alarms_when_the_machine_drifts() {
                     let (first, second) = (next(), next());
                     values.push(if pair % 2 == 0 { (first, second) } else { (second, first) });
                 }
-                compare(Samples::Pairs(&values), 0.95)
+                compare(Samples::Paired(&values), 0.95)
             });
             assert!(rate <= 0.05 + 2.0 * 0.004_9, "memory {memory}, {pairs} pairs: {rate}");
         }
@@ -194,7 +197,7 @@ fn a_change_worth_knowing_is_found() {
         let rate = alarms(1_000, 1, || {
             let values: Vec<_> =
                 (0..pairs).map(|_| (noise(&mut random, 1.0), noise(&mut random, 1.05))).collect();
-            compare(Samples::Pairs(&values), 0.95)
+            compare(Samples::Paired(&values), 0.95)
         });
         assert!(rate >= least, "{pairs} pairs find 5 % in {rate}");
     }

@@ -9,25 +9,25 @@ use crate::{JobId, Result, Tx};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overdue {
     /// No runner has claimed the job.
-    Untaken,
+    Unclaimed,
     /// The job exceeds its time limit.
-    Late,
+    TimedOut,
     /// The runner that claimed the job has never sent a heartbeat.
-    Unheard,
+    NeverStarted,
     /// The runner of the job stopped sending heartbeats.
-    Silent,
+    HeartbeatLost,
 }
 
 impl Overdue {
     /// All reasons.
-    pub const ALL: [Self; 4] = [Self::Untaken, Self::Late, Self::Unheard, Self::Silent];
+    pub const ALL: [Self; 4] = [Self::Unclaimed, Self::TimedOut, Self::NeverStarted, Self::HeartbeatLost];
 
     /// Returns the event to apply to the job.
     pub fn event(self) -> JobEvent {
         match self {
-            Self::Untaken | Self::Late => JobEvent::Cancel,
-            Self::Unheard => JobEvent::Return,
-            Self::Silent => JobEvent::Lose,
+            Self::Unclaimed | Self::TimedOut => JobEvent::Cancel,
+            Self::NeverStarted => JobEvent::Return,
+            Self::HeartbeatLost => JobEvent::Lose,
         }
     }
 }
@@ -52,10 +52,10 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> Result<Vec<Due>
         |row| {
             let (deadline, heartbeat): (Option<Timestamp>, Option<Timestamp>) = (row.get(2)?, row.get(3)?);
             let overdue = match row.get(1)? {
-                JobStatus::Pending => Overdue::Untaken,
-                _ if deadline.is_some_and(|deadline| deadline <= now) => Overdue::Late,
-                _ if heartbeat.is_none() => Overdue::Unheard,
-                _ => Overdue::Silent,
+                JobStatus::Pending => Overdue::Unclaimed,
+                _ if deadline.is_some_and(|deadline| deadline <= now) => Overdue::TimedOut,
+                _ if heartbeat.is_none() => Overdue::NeverStarted,
+                _ => Overdue::HeartbeatLost,
             };
             Ok(Due { id: row.get(0)?, overdue })
         },

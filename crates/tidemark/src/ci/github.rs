@@ -8,7 +8,7 @@ use std::sync::{
 
 use serde_json::Value;
 use tidemark_api::{JobCallback, job::JobCallbackKind};
-use tidemark_client::{Failed, Patience};
+use tidemark_client::{Failed, RetryPolicy};
 use tidemark_render::{
     code_host::{self, CheckEnd, CodeHost, Commit, Conclusion, GITHUB_TEXT_MAX, PER_PAGE, Thread},
     comment::{Comment, encode},
@@ -42,7 +42,7 @@ pub(crate) struct GitHub {
 }
 
 /// The host with the headers that it wants.
-fn host(environment: &Environment, token: &str, patience: Patience) -> Host {
+fn host(environment: &Environment, token: &str, patience: RetryPolicy) -> Host {
     let base = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
     let headers = code_host::headers(JobCallbackKind::GitHub, token);
     Host::new("GitHub", base, headers, patience)
@@ -52,7 +52,7 @@ fn host(environment: &Environment, token: &str, patience: Patience) -> Host {
 pub(crate) fn pull_request_of_fork(
     environment: &Environment,
     token: &str,
-    patience: Patience,
+    patience: RetryPolicy,
     context: &Context,
 ) -> Option<(u64, Option<String>)> {
     let head = context.head.as_ref().filter(|_| context.fork && context.pull_request.is_none())?;
@@ -77,7 +77,7 @@ impl GitHub {
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
-        patience: Patience,
+        patience: RetryPolicy,
         commit: &str,
         context: &Context,
     ) -> Option<Self> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tidemark_api::{JobCallback, Report, job::JobCallbackKind};
-use tidemark_client::{Failed, Patience};
+use tidemark_client::{Failed, RetryPolicy};
 use tidemark_render::{
     code_host::{self, Thread},
     comment::{Comment, encode},
@@ -26,7 +26,7 @@ impl GitLab {
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
-        patience: Patience,
+        patience: RetryPolicy,
         number: Option<u64>,
     ) -> Option<Self> {
         let base = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidemark_client::{Failed, Patience, Retry, retry_after};
+use tidemark_client::{Failed, Retry, RetryPolicy, retry_after};
 use tidemark_render::{
     code_host::{self, CodeHost, Thread},
     comment::{Comment, marker},
@@ -26,7 +26,7 @@ pub(crate) struct Host {
     base: String,
     headers: Vec<(&'static str, String)>,
     agent: Agent,
-    patience: Patience,
+    patience: RetryPolicy,
 }
 
 /// A code host until a moment.
@@ -55,7 +55,7 @@ impl Host {
         name: &'static str,
         base: &str,
         headers: Vec<(&'static str, String)>,
-        patience: Patience,
+        patience: RetryPolicy,
     ) -> Self {
         let base = base.trim_end_matches('/').to_owned();
         let agent = tidemark_client::agent(&base, patience.timeout, false);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn requests_after_the_deadline_are_not_sent() {
-        let patience = Patience {
+        let patience = RetryPolicy {
             timeout: Duration::from_secs(600),
             attempts: 1,
             first_wait: Duration::ZERO,

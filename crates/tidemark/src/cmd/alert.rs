@@ -33,12 +33,12 @@ pub(crate) enum AlertVerb {
     },
     /// Show an alert
     #[command(visible_alias = "get")]
-    View(One),
+    View(AlertTarget),
     /// Dismiss an alert or make it active again
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: AlertTarget,
         /// The new status
         #[arg(long, value_parser = word::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
@@ -63,7 +63,7 @@ pub(crate) enum AlertVerb {
 
 /// An alert of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct AlertTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the alert

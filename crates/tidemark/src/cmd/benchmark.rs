@@ -47,12 +47,12 @@ pub(crate) enum BenchmarkVerb {
     },
     /// Show a benchmark
     #[command(visible_alias = "get")]
-    View(One),
+    View(BenchmarkTarget),
     /// Change a benchmark
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: BenchmarkTarget,
         /// The new name
         #[arg(long)]
         name: Option<BenchmarkName>,
@@ -64,12 +64,12 @@ pub(crate) enum BenchmarkVerb {
     },
     /// Delete a benchmark that no report has
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(BenchmarkTarget),
 }
 
 /// A benchmark of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct BenchmarkTarget {
     #[command(flatten)]
     project: InProject,
     /// The benchmark, by UUID, slug or name

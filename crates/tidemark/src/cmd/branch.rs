@@ -51,7 +51,7 @@ pub(crate) enum BranchVerb {
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        one: One,
+        one: BranchTarget,
         /// Show this head instead of the current one
         #[arg(long)]
         head: Option<HeadUuid>,
@@ -60,7 +60,7 @@ pub(crate) enum BranchVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: BranchTarget,
         /// The new name
         #[arg(long)]
         name: Option<BranchName>,
@@ -77,12 +77,12 @@ pub(crate) enum BranchVerb {
     },
     /// Delete a branch that no report is of
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(BranchTarget),
 }
 
 /// A branch of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct BranchTarget {
     #[command(flatten)]
     project: InProject,
     /// The branch, by UUID, slug or name

@@ -40,12 +40,12 @@ pub(crate) enum ChangeVerb {
     },
     /// Show a change
     #[command(visible_alias = "get")]
-    View(One),
+    View(ChangeTarget),
     /// Say what a change is
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: ChangeTarget,
         /// What it is
         #[arg(long, value_parser = word::<ChangeStatus>(), required_unless_present = "note")]
         status: Option<ChangeStatus>,
@@ -57,7 +57,7 @@ pub(crate) enum ChangeVerb {
 
 /// A change of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct ChangeTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the change

@@ -183,7 +183,7 @@ fn record(
     let recorded =
         ingest::record(tx, &fresh(ended), Quota::NONE, home, &Submission::read(new, None, false)?)?;
     if ended < settled {
-        let which = alert::Which { report: Some(recorded.report), ..alert::Which::default() };
+        let which = alert::AlertFilter { report: Some(recorded.report), ..alert::AlertFilter::default() };
         alert::update(tx, home.project, &which, Some(AlertStatus::Dismissed), ended.plus_seconds(2 * DAY))?;
     }
     Ok(())

@@ -22,15 +22,15 @@ pub(crate) enum InvitationVerb {
     },
     /// Show an invitation
     #[command(visible_alias = "get")]
-    View(One),
+    View(InvitationTarget),
     /// Take an invitation back
     #[command(visible_aliases = ["rm", "delete"])]
-    Revoke(One),
+    Revoke(InvitationTarget),
 }
 
 /// An invitation into an organization.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct InvitationTarget {
     /// The organization, by UUID or slug
     organization: ResourceId,
     /// The UUID of the invitation
@@ -41,10 +41,10 @@ impl Verb for InvitationVerb {
     fn run(&self, session: &Session) -> Result {
         match self {
             Self::List { organization, paging } => session.list(invitations(organization).list(&()), paging),
-            Self::View(One { organization, invitation }) => {
+            Self::View(InvitationTarget { organization, invitation }) => {
                 session.show(&invitations(organization).view(invitation))
             }
-            Self::Revoke(One { organization, invitation }) => {
+            Self::Revoke(InvitationTarget { organization, invitation }) => {
                 session.done(&invitations(organization).delete(invitation), "The invitation is taken back.")
             }
         }

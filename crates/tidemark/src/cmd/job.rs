@@ -33,17 +33,17 @@ pub(crate) enum JobVerb {
     },
     /// Show a job and, once it has ended, what it printed
     #[command(visible_alias = "get")]
-    View(One),
+    View(JobTarget),
     /// Cancel a job
     #[command(visible_aliases = ["rm", "delete"])]
-    Cancel(One),
+    Cancel(JobTarget),
     /// Show each step of a job until it has ended; ends as the run would have that waits for it
-    Watch(One),
+    Watch(JobTarget),
 }
 
 /// A job of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct JobTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the job
@@ -67,7 +67,7 @@ impl Verb for JobVerb {
 }
 
 /// Looks at a job again and again.
-fn watch(session: &Session, one: &One) -> Result {
+fn watch(session: &Session, one: &JobTarget) -> Result {
     let view = jobs(one.project.id()?).view(&one.job);
     let mut known = None;
     loop {

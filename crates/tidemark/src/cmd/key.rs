@@ -48,19 +48,19 @@ pub(crate) enum KeyVerb<K: Key> {
     },
     /// Show what is known of one
     #[command(visible_alias = "get")]
-    View(One<K>),
+    View(KeyTarget<K>),
     /// Change the name of one
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One<K>,
+        one: KeyTarget<K>,
         /// The new name
         #[arg(long)]
         name: ResourceName,
     },
     /// Make one work no longer
     #[command(visible_aliases = ["rm", "delete"])]
-    Revoke(One<K>),
+    Revoke(KeyTarget<K>),
 }
 
 /// Whose keys.
@@ -74,7 +74,7 @@ pub(crate) struct Owner<K: Key> {
 
 /// A key of somebody.
 #[derive(clap::Args)]
-pub(crate) struct One<K: Key> {
+pub(crate) struct KeyTarget<K: Key> {
     #[command(flatten)]
     owner: Owner<K>,
     /// Its UUID
@@ -113,11 +113,13 @@ impl<K: Key> Verb for KeyVerb<K> {
             Self::Create { owner, name, ttl } => {
                 session.show(&owner.keys().create(&K::new(name.clone(), *ttl)))
             }
-            Self::View(One { owner, uuid }) => session.show(&owner.keys().view(uuid)),
-            Self::Update { one: One { owner, uuid }, name } => {
+            Self::View(KeyTarget { owner, uuid }) => session.show(&owner.keys().view(uuid)),
+            Self::Update { one: KeyTarget { owner, uuid }, name } => {
                 session.update(&owner.keys(), uuid, &K::rename(name.clone()))
             }
-            Self::Revoke(One { owner, uuid }) => session.done(&owner.keys().delete(uuid), "It is revoked."),
+            Self::Revoke(KeyTarget { owner, uuid }) => {
+                session.done(&owner.keys().delete(uuid), "It is revoked.")
+            }
         }
     }
 }

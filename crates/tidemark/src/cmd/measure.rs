@@ -50,12 +50,12 @@ pub(crate) enum MeasureVerb {
     },
     /// Show a measure
     #[command(visible_alias = "get")]
-    View(One),
+    View(MeasureTarget),
     /// Change a measure
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: MeasureTarget,
         /// The new name
         #[arg(long)]
         name: Option<ResourceName>,
@@ -70,12 +70,12 @@ pub(crate) enum MeasureVerb {
     },
     /// Delete a measure that no report has
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(MeasureTarget),
 }
 
 /// A measure of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct MeasureTarget {
     #[command(flatten)]
     project: InProject,
     /// The measure, by UUID, slug or name

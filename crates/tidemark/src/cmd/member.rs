@@ -48,12 +48,12 @@ pub(crate) enum MemberVerb {
     },
     /// Show a member
     #[command(visible_alias = "get")]
-    View(One),
+    View(MemberTarget),
     /// Change the role of a member
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: MemberTarget,
         /// The new role
         #[arg(long, value_parser = word::<OrganizationRole>())]
         role: OrganizationRole,
@@ -64,7 +64,7 @@ pub(crate) enum MemberVerb {
     #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         #[command(flatten)]
-        one: One,
+        one: MemberTarget,
         #[command(flatten)]
         keys: Keys,
     },
@@ -87,7 +87,7 @@ impl Keys {
 
 /// A member of an organization.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct MemberTarget {
     /// The organization, by UUID or slug
     organization: ResourceId,
     /// The user, by UUID or slug
@@ -106,7 +106,9 @@ impl Verb for MemberVerb {
                 let new = NewMember { name: name.clone(), email: email.clone(), role: *role };
                 session.show(&members(organization).create(&new))
             }
-            Self::View(One { organization, user }) => session.show(&members(organization).view(user)),
+            Self::View(MemberTarget { organization, user }) => {
+                session.show(&members(organization).view(user))
+            }
             Self::Update { one, role, keys } => {
                 let patch = MemberPatch { role: Some(*role) };
                 session.show(&members(&one.organization).update(&one.user, &patch).query(&keys.query()))

@@ -33,17 +33,17 @@ pub(crate) enum NoticeVerb {
     Create(Box<New>),
     /// Show a notice
     #[command(visible_alias = "get")]
-    View(One),
+    View(NoticeTarget),
     /// Change a notice
     #[command(visible_alias = "edit")]
     Update(Box<Update>),
     /// Delete a notice with all that waits and its log
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(NoticeTarget),
     /// List what became of the reports that a notice was to tell, the newest first
     Deliveries {
         #[command(flatten)]
-        one: One,
+        one: NoticeTarget,
         /// Only those of which this became
         #[arg(long, value_parser = word::<DeliveryStatus>())]
         status: Option<DeliveryStatus>,
@@ -53,7 +53,7 @@ pub(crate) enum NoticeVerb {
     /// Have a delivery told again
     Redeliver {
         #[command(flatten)]
-        one: One,
+        one: NoticeTarget,
         /// The UUID of the delivery
         delivery: DeliveryUuid,
     },
@@ -80,7 +80,7 @@ impl Owner {
 
 /// A notice of somebody.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct NoticeTarget {
     #[command(flatten)]
     owner: Owner,
     /// The UUID of the notice
@@ -122,7 +122,7 @@ pub(crate) struct New {
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
-    one: One,
+    one: NoticeTarget,
     /// The new name
     #[arg(long)]
     name: Option<ResourceName>,
@@ -167,16 +167,16 @@ impl Verb for NoticeVerb {
                 session.list(owner.notices()?.list(&filter), paging)
             }
             Self::Create(new) => session.show(&new.owner.notices()?.create(&new.body())),
-            Self::View(One { owner, notice }) => session.show(&owner.notices()?.view(notice)),
+            Self::View(NoticeTarget { owner, notice }) => session.show(&owner.notices()?.view(notice)),
             Self::Update(update) => update.run(session),
-            Self::Delete(One { owner, notice }) => {
+            Self::Delete(NoticeTarget { owner, notice }) => {
                 session.done(&owner.notices()?.delete(notice), "The notice is deleted.")
             }
-            Self::Deliveries { one: One { owner, notice }, status, paging } => {
+            Self::Deliveries { one: NoticeTarget { owner, notice }, status, paging } => {
                 let filter = DeliveryFilter { status: *status };
                 session.list(owner.notices()?.deliveries(*notice, &filter), paging)
             }
-            Self::Redeliver { one: One { owner, notice }, delivery } => {
+            Self::Redeliver { one: NoticeTarget { owner, notice }, delivery } => {
                 session.show(&owner.notices()?.redeliver(*notice, *delivery))
             }
         }

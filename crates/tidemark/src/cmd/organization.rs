@@ -41,12 +41,12 @@ pub(crate) enum OrganizationVerb {
     },
     /// Show an organization
     #[command(visible_alias = "get")]
-    View(One),
+    View(OrganizationTarget),
     /// Change an organization
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: OrganizationTarget,
         /// The new name
         #[arg(long)]
         name: Option<ResourceName>,
@@ -61,14 +61,14 @@ pub(crate) enum OrganizationVerb {
     #[command(visible_alias = "rm")]
     Delete {
         #[command(flatten)]
-        one: One,
+        one: OrganizationTarget,
         #[command(flatten)]
         how: Hard,
     },
     /// Make an organization yours that a run without a credential has made
     Claim {
         #[command(flatten)]
-        one: One,
+        one: OrganizationTarget,
         /// The claim token that the first run was given, if the server asks for it
         #[arg(long, value_name = "TOKEN")]
         claim_token: Option<String>,
@@ -76,18 +76,18 @@ pub(crate) enum OrganizationVerb {
     /// Say whether you may do something in an organization
     Allowed {
         #[command(flatten)]
-        one: One,
+        one: OrganizationTarget,
         /// What is to be done
         #[arg(long, value_parser = word::<OrganizationPermission>())]
         perm: OrganizationPermission,
     },
     /// Show how much an organization uses
-    Usage(One),
+    Usage(OrganizationTarget),
 }
 
 /// An organization.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct OrganizationTarget {
     /// The organization, by UUID or slug
     organization: ResourceId,
 }
@@ -116,7 +116,9 @@ impl Verb for OrganizationVerb {
                 let new = NewOrganization { name: name.clone(), slug: slug.clone() };
                 session.show(&organizations().create(&new))
             }
-            Self::View(One { organization }) => session.show(&organizations().view(organization)),
+            Self::View(OrganizationTarget { organization }) => {
+                session.show(&organizations().view(organization))
+            }
             Self::Update { one, name, slug, license } => {
                 let patch = OrganizationPatch {
                     name: name.clone(),
@@ -134,7 +136,7 @@ impl Verb for OrganizationVerb {
                 session.show(&claim(&one.organization, &new))
             }
             Self::Allowed { one, perm } => session.show(&allowed_in_organization(&one.organization, *perm)),
-            Self::Usage(One { organization }) => session.show(&usage(organization)),
+            Self::Usage(OrganizationTarget { organization }) => session.show(&usage(organization)),
         }
     }
 }

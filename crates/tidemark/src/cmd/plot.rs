@@ -41,18 +41,18 @@ pub(crate) enum PlotVerb {
     Create(Box<New>),
     /// Show a plot
     #[command(visible_alias = "get")]
-    View(One),
+    View(PlotTarget),
     /// Change a plot
     #[command(visible_alias = "edit")]
     Update(Box<Update>),
     /// Delete a plot
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(PlotTarget),
 }
 
 /// A plot of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct PlotTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the plot
@@ -109,7 +109,7 @@ pub(crate) struct New {
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
-    one: One,
+    one: PlotTarget,
     /// The new place, counted from 0
     #[arg(long, value_parser = number::<u8, Index>)]
     index: Option<Index>,
@@ -191,7 +191,7 @@ impl New {
 
 impl Update {
     fn run(&self, session: &Session) -> Result {
-        let One { project, plot } = &self.one;
+        let PlotTarget { project, plot } = &self.one;
         let patch = PlotPatch {
             index: self.index,
             title: Change::of(self.title.as_ref()),

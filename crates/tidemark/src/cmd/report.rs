@@ -51,17 +51,17 @@ pub(crate) enum ReportVerb {
     Create(Box<New>),
     /// Show a report with its results
     #[command(visible_alias = "get")]
-    View(One),
+    View(ReportTarget),
     /// Hold a report against the runs before it, or against those of the branch that its own starts from
-    Verdict(One),
+    Verdict(ReportTarget),
     /// Delete a report
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(ReportTarget),
 }
 
 /// A report of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct ReportTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the report

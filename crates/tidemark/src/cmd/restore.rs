@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidemark_server::infra::{config::Flags, private};
+use tidemark_server::infra::{config::Flags, file_mode};
 use tidemark_store::restore;
 
 use crate::{
@@ -119,7 +119,7 @@ fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
             return Err(io::Error::other("it is neither a SQLite database nor one packed with gzip or zstd"));
         }
     };
-    let mut target = private::create_file(target)?;
+    let mut target = file_mode::create_file(target)?;
     io::copy(&mut reader, &mut target)?;
     target.sync_all()
 }

@@ -33,15 +33,15 @@ pub(crate) enum SsoVerb {
     },
     /// Show a domain
     #[command(visible_alias = "get")]
-    View(One),
+    View(SsoTarget),
     /// Stop letting the people of a domain join; for administrators of the server
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(SsoTarget),
 }
 
 /// A domain of an organization.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct SsoTarget {
     /// The organization, by UUID or slug
     organization: ResourceId,
     /// The UUID of the domain
@@ -57,8 +57,8 @@ impl Verb for SsoVerb {
             Self::Create { organization, domain } => {
                 session.show(&ssos(organization).create(&NewSso { domain: domain.clone() }))
             }
-            Self::View(One { organization, sso }) => session.show(&ssos(organization).view(sso)),
-            Self::Delete(One { organization, sso }) => {
+            Self::View(SsoTarget { organization, sso }) => session.show(&ssos(organization).view(sso)),
+            Self::Delete(SsoTarget { organization, sso }) => {
                 session.done(&ssos(organization).delete(sso), "The domain is removed.")
             }
         }

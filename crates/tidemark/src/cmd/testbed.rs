@@ -52,7 +52,7 @@ pub(crate) enum TestbedVerb {
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        one: One,
+        one: TestbedTarget,
         /// Show it with this specification instead of the current one
         #[arg(long)]
         spec: Option<SpecUuid>,
@@ -61,7 +61,7 @@ pub(crate) enum TestbedVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: TestbedTarget,
         /// The new name
         #[arg(long)]
         name: Option<ResourceName>,
@@ -76,12 +76,12 @@ pub(crate) enum TestbedVerb {
     },
     /// Delete a testbed that no report is of
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(TestbedTarget),
 }
 
 /// A testbed of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct TestbedTarget {
     #[command(flatten)]
     project: InProject,
     /// The testbed, by UUID, slug or name

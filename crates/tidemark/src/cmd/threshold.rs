@@ -63,7 +63,7 @@ pub(crate) enum ThresholdVerb {
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
-        one: One,
+        one: ThresholdTarget,
         /// Show it with this model instead of the current one
         #[arg(long)]
         model: Option<ModelUuid>,
@@ -72,7 +72,7 @@ pub(crate) enum ThresholdVerb {
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
-        one: One,
+        one: ThresholdTarget,
         /// How it is judged from now on
         #[arg(long, value_parser = test(), required_unless_present = "remove_model")]
         test: Option<ModelTest>,
@@ -84,11 +84,11 @@ pub(crate) enum ThresholdVerb {
     },
     /// Delete a threshold that has judged nothing
     #[command(visible_alias = "rm")]
-    Delete(One),
+    Delete(ThresholdTarget),
     /// List the models that a threshold has and had
     Models {
         #[command(flatten)]
-        one: One,
+        one: ThresholdTarget,
         #[command(flatten)]
         paging: Paging,
     },
@@ -96,7 +96,7 @@ pub(crate) enum ThresholdVerb {
 
 /// A threshold of a project.
 #[derive(clap::Args)]
-pub(crate) struct One {
+pub(crate) struct ThresholdTarget {
     #[command(flatten)]
     project: InProject,
     /// The UUID of the threshold

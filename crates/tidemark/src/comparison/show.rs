@@ -14,8 +14,8 @@ const WORDS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Regression, "regression", "regressions", "regression"),
     (Verdict::Difference, "difference", "differences", "difference"),
     (Verdict::Improvement, "improvement", "improvements", "improvement"),
-    (Verdict::Unclear, "too few data to tell", "with too few data to tell", "too_few_data"),
-    (Verdict::Same, "no difference", "without a difference", "no_difference"),
+    (Verdict::Inconclusive, "too few data to tell", "with too few data to tell", "too_few_data"),
+    (Verdict::Unchanged, "no difference", "without a difference", "no_difference"),
 ];
 
 fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
@@ -148,7 +148,7 @@ impl Outcome {
         for (verdict, one, many, _) in WORDS {
             match self.rows.iter().filter(|row| row.verdict == verdict).count() {
                 0 => {}
-                1 => parts.push(format!("1 {}", if verdict < Verdict::Unclear { one } else { many })),
+                1 => parts.push(format!("1 {}", if verdict < Verdict::Inconclusive { one } else { many })),
                 count => parts.push(format!("{count} {many}")),
             }
         }
@@ -162,7 +162,7 @@ impl Outcome {
                 "An interval that leaves out 0 is no change yet where there are many: by chance, some will.\n",
             );
         }
-        if self.rows.iter().any(|row| row.verdict == Verdict::Unclear) {
+        if self.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
             text.push_str(if self.paired {
                 "More rounds tell more: raise --iter.\n"
             } else {

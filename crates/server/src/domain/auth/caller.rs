@@ -80,14 +80,14 @@ pub enum Caller {
     /// A user.
     User(SignedIn),
     /// A project key.
-    Project(project_key::Found),
+    Project(project_key::ProjectKeyRow),
 }
 
 /// A user and how the user proved it.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// The user.
-    pub found: user::Found,
+    pub found: user::UserRow,
     /// By which credential.
     pub via: Via,
 }
@@ -185,7 +185,7 @@ impl SignedIn {
 pub fn record_token(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
-    user: &user::Found,
+    user: &user::UserRow,
     claims: &Claims,
     hash: &[u8],
 ) -> Result<()> {

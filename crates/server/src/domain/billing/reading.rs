@@ -32,7 +32,8 @@ impl Billing {
         let status = subscription.status.parse().map_err(|_| odd("the status of a subscription"))?;
         let (start, end) = subscription.period();
         let (start, end) = (seconds(start), seconds(end));
-        let payer = plan::payer(tx, &customer.id)?.or_else(|| Some(before.as_ref()?.customer.uuid));
+        let payer =
+            plan::user_of_customer(tx, &customer.id)?.or_else(|| Some(before.as_ref()?.customer.uuid));
         let email = customer.email.as_deref().and_then(|email| email.parse().ok());
         let name = customer.name.as_deref().and_then(|name| name.trim().parse().ok());
         let email = email.ok_or_else(|| odd("the address of a customer"))?;

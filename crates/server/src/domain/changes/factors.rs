@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use tidemark_stats::{Common, Scratch, median_in_place};
-use tidemark_store::{BenchmarkId, MeasureId, series::Subject, vector::Factors};
+use tidemark_stats::{CommonFactor, Scratch, median_in_place};
+use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::Factors};
 
 use super::series::Series;
 
@@ -84,7 +84,7 @@ impl FactorEstimator {
         &mut self,
         number: usize,
         values: &[(u32, f64)],
-        subjects: &HashMap<u32, Subject>,
+        subjects: &HashMap<u32, SeriesKey>,
     ) -> Factors {
         let mut steps: BTreeMap<MeasureId, Vec<(f64, f64)>> = BTreeMap::new();
         for (id, value) in values {
@@ -96,7 +96,7 @@ impl FactorEstimator {
                 steps.entry(subject.measure).or_default().push(step);
             }
         }
-        let common = |steps: &[(f64, f64)]| Common::of(steps).filter(Common::is_of_machine);
+        let common = |steps: &[(f64, f64)]| CommonFactor::of(steps).filter(CommonFactor::is_machine_effect);
         steps.iter().filter_map(|(measure, steps)| Some((*measure, common(steps)?.step))).collect()
     }
 
@@ -107,7 +107,7 @@ impl FactorEstimator {
         host: Option<u16>,
         values: &mut [(u32, f64)],
         factors: &Factors,
-        subjects: &HashMap<u32, Subject>,
+        subjects: &HashMap<u32, SeriesKey>,
         scratch: &mut Scratch,
     ) {
         let mut timed: BTreeMap<MeasureId, usize> = BTreeMap::new();
@@ -136,7 +136,7 @@ impl FactorEstimator {
     fn measure(&mut self, measure: MeasureId) -> &mut Series {
         let index = self.measures.iter().position(|series| series.subject.measure == measure);
         let index = index.unwrap_or_else(|| {
-            let subject = Subject { benchmark: BenchmarkId::from(0), variant: 0, measure };
+            let subject = SeriesKey { benchmark: BenchmarkId::from(0), variant: 0, measure };
             self.measures.push(Series::new(measure.get() as u32, subject));
             self.measures.len() - 1
         });

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use tidemark_stats::Sampling;
-use tidemark_store::{Result, TestbedId, Tx, vector, vector::Measured, version::Stretch};
+use tidemark_store::{Result, TestbedId, Tx, vector, vector::MeasuredReport, version::VersionRange};
 
 /// What reports have of series.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// The reports, the oldest first.
-    pub(crate) reports: Vec<Measured>,
+    pub(crate) reports: Vec<MeasuredReport>,
     /// Of each series its values.
     pub(crate) series: HashMap<u32, Values>,
 }
@@ -34,7 +34,9 @@ pub(crate) struct Spread {
 impl Spread {
     fn add(&mut self, iterations: &[f64], median: f64) {
         let share = |value: &f64| ((value - median) / median).powi(2);
-        self.squares += iterations.iter().map(share).sum::<f64>();
+        if iterations.len() > 1 {
+            self.squares += iterations.iter().map(share).sum::<f64>();
+        }
         self.iterations += iterations.len();
         self.reports += 1;
     }
@@ -56,7 +58,7 @@ impl History {
     /// Reads the newest reports of stretches, which follow each other back into the past, so many at the most.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
-        stretches: &[Stretch],
+        stretches: &[VersionRange],
         testbed: TestbedId,
         most: usize,
     ) -> Result<Self> {
@@ -107,14 +109,14 @@ impl History {
 /// A history while its reports are read, the newest first.
 #[derive(Default)]
 struct Reader {
-    reports: Vec<Measured>,
+    reports: Vec<MeasuredReport>,
     /// Series in ascending order. Vectors have the same order, so that no series has to be searched for.
     series: Vec<(u32, Values)>,
 }
 
 impl Reader {
     /// Adds a report that is older than the others.
-    fn add(&mut self, measured: Measured, series: &[u8], values: &[u8]) {
+    fn add(&mut self, measured: MeasuredReport, series: &[u8], values: &[u8]) {
         let place = self.reports.len();
         self.reports.push(measured);
         let mut iterations: Vec<f64> = Vec::new();
@@ -150,7 +152,7 @@ impl Reader {
 }
 
 /// The number of the host of each report; none where it is not known.
-pub(crate) fn hosts<'a>(reports: impl IntoIterator<Item = &'a Measured>) -> Vec<Option<u16>> {
+pub(crate) fn hosts<'a>(reports: impl IntoIterator<Item = &'a MeasuredReport>) -> Vec<Option<u16>> {
     let mut numbers: HashMap<&str, Option<u16>> = HashMap::new();
     let mut number = |host: &'a str| {
         let next = u16::try_from(numbers.len()).ok().filter(|number| *number < u16::MAX);

@@ -1,7 +1,7 @@
 //! Numbers for the hosts of a lane, so that monitors need not know what hosts are called. A number is free again once none of
 //! the reports that are held is from its host.
 
-use tidemark_store::vector::Measured;
+use tidemark_store::vector::MeasuredReport;
 
 /// The hosts of the reports that are held, each with how many of the reports are from it, by number.
 #[derive(Default)]
@@ -9,7 +9,7 @@ pub(super) struct Hosts(Vec<(String, usize)>);
 
 impl Hosts {
     /// The number of the host of a new report, if that is known.
-    pub(super) fn enter(&mut self, report: &Measured) -> Option<u16> {
+    pub(super) fn enter(&mut self, report: &MeasuredReport) -> Option<u16> {
         let host = report.host.as_deref()?;
         let known = self.0.iter().position(|(name, _)| name == host);
         let number = known.or_else(|| self.0.iter().position(|(_, reports)| *reports == 0));
@@ -26,7 +26,7 @@ impl Hosts {
     }
 
     /// Forgets a report.
-    pub(super) fn leave(&mut self, report: &Measured) {
+    pub(super) fn leave(&mut self, report: &MeasuredReport) {
         let Some(host) = report.host.as_deref() else { return };
         if let Some((_, reports)) = self.0.iter_mut().find(|(name, reports)| name == host && *reports > 0) {
             *reports -= 1;
@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn a_number_is_free_when_no_report_is_from_its_host() {
-        let on = |host: Option<&str>| Measured { host: host.map(str::to_owned), ..vector(0, &[]).measured };
+        let on =
+            |host: Option<&str>| MeasuredReport { host: host.map(str::to_owned), ..vector(0, &[]).measured };
         let mut hosts = Hosts::default();
         assert_eq!(
             [Some("a"), None, Some("b"), Some("a")].map(|host| hosts.enter(&on(host))),

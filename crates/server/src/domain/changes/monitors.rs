@@ -10,8 +10,8 @@ use std::{
 use tidemark_stats::{Change, Monitor, Scratch, Settings};
 use tidemark_store::{
     MeasureId, ReportId,
-    series::Subject,
-    vector::{self, Factors, Mark, Measured},
+    series::SeriesKey,
+    vector::{self, Factors, MeasuredReport, ReportPosition},
 };
 
 use super::{factors::FactorEstimator, hosts::Hosts, series::Series};
@@ -22,12 +22,12 @@ const AFTER: usize = 5;
 /// The monitors of a lane.
 pub(super) struct Monitors {
     /// The newest reports, the oldest first.
-    reports: VecDeque<Measured>,
+    reports: VecDeque<MeasuredReport>,
     /// Their hosts.
     hosts: Hosts,
     /// Their common factors.
     factors: FactorEstimator,
-    /// Common factors that are not stored yet.
+    /// CommonFactor factors that are not stored yet.
     unstored: Vec<(ReportId, Factors)>,
     /// The number of the first of them among all reports of the lane.
     first: usize,
@@ -36,7 +36,7 @@ pub(super) struct Monitors {
     /// How many reports of the lane were deleted when it began.
     deleted: i64,
     /// What all series are of.
-    subjects: Arc<HashMap<u32, Subject>>,
+    subjects: Arc<HashMap<u32, SeriesKey>>,
     /// The series, by their keys.
     series: Vec<Series>,
     /// Whether the values of series are still there.
@@ -45,14 +45,14 @@ pub(super) struct Monitors {
 
 /// A report, with its series and values.
 pub(super) struct Vector {
-    pub(super) measured: Measured,
+    pub(super) measured: MeasuredReport,
     pub(super) series: Vec<u32>,
     pub(super) values: Vec<f64>,
 }
 
 impl Vector {
     /// Reads it.
-    pub(super) fn new(measured: Measured, series: &[u8], values: &[u8]) -> Self {
+    pub(super) fn new(measured: MeasuredReport, series: &[u8], values: &[u8]) -> Self {
         let values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
         Self { measured, series: vector::series(series).collect(), values: values.collect() }
     }
@@ -108,17 +108,17 @@ impl Monitors {
     }
 
     /// The newest report.
-    pub(super) fn newest(&self) -> Option<&Measured> {
+    pub(super) fn newest(&self) -> Option<&MeasuredReport> {
         self.reports.back()
     }
 
     /// The place of the newest report.
-    pub(super) fn mark(&self) -> Option<Mark> {
-        self.newest().map(Measured::mark)
+    pub(super) fn mark(&self) -> Option<ReportPosition> {
+        self.newest().map(MeasuredReport::mark)
     }
 
     /// The report with a number.
-    pub(super) fn report(&self, number: usize) -> &Measured {
+    pub(super) fn report(&self, number: usize) -> &MeasuredReport {
         &self.reports[number - self.first]
     }
 
@@ -162,7 +162,7 @@ impl Monitors {
                 factors
             });
             self.factors.take((number, reports), host, &mut values, &factors, &subjects, scratch);
-            self.reports.push_back(Measured { factors: Some(factors), ..measured });
+            self.reports.push_back(MeasuredReport { factors: Some(factors), ..measured });
             let mut known = self.series.iter_mut().peekable();
             for (id, value) in values.into_iter().filter(|(id, _)| wanted(*id)) {
                 while known.next_if(|one| one.id < id).is_some() {}
@@ -203,14 +203,14 @@ impl Monitors {
     }
 
     /// Says what series are of, as far as that was not known.
-    pub(super) fn name(&mut self, subjects: HashMap<u32, Subject>) {
+    pub(super) fn name(&mut self, subjects: HashMap<u32, SeriesKey>) {
         if !subjects.is_empty() {
             Arc::make_mut(&mut self.subjects).extend(subjects);
         }
     }
 
     /// What all series are of.
-    pub(super) fn subjects(&self) -> Arc<HashMap<u32, Subject>> {
+    pub(super) fn subjects(&self) -> Arc<HashMap<u32, SeriesKey>> {
         Arc::clone(&self.subjects)
     }
 
@@ -284,7 +284,7 @@ impl Monitors {
     pub(super) fn bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
         let texts = self.reports.iter().map(|report| text(&report.binary_hash) + text(&report.host));
-        self.reports.capacity() * size_of::<Measured>()
+        self.reports.capacity() * size_of::<MeasuredReport>()
             + texts.sum::<usize>()
             + self.hosts.bytes()
             + self.factors.bytes()
@@ -302,15 +302,15 @@ pub(super) mod tests {
     use super::{super::series::Seen, *};
 
     /// The subject of a series.
-    pub(in crate::domain::changes) fn subject(series: u32) -> Subject {
-        Subject { benchmark: BenchmarkId::from(i64::from(series)), variant: 0, measure: MeasureId::from(1) }
+    pub(in crate::domain::changes) fn subject(series: u32) -> SeriesKey {
+        SeriesKey { benchmark: BenchmarkId::from(i64::from(series)), variant: 0, measure: MeasureId::from(1) }
     }
 
     /// A report with these values of series.
     pub(in crate::domain::changes) fn vector(number: usize, values: &[(u32, f64)]) -> Vector {
         let key = number as i64 + 1;
         Vector {
-            measured: Measured {
+            measured: MeasuredReport {
                 report: ReportId::from(key),
                 uuid: ReportUuid::from(Uuid::from_u128(key as u128)),
                 version: VersionId::from(key),
@@ -356,7 +356,7 @@ pub(super) mod tests {
 
     type Course = (u32, usize, Vec<usize>, Vec<Seen>, bool);
 
-    fn courses(monitors: &Monitors) -> (usize, Option<Mark>, Vec<Course>) {
+    fn courses(monitors: &Monitors) -> (usize, Option<ReportPosition>, Vec<Course>) {
         let course = |series: &Series| {
             let numbers = (0..series.places.len()).map(|place| series.places.number(place)).collect();
             (series.id, series.start, numbers, series.changes.clone(), monitors.is_whole(series))

@@ -7,8 +7,8 @@ use tidemark_api::{ChangeCause, Timestamp};
 use tidemark_stats::{Change, Monitor, Scratch, Worse};
 use tidemark_store::{
     MeasureId, ReportId, VersionId,
-    change::{Found, Stored, Written},
-    series::Subject,
+    change::{ChangeWrite, DetectedChange, StoredChange},
+    series::SeriesKey,
 };
 
 use super::{
@@ -22,7 +22,7 @@ const TOGETHER: usize = 5;
 /// A change that is there, and what is to be written of it.
 pub(super) struct Known {
     /// What is to be written.
-    pub(super) written: Written,
+    pub(super) written: ChangeWrite,
     /// The number of the report that it begins with.
     pub(super) number: usize,
     /// How likely noise alone is to make it.
@@ -38,7 +38,7 @@ pub(super) struct Known {
 /// What was written of a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
-    found: Found,
+    found: DetectedChange,
     is_open: bool,
 }
 
@@ -46,8 +46,8 @@ pub(super) struct Noted {
 pub(super) struct Sighting {
     /// The place of the series among those of its lane.
     place: usize,
-    subject: Subject,
-    found: Vec<Found>,
+    subject: SeriesKey,
+    found: Vec<DetectedChange>,
 }
 
 /// What is to be looked at in the store: series whose changes are not as they were written, or may still become worth to be
@@ -62,7 +62,7 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
             continue;
         }
         let worse = worse(subject.measure);
-        let found: Vec<Found> = series
+        let found: Vec<DetectedChange> = series
             .changes
             .iter()
             .map(|seen| {
@@ -141,10 +141,10 @@ impl Causes {
 pub(super) fn reconcile(
     monitors: &Monitors,
     sightings: &[Sighting],
-    stored: &[Stored],
+    stored: &[StoredChange],
     now: Timestamp,
-) -> (Vec<Known>, Vec<Written>) {
-    let mut by_subject: HashMap<Subject, Vec<&Stored>> = HashMap::new();
+) -> (Vec<Known>, Vec<ChangeWrite>) {
+    let mut by_subject: HashMap<SeriesKey, Vec<&StoredChange>> = HashMap::new();
     for one in stored {
         by_subject.entry(one.subject).or_default().push(one);
     }
@@ -161,7 +161,7 @@ pub(super) fn reconcile(
             let place = series.places.place(*numbers.get(report)?);
             Some(place.min(series.places.len().checked_sub(1)?))
         };
-        let mut left: Vec<(usize, &Stored)> = by_subject
+        let mut left: Vec<(usize, &StoredChange)> = by_subject
             .get(subject)
             .into_iter()
             .flatten()
@@ -180,7 +180,7 @@ pub(super) fn reconcile(
             }
             let version = |at: usize| monitors.report(series.places.number(at)).version;
             known.push(Known {
-                written: Written {
+                written: ChangeWrite {
                     uuid: same.map(|one| one.uuid),
                     subject: *subject,
                     found: *found,
@@ -199,7 +199,7 @@ pub(super) fn reconcile(
             .into_iter()
             .filter(|(at, _)| series.places.number(*at) >= settled + Change::TOLERANCE || is_whole)
             .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
-        withdrawn.extend(gone.map(|(_, one)| Written {
+        withdrawn.extend(gone.map(|(_, one)| ChangeWrite {
             uuid: Some(one.uuid),
             subject: *subject,
             found: one.found,
@@ -212,9 +212,10 @@ pub(super) fn reconcile(
 }
 
 /// Remembers what was written of these series, and which changes people may still be notified of.
-pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(Subject, ReportId)>) {
+pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(SeriesKey, ReportId)>) {
     for Sighting { place, subject, found } in sightings {
-        let noted = |found: &Found| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };
+        let noted =
+            |found: &DetectedChange| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };
         monitors.series_mut()[*place].written = Some(found.iter().map(noted).collect());
     }
     for series in monitors.series_mut().iter_mut().filter(|series| series.written.is_none()) {
@@ -222,7 +223,13 @@ pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashS
     }
 }
 
-fn found(monitors: &Monitors, series: &Series, seen: &Seen, cause: ChangeCause, worse: Worse) -> Found {
+fn found(
+    monitors: &Monitors,
+    series: &Series,
+    seen: &Seen,
+    cause: ChangeCause,
+    worse: Worse,
+) -> DetectedChange {
     let change = &seen.change;
     let goes_up = change.after > change.before;
     let report = |place: usize| monitors.report(series.places.number(place));
@@ -230,7 +237,7 @@ fn found(monitors: &Monitors, series: &Series, seen: &Seen, cause: ChangeCause, 
     let is_raw = seen.is_common || series.is_exact;
     let number = series.places.number(change.at);
     let factor = if is_raw { 1.0 } else { monitors.factor(series.subject.measure, number) };
-    Found {
+    DetectedChange {
         at: report(change.at).report,
         earliest: report(change.earliest).report,
         latest: report(change.latest).report,
@@ -254,7 +261,7 @@ fn found(monitors: &Monitors, series: &Series, seen: &Seen, cause: ChangeCause, 
 fn is_same(
     change: &Change,
     place: usize,
-    stored: &Stored,
+    stored: &StoredChange,
     nearest: impl Fn(&ReportId) -> Option<usize>,
 ) -> bool {
     let one = &stored.found;
@@ -290,7 +297,7 @@ mod tests {
         })
     }
 
-    fn reconciled(stored: &[Stored]) -> (Vec<Known>, Vec<Written>) {
+    fn reconciled(stored: &[StoredChange]) -> (Vec<Known>, Vec<ChangeWrite>) {
         let monitors = seen();
         reconcile(&monitors, &sightings(&monitors, |_| Worse::Up), stored, NOW)
     }
@@ -308,8 +315,8 @@ mod tests {
         let found = reconciled(&[]).0[0].written.found;
         let uuid = ChangeUuid::from(Uuid::from_u128(7));
         // The report beside the one that was deleted has no value of the series.
-        let beside = Found { at: ReportId::from(842), ..found };
-        let stored = Stored {
+        let beside = DetectedChange { at: ReportId::from(842), ..found };
+        let stored = StoredChange {
             uuid,
             subject: subject(256),
             found: beside,
@@ -326,10 +333,10 @@ mod tests {
     #[test]
     fn what_is_settled_is_neither_found_anew_nor_withdrawn() {
         let found = reconciled(&[]).0[0].written.found;
-        let settled = Stored {
+        let settled = StoredChange {
             uuid: ChangeUuid::from(Uuid::from_u128(8)),
             subject: subject(128),
-            found: Found {
+            found: DetectedChange {
                 at: ReportId::from(390),
                 earliest: ReportId::from(390),
                 latest: ReportId::from(390),
@@ -341,7 +348,8 @@ mod tests {
             is_raised: false,
         };
         assert!(reconciled(&[settled]).1.is_empty());
-        let late = Stored { found: Found { at: ReportId::from(600), ..settled.found }, ..settled };
+        let late =
+            StoredChange { found: DetectedChange { at: ReportId::from(600), ..settled.found }, ..settled };
         assert_eq!(reconciled(&[late]).1.len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! A series of a lane: a monitor of its values, the reports that they are of, and what is known of its changes.
 
 use tidemark_stats::{Change, Monitor, Scratch, Settings};
-use tidemark_store::series::Subject;
+use tidemark_store::series::SeriesKey;
 
 use super::{places::Places, seen::Noted};
 
@@ -13,7 +13,7 @@ const REACH: usize = 24;
 /// A series, and what is known of it.
 pub(super) struct Series {
     pub(super) id: u32,
-    pub(super) subject: Subject,
+    pub(super) subject: SeriesKey,
     /// The number of the report that it is watched from.
     pub(super) start: usize,
     /// The numbers of the reports that its values are of.
@@ -41,7 +41,7 @@ impl Series {
     /// About how many bytes of memory one with as many values as are looked at takes.
     pub(super) const BYTES: usize = 12 << 10;
 
-    pub(super) fn new(id: u32, subject: Subject) -> Self {
+    pub(super) fn new(id: u32, subject: SeriesKey) -> Self {
         Self {
             id,
             subject,
@@ -66,7 +66,7 @@ impl Series {
         self.renew(reports.max(number + 1), scratch);
         if number >= self.start {
             self.places.push(number);
-            self.monitor.push_on(host, value, scratch);
+            self.monitor.push_with_host(host, value, scratch);
         }
     }
 
@@ -139,7 +139,7 @@ impl Series {
         if old > 0 {
             let mut monitor = Monitor::new(Settings::default());
             for (host, value) in self.monitor.values_with_hosts().skip(old) {
-                monitor.push_on(host, value, scratch);
+                monitor.push_with_host(host, value, scratch);
             }
             self.monitor = monitor;
         }

@@ -8,7 +8,7 @@ use tidemark_store::{
     BranchId, Fresh, HeadId, MeasureId, ModelId, ProjectId, ReportId, SpecId, TestbedId, ThresholdId, Tx,
     alert, delivery, detection,
     metric::{self, Judged, Packed},
-    series::{self, Series, Subject},
+    series::{self, Series, SeriesKey},
     threshold,
 };
 
@@ -68,12 +68,12 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .collect();
     threshold::count(tx, &counts)?;
     let is_told = !alerts.is_empty() && detection::settings(tx, place.project)?.notifies == Notifies::Alerts;
-    Ok(is_told && delivery::promise(tx, fresh, place.project, place.report)?)
+    Ok(is_told && delivery::enqueue(tx, fresh, place.project, place.report)?)
 }
 
 /// Finds the series of each metric, and puts them in the order of series and iteration.
 fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
-    let mut subjects: Vec<Subject> = items.iter().map(|item| item.subject).collect();
+    let mut subjects: Vec<SeriesKey> = items.iter().map(|item| item.subject).collect();
     subjects.dedup();
     let series = series::ensure(tx, place.testbed, place.report, &subjects)?;
     let mut at = 0;
@@ -117,7 +117,7 @@ fn judge(
         let series = iterations[0].0.id;
         samples.pick(series, &mut sample);
         for (_, item) in iterations {
-            let Subject { benchmark, variant, measure } = item.subject;
+            let SeriesKey { benchmark, variant, measure } = item.subject;
             let value = item.measured.value;
             let mut metric = Packed {
                 series,

@@ -9,14 +9,14 @@ use std::{
 use tidemark_adapters::{Entry, Label, Measured, Results, fold};
 use tidemark_api::{Fold, IterationCounts, NameId, ResourceName};
 use tidemark_store::{
-    BenchmarkId, Fresh, MeasureId, ProjectId, Tx, VariantId, benchmark, measure, series::Subject, variant,
+    BenchmarkId, Fresh, MeasureId, ProjectId, Tx, VariantId, benchmark, measure, series::SeriesKey, variant,
 };
 
 use crate::domain::error::{Error, Result};
 
 /// A metric, its names resolved.
 pub(super) struct Item<'a> {
-    pub(super) subject: Subject,
+    pub(super) subject: SeriesKey,
     pub(super) iteration: u32,
     /// Whether it raises no alert.
     pub(super) ignored: bool,
@@ -39,7 +39,7 @@ pub(super) fn resolve<'a>(
     let mut variants = variant::ensure(tx, fresh, &parameters)?.into_iter();
 
     let count = entries(results).map(|entry| entry.metrics.len()).sum();
-    let mut found: Vec<(Subject, u32, &Entry, &Measured)> = Vec::with_capacity(count);
+    let mut found: Vec<(SeriesKey, u32, &Entry, &Measured)> = Vec::with_capacity(count);
     for (iteration, result) in (0..).zip(results) {
         for entry in &result.entries {
             let benchmark = benchmarks.of(entry);
@@ -48,7 +48,7 @@ pub(super) fn resolve<'a>(
                 None => 0,
             };
             found.extend(entry.metrics.iter().map(|measured| {
-                let subject = Subject { benchmark, variant, measure: measures.of(measured) };
+                let subject = SeriesKey { benchmark, variant, measure: measures.of(measured) };
                 (subject, iteration, entry, measured)
             }));
         }
@@ -169,7 +169,7 @@ pub(super) fn ensure_measures(
 }
 
 /// Two spellings of one thing must not both have its value: which of them would count?
-fn refuse_twins(found: &[(Subject, u32, &Entry, &Measured)]) -> Result<()> {
+fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &Measured)]) -> Result<()> {
     let twins = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let Some([(_, iteration, first, measured), (_, _, second, other)]) =
         twins.and_then(|pair| pair.first_chunk::<2>())

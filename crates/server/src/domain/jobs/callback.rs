@@ -71,7 +71,7 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
 
 /// Tells how jobs ended.
 #[derive(Clone)]
-pub(crate) struct Teller {
+pub(crate) struct CallbackSender {
     /// The database.
     pub(crate) db: Db,
     /// Where people find reports.
@@ -91,7 +91,7 @@ struct End {
     suffix: String,
 }
 
-impl Teller {
+impl CallbackSender {
     /// Tells of the job that an item of the outbox names.
     pub(crate) async fn tell(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;

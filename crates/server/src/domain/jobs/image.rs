@@ -59,7 +59,7 @@ impl Image {
     }
 
     /// The digest of the image, which must belong to this project and be there.
-    pub(crate) fn resolve(&self, tx: &mut Tx<'_>, found: &project::Found) -> Result<String> {
+    pub(crate) fn resolve(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<String> {
         let is_ours = match &self.project {
             ResourceId::Uuid(uuid) => *uuid == found.project.uuid.uuid(),
             ResourceId::Slug(slug) => *slug == found.project.slug,

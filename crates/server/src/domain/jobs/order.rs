@@ -134,7 +134,7 @@ impl Order {
     pub(crate) fn check(
         &self,
         tx: &mut Tx<'_>,
-        found: &project::Found,
+        found: &project::ProjectRow,
         submission: &mut Submission,
         quota: Quota,
         now: Timestamp,
@@ -196,7 +196,7 @@ impl Order {
     }
 
     /// The spec of the job: the one named, or that of the testbed, or the one for jobs that name none.
-    fn spec(&self, tx: &mut Tx<'_>, found: &project::Found) -> Result<spec::Found> {
+    fn spec(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<spec::SpecRow> {
         if let Some(wanted) = &self.new.spec {
             let id = spec::find(tx, wanted)?;
             return Ok(spec::by_id(tx, id)?);
@@ -223,7 +223,7 @@ impl Ready {
         &self,
         tx: &mut Tx<'_>,
         fresh: &Fresh,
-        found: &project::Found,
+        found: &project::ProjectRow,
         report: ReportId,
     ) -> Result<()> {
         let new = job::New {

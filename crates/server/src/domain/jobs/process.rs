@@ -123,13 +123,13 @@ async fn reject(app: &App, uuid: JobUuid, reason: String) -> Result<()> {
     app.db.write(write).await
 }
 
-async fn output(app: &App, found: &job::Found) -> Result<JobOutput> {
+async fn output(app: &App, found: &job::JobRow) -> Result<JobOutput> {
     let output = app.jobs.output(app, found.output).await?;
     output.ok_or_else(|| Error::Invalid("The output of the job is not there.".into()))
 }
 
 /// When the run began and ended: as it was, or moved to when it counts as begun.
-fn times(found: &job::Found, now: Timestamp) -> (Timestamp, Timestamp) {
+fn times(found: &job::JobRow, now: Timestamp) -> (Timestamp, Timestamp) {
     let started = found.job.started.or(found.job.claimed).unwrap_or(now);
     let completed = found.job.completed.unwrap_or(now);
     match found.config.backdate {

@@ -97,9 +97,9 @@ pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemar
 /// What is said of a job whose time is up.
 fn reason(overdue: job::Overdue) -> Option<&'static str> {
     match overdue {
-        job::Overdue::Untaken => Some("No runner has taken it in time."),
-        job::Overdue::Late => Some("It took longer than its timeout."),
-        job::Overdue::Silent => Some("Nothing was heard of its runner for too long."),
-        job::Overdue::Unheard => None,
+        job::Overdue::Unclaimed => Some("No runner has taken it in time."),
+        job::Overdue::TimedOut => Some("It took longer than its timeout."),
+        job::Overdue::HeartbeatLost => Some("Nothing was heard of its runner for too long."),
+        job::Overdue::NeverStarted => None,
     }
 }

@@ -9,7 +9,7 @@ use tidemark_api::Timestamp;
 use tidemark_store::{
     HeadId, SpecId, TestbedId, Tx, VersionId,
     perf::{self, Placed},
-    version::{self, Stretch},
+    version::{self, VersionRange},
 };
 
 use crate::domain::error::Result;
@@ -29,7 +29,7 @@ pub(super) struct Key {
 /// The reports that lanes are made of. A lane is made when it is asked for: many branches that share a long history
 /// would be long together.
 pub(super) struct Lanes {
-    histories: HashMap<HeadId, Vec<Stretch>>,
+    histories: HashMap<HeadId, Vec<VersionRange>>,
     reports: HashMap<(HeadId, TestbedId), Vec<Arc<Placed>>>,
     last: Option<(Key, Lane)>,
 }

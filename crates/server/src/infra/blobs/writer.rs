@@ -19,7 +19,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{Blobs, FOLDER, Remote, Result, UNFINISHED};
-use crate::infra::private;
+use crate::infra::file_mode;
 
 /// Fewer bytes wait in memory before they are written to a file.
 const BUFFER: usize = 16 * 1024;
@@ -139,13 +139,13 @@ impl Unfinished {
         if let Some(folder) = path.parent()
             && !folder.exists()
         {
-            private::create_folder(folder)?;
+            file_mode::create_folder(folder)?;
             folder.parent().map_or(Ok(()), sync_folder)?;
         }
         let mut name = path.as_os_str().to_owned();
         name.push(format!("{UNFINISHED}1"));
         let path = PathBuf::from(name);
-        let file = private::options().write(true).create_new(true).open(&path)?;
+        let file = file_mode::options().write(true).create_new(true).open(&path)?;
         Ok(Self { file: Some(file), path })
     }
 }
@@ -286,9 +286,9 @@ impl Drop for Parts {
 
 /// A file that other accounts cannot read. On Unix it has no name and goes away with this process.
 fn create_spool(folder: &Path, name: Uuid) -> io::Result<File> {
-    private::create_folder(folder)?;
+    file_mode::create_folder(folder)?;
     let path = folder.join(name.to_string());
-    let file = private::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+    let file = file_mode::options().read(true).write(true).create(true).truncate(true).open(&path)?;
     if cfg!(unix) {
         fs::remove_file(&path)?;
     }

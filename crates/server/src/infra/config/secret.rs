@@ -11,14 +11,14 @@ use tidemark_api::Secret;
 use tidemark_store::Entropy as _;
 
 use super::ConfigError;
-use crate::infra::{clock::SystemEntropy, private};
+use crate::infra::{clock::SystemEntropy, file_mode};
 
 /// The shortest secret in bytes.
 pub(super) const SHORTEST: usize = 16;
 
 /// Makes a folder and those above it; one that is new is for its owner alone.
 pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
-    private::create_folder(folder).map_err(|error| {
+    file_mode::create_folder(folder).map_err(|error| {
         ConfigError::new(format!(
             "The folder {} cannot be created ({error}); choose another with --data-dir.",
             folder.display()
@@ -64,7 +64,7 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
 
 /// Writes a new secret unless another process was faster; answers the one that counts.
 fn make(file: &Path) -> io::Result<String> {
-    let mut handle: File = private::options().read(true).write(true).create(true).open(file)?;
+    let mut handle: File = file_mode::options().read(true).write(true).create(true).open(file)?;
     handle.lock()?;
     let mut text = String::new();
     handle.read_to_string(&mut text)?;

@@ -23,7 +23,7 @@ use tidemark_store::outbox::Item;
 use super::letter::Letter;
 use crate::infra::{
     config::{Encryption, Smtp},
-    private,
+    file_mode,
 };
 
 /// How long a mail server may keep silent.
@@ -89,7 +89,7 @@ impl Transport {
     /// Mail into the folder `outbox` below the data folder; links are also shown when stderr is a terminal.
     pub fn files(data: &Path) -> io::Result<Self> {
         let folder = data.join(FOLDER);
-        private::create_folder(&folder)?;
+        file_mode::create_folder(&folder)?;
         Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
     }
 
@@ -177,7 +177,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Writes a file that appears whole or not at all, for its owner only.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = file.with_extension("tmp");
-    let mut handle = private::create_file(&draft)?;
+    let mut handle = file_mode::create_file(&draft)?;
     handle.write_all(bytes)?;
     handle.sync_all()?;
     fs::rename(&draft, file)

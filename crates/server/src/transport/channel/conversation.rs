@@ -195,9 +195,9 @@ impl Conversation {
         let (runner, current) = (self.runner.id, self.current);
         let version = self.metadata.as_ref().map(|metadata| metadata.version.clone());
         let write = move |tx: &mut Tx<'_>| {
-            runner::heard(tx, runner, version.as_deref(), now)?;
+            runner::record_heartbeat(tx, runner, version.as_deref(), now)?;
             match current {
-                Some((job, _)) => job::heard(tx, job, printed.as_deref(), now),
+                Some((job, _)) => job::record_heartbeat(tx, job, printed.as_deref(), now),
                 None => Ok(()),
             }
         };
@@ -211,7 +211,7 @@ impl Conversation {
     async fn claim(&mut self) -> Result<Option<JobOrder>> {
         let (id, lease) = (self.runner.id, self.lease);
         let platform = self.metadata.as_ref().map(|metadata| (metadata.os.as_str(), metadata.arch.as_str()));
-        let able = job::Able { runner: id, platform };
+        let able = job::RunnerCapabilities { runner: id, platform };
         // Looking first keeps an idle runner from writing.
         let look = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
         let now = self.app.clock.now();
@@ -239,7 +239,7 @@ impl Conversation {
     }
 
     /// What opens the image of a job while the job is under way.
-    fn pull_token(&self, found: &job::Found, now: Timestamp) -> Jwt {
+    fn pull_token(&self, found: &job::JobRow, now: Timestamp) -> Jwt {
         let project = found.config.project.to_string();
         let repository = found.config.repository.as_deref().unwrap_or(&project);
         oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)

@@ -137,7 +137,7 @@ pub enum Known {
     /// A user.
     User(SignedIn),
     /// A project's key.
-    Project(project_key::Found),
+    Project(project_key::ProjectKeyRow),
 }
 
 impl FromRequestParts<App> for Known {
@@ -178,7 +178,7 @@ impl FromRequestParts<App> for Admin {
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The account in the path.
-    pub found: user::Found,
+    pub found: user::UserRow,
     /// Who asks for it.
     pub by: SignedIn,
     /// Who asked and from where.

@@ -13,8 +13,8 @@ use super::{
     answer::Paged,
     body::{Body, Path, Query},
     error::{Error, Result},
-    part::Names,
     project::ProjectPath,
+    series_filter::Names,
 };
 use crate::domain::app::App;
 
@@ -60,9 +60,9 @@ pub(super) async fn update_many(
         let id = project.id;
         // The counts of alerts are made anew, which must not overlook those of a report on its way in.
         tx.lock(Lock::Project(id.get()))?;
-        let mut which = alert::Which {
+        let mut which = alert::AlertFilter {
             status: Some(patch.from.unwrap_or(AlertStatus::Active)),
-            ..alert::Which::default()
+            ..alert::AlertFilter::default()
         };
         if let Some(report) = patch.report {
             which.report = Some(report::find(tx, id, report)?);
@@ -105,7 +105,7 @@ pub(super) async fn update(
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
         let (id, _) = alert::find(tx, project.id, path.alert)?;
-        let which = alert::Which { id: Some(id), ..alert::Which::default() };
+        let which = alert::AlertFilter { id: Some(id), ..alert::AlertFilter::default() };
         alert::update(tx, project.id, &which, patch.status.map(Into::into), now)?;
         let (_, alert) = alert::find(tx, project.id, path.alert)?;
         Ok::<_, Error>(alert)

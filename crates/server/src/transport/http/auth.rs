@@ -13,9 +13,9 @@ use super::{
     access::{Known, Signed},
     answer::Accepted,
     body::Body,
-    entry::{self, invited, join, pending},
     error::{Error, Result},
     origin::Origin,
+    sign_in_completion::{self, invited, join, pending},
 };
 use crate::{
     domain::{app::App, auth::jwt::Audience, captcha},
@@ -44,14 +44,14 @@ pub(super) async fn signup(
             "Signing up needs your agreement to the terms: set `i_agree` to true.".into(),
         ));
     }
-    entry::check_new_address(&new.email)?;
+    sign_in_completion::check_new_address(&new.email)?;
     let fresh = app.fresh();
     count_attempt(&app, &origin, &new.email, fresh.now).await?;
     captcha::check(&app.config, new.recaptcha_token.as_ref(), captcha::Action::SignUp, origin.address)
         .await?;
     let invited = invited(&app, new.invite.as_ref(), &new.email, fresh.now)?;
     if new.claim.is_some() && app.config.access.claims == Claims::Token {
-        return Err(entry::claim_needs_token());
+        return Err(sign_in_completion::claim_needs_token());
     }
     let ack = AuthAck { email: new.email.clone() };
     let access = app.config.access.clone();
@@ -69,7 +69,7 @@ fn sign_up(
     invited: Option<InvitationUuid>,
 ) -> Result<()> {
     // Before it is known whether the address has an account: the answer must not tell.
-    entry::may_sign_up(tx, access, invited, fresh.now)?;
+    sign_in_completion::may_sign_up(tx, access, invited, fresh.now)?;
     if let Some(claim) = new.claim {
         let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
         if found.organization.claimed.is_some() {
@@ -89,8 +89,15 @@ fn sign_up(
         }
         return Ok(());
     }
-    let found =
-        entry::register(tx, fresh, origin, &new.name, new.slug.as_ref(), &new.email, invited.is_some())?;
+    let found = sign_in_completion::register(
+        tx,
+        fresh,
+        origin,
+        &new.name,
+        new.slug.as_ref(),
+        &new.email,
+        invited.is_some(),
+    )?;
     let link = sign_in::create(tx, fresh, found.id, &new.email, invited, new.claim, expires)?;
     let message = Message::SignUp { name: found.user.name.clone(), link: Link::new(&link, new.plan) };
     mail::enqueue(tx, fresh.now, &new.email, &message)?;
@@ -130,7 +137,7 @@ pub(super) async fn login(
 }
 
 /// The account of an address, at rest: one that is just moving to another address must not get a link to this one.
-fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::Found>> {
+fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::UserRow>> {
     let Some(found) = user::by_email(tx, email)? else { return Ok(None) };
     tx.lock(Lock::User(found.id.get()))?;
     Ok(user::by_email(tx, email)?.filter(|again| again.id == found.id))
@@ -172,9 +179,10 @@ async fn open_session(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
         let link = sign_in::take(tx, jti, fresh.now)?.ok_or_else(stale)?;
-        entry::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
-        let wishes = entry::Wishes { invitation: link.invitation, claim: link.claim };
-        let session = entry::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
+        sign_in_completion::may_sign_in(tx, &access, link.user, link.invitation, fresh.now)?;
+        let wishes = sign_in_completion::Wishes { invitation: link.invitation, claim: link.claim };
+        let session =
+            sign_in_completion::enter(tx, &fresh, &origin, link.user, &link.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, link.user)?.user, session))
     };
     let (user, session) = app.db.write(write).await?;

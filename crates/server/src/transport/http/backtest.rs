@@ -12,8 +12,8 @@ use super::{
     access::{Project, View},
     body::Body,
     error::{Error, Result},
-    part::Names,
     project::ProjectPath,
+    series_filter::Names,
 };
 use crate::domain::{
     app::App,

@@ -11,8 +11,8 @@ use super::{
     body::Query,
     conditional,
     error::{Error, Result},
-    part::Names,
     project::ProjectPath,
+    series_filter::Names,
 };
 use crate::domain::{
     app::App,

@@ -11,8 +11,8 @@ use super::{
     answer::Paged,
     body::{Body, Path, Query},
     error::{Error, Result},
-    part::Names,
     project::ProjectPath,
+    series_filter::Names,
 };
 use crate::domain::app::App;
 
@@ -51,7 +51,7 @@ pub(super) async fn list(
             benchmark: filter.benchmark.as_ref(),
             measure: filter.measure.as_ref(),
         };
-        let which = change::Which {
+        let which = change::ChangeFilter {
             status: filter.status,
             worse,
             part: names.find(tx, id)?,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tidemark_api::{Delivery, DeliveryFilter, DeliveryUuid, NoticeUuid, Page, ResourceId};
 use tidemark_store::{
     Tx,
-    delivery::{self, NotAgain},
+    delivery::{self, RedeliverError},
     notice,
 };
 use utoipa::IntoParams;
@@ -91,10 +91,10 @@ pub(super) async fn repeat_for(
     let fresh = app.fresh();
     let write = move |tx: &mut Tx<'_>| {
         let found = notice::find(tx, owner, notice)?;
-        delivery::again(tx, &fresh, found.id, delivery)?.map_err(|reason| {
+        delivery::redeliver(tx, &fresh, found.id, delivery)?.map_err(|reason| {
             Error::Conflict(match reason {
-                NotAgain::OutOfUse => "The notice is out of use; take it back into use first.".into(),
-                NotAgain::Waiting => "The delivery is still on its way.".into(),
+                RedeliverError::OutOfUse => "The notice is out of use; take it back into use first.".into(),
+                RedeliverError::Waiting => "The delivery is still on its way.".into(),
             })
         })
     };

@@ -11,8 +11,8 @@ use super::{
     answer::Paged,
     body::Query,
     error::{Error, Result},
-    part::Names,
     project::ProjectPath,
+    series_filter::Names,
 };
 use crate::domain::app::App;
 

@@ -79,6 +79,6 @@ pub(super) async fn revoke(
     app.db.write(write).await
 }
 
-fn within(organization: OrganizationId, found: &invitation::Found) -> Result<()> {
+fn within(organization: OrganizationId, found: &invitation::InvitationRow) -> Result<()> {
     if found.organization == organization { Ok(()) } else { Err(Error::not_found("invitation")) }
 }

@@ -201,7 +201,7 @@ fn revoke_issued(
 }
 
 /// Refuses to take the last leader away: nobody could manage the organization any more.
-fn keep_a_leader(tx: &mut Tx<'_>, organization: OrganizationId, found: &member::Found) -> Result<()> {
+fn keep_a_leader(tx: &mut Tx<'_>, organization: OrganizationId, found: &member::MemberRow) -> Result<()> {
     let user: UserId = found.user;
     if found.member.role == OrganizationRole::Leader && member::other_leaders(tx, organization, user)? == 0 {
         return Err(Error::Conflict(

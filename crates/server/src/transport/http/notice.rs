@@ -187,7 +187,7 @@ impl Desk {
         let allows_private = app.config.plus.notices.private_addresses;
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
-            let notice::Found { id, notice: before } = notice::find(tx, self.owner, notice)?;
+            let notice::NoticeRow { id, notice: before } = notice::find(tx, self.owner, notice)?;
             // That of an account is not the notice's to keep.
             let kept = before.email.filter(|_| before.user.is_none());
             let is_moved = patch.url.is_some() || patch.email.is_some();
@@ -221,7 +221,7 @@ impl Desk {
         let fresh = app.fresh();
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
-            let notice::Found { id, notice } = notice::find(tx, self.owner, notice)?;
+            let notice::NoticeRow { id, notice } = notice::find(tx, self.owner, notice)?;
             notice::delete(tx, id)?;
             self.audit(tx, &fresh, "notice.delete", &notice)?;
             Ok::<_, Error>(Deleted)

@@ -26,9 +26,9 @@ use super::{
     answer::Accepted,
     auth::SESSION_SECONDS,
     body::{Body, Path, Query},
-    entry::{self, Wishes},
     error::{Error, Result},
     origin::Origin,
+    sign_in_completion::{self, Wishes},
 };
 use crate::{
     domain::{
@@ -153,11 +153,11 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     if invite
         .is_some_and(|invite| app.signer.verify(invite.as_ref(), &[Audience::Invite], fresh.now).is_none())
     {
-        return Err(entry::bad_invitation());
+        return Err(sign_in_completion::bad_invitation());
     }
     let challenge = query.code_challenge.as_deref().map(challenge).transpose()?;
     if query.claim.is_some() && app.config.access.claims == Claims::Token {
-        return Err(entry::claim_needs_token());
+        return Err(sign_in_completion::claim_needs_token());
     }
     // Somebody who begins in two windows can end in both.
     let browser = cookie::read_sign_in(parts, &app.config).map_or_else(|| secret(&fresh), str::to_owned);
@@ -242,14 +242,14 @@ async fn open_session(
         verifier: begun.verifier.clone(),
     };
     let person = provider.end(given.code, secrets).await?;
-    let invitation = entry::invited(app, begun.invite.as_ref(), &person.email, now)?;
+    let invitation = sign_in_completion::invited(app, begun.invite.as_ref(), &person.email, now)?;
     let wishes = Wishes { invitation, claim: begun.claim };
     let expires = now.plus_seconds(SESSION_SECONDS);
     let access = app.config.access.clone();
     let write = move |tx: &mut Tx<'_>| {
         let user = account(tx, &fresh, &origin, &access, (&begun.provider, &name), &person, wishes)?;
-        entry::may_sign_in(tx, &access, user, wishes.invitation, fresh.now)?;
-        let session = entry::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
+        sign_in_completion::may_sign_in(tx, &access, user, wishes.invitation, fresh.now)?;
+        let session = sign_in_completion::enter(tx, &fresh, &origin, user, &person.email, wishes, expires)?;
         Ok::<_, Error>((user::by_id(tx, user)?.user, session, begun.plan))
     };
     let (user, session, plan) = app.db.write(write).await?;
@@ -309,9 +309,9 @@ fn register(
     if let Some(found) = user::by_email(tx, &person.email)? {
         return Ok(found.id);
     }
-    entry::may_sign_up(tx, access, wishes.invitation, fresh.now)?;
+    sign_in_completion::may_sign_up(tx, access, wishes.invitation, fresh.now)?;
     let invited = wishes.invitation.is_some();
-    Ok(entry::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
+    Ok(sign_in_completion::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
 }
 
 /// The hash in a challenge of a client.

@@ -113,7 +113,7 @@ pub(super) fn personal(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
-    found: &user::Found,
+    found: &user::UserRow,
 ) -> Result<OrganizationId> {
     let name: ResourceName = found
         .user

@@ -110,7 +110,7 @@ pub(super) async fn update(
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         tx.lock(Lock::Project(project.id.get()))?;
-        let plot::Found { id, plot: before } = plot::find(tx, project.id, path.plot)?;
+        let plot::PlotRow { id, plot: before } = plot::find(tx, project.id, path.plot)?;
         if let Some(index) = patch.index {
             plot::set_place(tx, project.id, id, index.get())?;
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tidemark_api::{NewReport, Page, Report, ReportFilter, ReportUuid, ResourceId};
 use tidemark_store::{
     Lock, Tx, branch,
-    report::{self, Found},
+    report::{self, ReportRow},
     testbed,
 };
 use tokio::time::timeout;
@@ -98,7 +98,7 @@ pub(super) async fn list(
 }
 
 /// Writes reports with all that is in them, a few at a time.
-fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<Found>, sink: &mut stream::Sink) -> Result<()> {
+fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<ReportRow>, sink: &mut stream::Sink) -> Result<()> {
     let mut list = stream::List::new(sink);
     while !reports.is_empty() {
         let mut metrics = 0_u64;
@@ -107,7 +107,7 @@ fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<Found>, sink: &mut stre
             metrics <= BATCH
         });
         let fitting = fitting.count().max(1);
-        let mut batch: Vec<Found> = reports.drain(..fitting).collect();
+        let mut batch: Vec<ReportRow> = reports.drain(..fitting).collect();
         report::expand(tx, &mut batch)?;
         for found in batch {
             list.push(&found.report)?;
@@ -149,7 +149,7 @@ pub(super) async fn create(
 
 /// A report that has just been recorded, with all that is in it. That it is there must be said in any case: if its
 /// results cannot be read at once, they are left out.
-pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: Found) -> Result<Response> {
+pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: ReportRow) -> Result<Response> {
     app.changes.wake();
     let summary = found.report.clone();
     match timeout(PATIENCE, whole(app, address, move |_| Ok(found))).await {
@@ -163,7 +163,7 @@ pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: Found) -
 async fn whole(
     app: &App,
     address: Option<IpAddr>,
-    find: impl FnOnce(&mut Tx<'_>) -> Result<Found> + Send + 'static,
+    find: impl FnOnce(&mut Tx<'_>) -> Result<ReportRow> + Send + 'static,
 ) -> Result<Response> {
     let read = move |tx: &mut Tx<'_>| {
         let found = find(tx)?;

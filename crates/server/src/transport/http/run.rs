@@ -16,8 +16,8 @@ use super::{
     access::{self, Anyone},
     body::Body,
     error::{Error, Result},
-    founding::{self, Founded, Sender},
     origin::Origin,
+    project_creation::{self, Founded, Sender},
     report::recorded,
 };
 use crate::{
@@ -77,7 +77,7 @@ pub(super) async fn create(
     let (who, wanted) = (caller.clone(), id.clone());
     let known = app.db.read(move |tx| access::project_for_run(tx, &who, &wanted)).await?;
     if known.is_none() {
-        founding::may_make(&caller, &id)?;
+        project_creation::may_make(&caller, &id)?;
     }
     limit(&app, &caller, origin.address, known.map(|found| found.project.uuid)).await?;
 
@@ -106,7 +106,7 @@ pub(super) async fn create(
     let write = move |tx: &mut Tx<'_>| {
         let sender = Sender { caller: &caller, origin: &origin, quota, claims };
         let Founded { project: found, claim_token } =
-            founding::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
+            project_creation::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
                 Some(context) => name(context),
                 // Nothing to name a new project after; whether there is a hidden one must not show.
                 None => Err(access::hidden_project()),

@@ -11,8 +11,8 @@ use super::{
     answer::Paged,
     auth::LINK_SECONDS,
     body::{Body, Query},
-    entry::check_new_address,
     error::{Error, Result},
+    sign_in_completion::check_new_address,
 };
 use crate::{
     domain::{app::App, auth::caller::Via},

@@ -250,7 +250,9 @@ fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
     let both: Vec<_> = base.iter().filter_map(|(key, cell)| Some((key, cell, new.get(key)?))).collect();
     let comparisons: Vec<(Comparison, Worse)> = both
         .iter()
-        .map(|(_, base, new)| (compare(Samples::Apart(&base.values, &new.values), CONFIDENCE), new.worse))
+        .map(|(_, base, new)| {
+            (compare(Samples::Independent(&base.values, &new.values), CONFIDENCE), new.worse)
+        })
         .collect();
     let mut rows: Vec<_> =
         both.into_iter().zip(&comparisons).zip(verdicts(&comparisons, &CRITERIA)).collect();
@@ -278,8 +280,8 @@ fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
         "regressions": count(Verdict::Regression),
         "improvements": count(Verdict::Improvement),
         "differences": count(Verdict::Difference),
-        "unclear": count(Verdict::Unclear),
-        "same": count(Verdict::Same),
+        "unclear": count(Verdict::Inconclusive),
+        "same": count(Verdict::Unchanged),
         "only_in_base": only(base, new),
         "only_in_new": only(new, base),
         "rows": rows.iter().map(|(((key, base, new), (comparison, _)), (verdict, adjusted))| {
@@ -312,7 +314,7 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Regression => "regression",
         Verdict::Difference => "difference",
         Verdict::Improvement => "improvement",
-        Verdict::Unclear => "unclear",
-        Verdict::Same => "same",
+        Verdict::Inconclusive => "unclear",
+        Verdict::Unchanged => "same",
     }
 }

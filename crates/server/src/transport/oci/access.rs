@@ -23,8 +23,8 @@ use crate::{
     infra::config::Config,
     transport::http::{
         access,
-        founding::{self, Sender},
         origin::Origin,
+        project_creation::{self, Sender},
         run,
     },
 };
@@ -114,7 +114,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn new(name: Name, found: &project::Found, visitor: Visitor) -> Self {
+    fn new(name: Name, found: &project::ProjectRow, visitor: Visitor) -> Self {
         let claimed = found.project.claimed.is_some();
         Self { name, project: found.id, organization: found.organization, claimed, visitor }
     }
@@ -184,7 +184,7 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place
 pub(super) struct Push {
     desk: Desk,
     visitor: Visitor,
-    found: Option<project::Found>,
+    found: Option<project::ProjectRow>,
 }
 
 /// Opens a repository to add something. A project that is not there is made, and one that nobody owns becomes that of
@@ -247,7 +247,7 @@ impl Push {
                             quota::check_total(tx, total)?;
                         }
                         let sender = Sender { caller: &by.caller, origin: &origin, quota, claims };
-                        founding::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
+                        project_creation::find_or_make(tx, &fresh, &sender, desk.name.project(), project_name)
                             .map(|founded| founded.project)
                             .map_err(|error| desk.refuse(&by, error))
                     })
@@ -280,7 +280,7 @@ pub(super) fn grant(
     let may_push = match &push {
         _ if is_closed => false,
         Some(Some(_)) => true,
-        Some(None) => allowed(founding::may_make(caller, project))?.is_some(),
+        Some(None) => allowed(project_creation::may_make(caller, project))?.is_some(),
         None => false,
     };
     let mut actions = Vec::new();
@@ -310,7 +310,7 @@ fn allowed<T>(outcome: Result<T, House>) -> Result<Option<T>, House> {
 }
 
 /// Whether a push makes this project the caller's.
-fn may_claim(caller: &Caller, found: &project::Found) -> bool {
+fn may_claim(caller: &Caller, found: &project::ProjectRow) -> bool {
     found.project.claimed.is_none() && matches!(caller, Caller::User(by) if by.found.confirmed.is_some())
 }
 
@@ -375,7 +375,7 @@ fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
     };
     let name = "runner".parse().expect("a plain name");
     let (uuid, project, project_uuid) = (job.uuid().into(), found.project, found.config.project.uuid());
-    Ok(Caller::Project(project_key::Found { uuid, name, project, project_uuid }))
+    Ok(Caller::Project(project_key::ProjectKeyRow { uuid, name, project, project_uuid }))
 }
 
 /// What one request wants, and whether it may have it.
@@ -417,7 +417,7 @@ impl Desk {
         tx: &mut Tx<'_>,
         visitor: &Visitor,
         permission: ProjectPermission,
-    ) -> Result<project::Found> {
+    ) -> Result<project::ProjectRow> {
         let found = access::project_by_key(tx, &visitor.caller, self.name.project(), permission)
             .map_err(|error| self.refuse(visitor, error))?;
         self.insist(visitor, Some(&found))?;
@@ -425,11 +425,11 @@ impl Desk {
     }
 
     /// The same to push, where the project may still have to be made.
-    fn permit_push(&self, tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Option<project::Found>> {
+    fn permit_push(&self, tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Option<project::ProjectRow>> {
         let found = access::project_for_run(tx, &visitor.caller, self.name.project())
             .and_then(|found| {
                 if found.is_none() {
-                    founding::may_make(&visitor.caller, self.name.project())?;
+                    project_creation::may_make(&visitor.caller, self.name.project())?;
                 }
                 Ok(found)
             })
@@ -439,7 +439,7 @@ impl Desk {
     }
 
     /// Insists on a token that was given for this.
-    fn insist(&self, visitor: &Visitor, found: Option<&project::Found>) -> Result<()> {
+    fn insist(&self, visitor: &Visitor, found: Option<&project::ProjectRow>) -> Result<()> {
         if visitor.claims.grants(&self.name, found, self.action) {
             return Ok(());
         }

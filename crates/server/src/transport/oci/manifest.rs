@@ -62,7 +62,7 @@ pub(super) async fn read(
     Ok(response)
 }
 
-fn find(tx: &mut Tx<'_>, repository: RepositoryId, reference: &Reference) -> Result<manifest::Found> {
+fn find(tx: &mut Tx<'_>, repository: RepositoryId, reference: &Reference) -> Result<manifest::ManifestRow> {
     match reference {
         Reference::Digest(digest) => manifest::by_digest(tx, repository, digest.as_str())?,
         Reference::Tag(tag) => manifest::by_tag(tx, repository, tag)?,

@@ -165,7 +165,7 @@ impl Claims {
     }
 
     /// Whether the token was given for this. A project is the same by its slug and by its UUID.
-    pub(super) fn grants(&self, name: &Name, project: Option<&project::Found>, action: Action) -> bool {
+    pub(super) fn grants(&self, name: &Name, project: Option<&project::ProjectRow>, action: Action) -> bool {
         let is_project = |id: &ResourceId| match (id, project) {
             (ResourceId::Uuid(uuid), Some(found)) => *uuid == found.project.uuid.uuid(),
             (ResourceId::Slug(slug), Some(found)) => *slug == found.project.slug,

@@ -217,7 +217,7 @@ pub(super) async fn cancel(app: &App, parts: &Parts, name: Name, upload: Option<
 
 /// An upload that a request goes on with.
 struct Session {
-    found: upload::Found,
+    found: upload::UploadRow,
     progress: Progress,
     /// Its objects, as far as they are known.
     objects: Vec<Uuid>,
@@ -464,7 +464,7 @@ fn commit(
     place: &Place,
     object: Uuid,
     (digest, size): (&str, u64),
-    upload: Option<&upload::Found>,
+    upload: Option<&upload::UploadRow>,
     storage: quota::Storage,
 ) -> Result<Uuid> {
     let repository = repository::ensure(tx, place.project, place.name.path(), fresh.now)?;

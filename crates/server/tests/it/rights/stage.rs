@@ -10,7 +10,7 @@ use tidemark_server::domain::auth::{
 };
 use tidemark_store::{
     Fresh, ProjectId, ReportId, Tx, UserId, benchmark, branch,
-    change::{Found, Written},
+    change::{ChangeWrite, DetectedChange},
     head, invitation, job, key,
     lane::Lane,
     measure, member, notice, organization, plot, project, project_key, project_member, report, runner,
@@ -153,7 +153,7 @@ impl Stage {
             member::add(tx, claimed.id, bystander, OrganizationRole::Member, fresh.now)?;
             let unclaimed = organization::create(tx, &fresh, None, &"Nobody's".parse().unwrap(), None)?;
 
-            let invite = |tx: &mut Tx<'_>, into: &organization::Found, email: &Email| {
+            let invite = |tx: &mut Tx<'_>, into: &organization::OrganizationRow, email: &Email| {
                 let role = OrganizationRole::Member;
                 let found = invitation::create(tx, &fresh, into.id, email, role, leader, expires).unwrap();
                 let uuid = found.invitation.uuid.uuid();
@@ -187,7 +187,7 @@ impl Stage {
             let email: Email = cast.stranger.email.parse().unwrap();
             let link = sign_in::create(tx, &fresh, stranger, &email, None, None, expires)?;
             let link = app.signer.sign(Audience::Auth, link.uuid, &email, None, fresh.now, expires);
-            let place = session::Place { address: None, agent: None };
+            let place = session::SessionOrigin { address: None, agent: None };
             let session = session::open(tx, &fresh, leader, place, expires)?;
             let owner = cast.person(caller);
             let (user, owner) = (id(tx, owner), owner.email.parse().unwrap());
@@ -358,7 +358,7 @@ impl Project {
         tx: &mut Tx<'_>,
         fresh: &Fresh,
         cast: &Cast,
-        organization: &organization::Found,
+        organization: &organization::OrganizationRow,
         visibility: Visibility,
         key: String,
     ) -> Self {
@@ -447,7 +447,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         .and_then(|id| series::subjects(tx, &[id]))
         .unwrap();
     let subject = *subject.values().next().unwrap();
-    let found = Found {
+    let found = DetectedChange {
         at: report,
         earliest: report,
         latest: report,
@@ -460,7 +460,7 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         worse: 1,
         cause: tidemark_api::ChangeCause::Code,
     };
-    let new = Written { uuid: None, subject, found, withdrawn: None, is_raised: false, is_told: false };
+    let new = ChangeWrite { uuid: None, subject, found, withdrawn: None, is_raised: false, is_told: false };
     tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
     tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }
@@ -489,7 +489,7 @@ fn tell(tx: &mut Tx<'_>, fresh: &Fresh, owner: notice::Owner, project: ProjectId
 }
 
 /// Creates a pending job.
-fn wait(tx: &mut Tx<'_>, fresh: &Fresh, found: &project::Found, report: ReportId) -> Uuid {
+fn wait(tx: &mut Tx<'_>, fresh: &Fresh, found: &project::ProjectRow, report: ReportId) -> Uuid {
     let spec =
         json!({ "name": "Wait", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1 });
     let spec = spec::create(tx, fresh, &serde_json::from_value(spec).unwrap()).unwrap();

@@ -70,7 +70,7 @@ pub fn organization_for(
     by: &SignedIn,
     wanted: &ResourceId,
     permission: OrganizationPermission,
-) -> Result<organization::Found> {
+) -> Result<organization::OrganizationRow> {
     let found = organization::find(tx, wanted)?;
     require(by, member::role(tx, found.id, by.found.id)?, permission)?;
     Ok(found)

@@ -77,7 +77,7 @@ pub struct ProjectByUser<R> {
 /// What a caller may do in a project.
 fn project_allows(
     caller: &Caller,
-    found: &project::Found,
+    found: &project::ProjectRow,
     roles: project::Roles,
     permission: ProjectPermission,
 ) -> bool {
@@ -88,7 +88,7 @@ fn project_allows(
 /// What a caller may do in a project by who they are, and not because everybody may.
 fn is_granted(
     caller: &Caller,
-    found: &project::Found,
+    found: &project::ProjectRow,
     roles: project::Roles,
     permission: ProjectPermission,
 ) -> bool {
@@ -119,10 +119,10 @@ pub fn hidden_project() -> Error {
 /// credentials that reach what is asked for.
 fn judge_project(
     caller: &Caller,
-    found: Option<(project::Found, project::Roles)>,
+    found: Option<(project::ProjectRow, project::Roles)>,
     permission: ProjectPermission,
     kinds: &str,
-) -> Result<project::Found> {
+) -> Result<project::ProjectRow> {
     let visible =
         found.filter(|(found, roles)| project_allows(caller, found, *roles, ProjectPermission::View));
     let Some((found, roles)) = visible else { return Err(no_project(kinds)) };
@@ -153,7 +153,7 @@ fn look_up_project(
     tx: &mut Tx<'_>,
     caller: &Caller,
     wanted: &ResourceId,
-) -> Result<Option<(project::Found, project::Roles)>> {
+) -> Result<Option<(project::ProjectRow, project::Roles)>> {
     let user = match caller {
         Caller::User(by) => Some(by.found.id),
         _ => None,
@@ -167,7 +167,7 @@ pub fn project_for(
     caller: &Caller,
     wanted: &ResourceId,
     permission: ProjectPermission,
-) -> Result<project::Found> {
+) -> Result<project::ProjectRow> {
     let found = look_up_project(tx, caller, wanted)?;
     judge_project(caller, found, permission, WITHOUT_KEY)
 }
@@ -178,7 +178,7 @@ pub fn project_by_key(
     caller: &Caller,
     wanted: &ResourceId,
     permission: ProjectPermission,
-) -> Result<project::Found> {
+) -> Result<project::ProjectRow> {
     let found = look_up_project(tx, caller, wanted)?;
     judge_project(caller, found, permission, WITH_KEY)
 }
@@ -189,7 +189,7 @@ pub fn project_for_run(
     tx: &mut Tx<'_>,
     caller: &Caller,
     wanted: &ResourceId,
-) -> Result<Option<project::Found>> {
+) -> Result<Option<project::ProjectRow>> {
     match look_up_project(tx, caller, wanted)? {
         None if !matches!(caller, Caller::Project(_)) => Ok(None),
         Some((found, _)) if found.project.claimed.is_none() && !matches!(caller, Caller::Project(_)) => {

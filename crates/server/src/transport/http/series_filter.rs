@@ -1,7 +1,7 @@
 //! The part of a project that a request names.
 
 use tidemark_api::NameId;
-use tidemark_store::{ProjectId, Tx, benchmark, branch, measure, part::Part, testbed};
+use tidemark_store::{ProjectId, Tx, benchmark, branch, measure, series_filter::SeriesFilter, testbed};
 
 use super::error::{Error, Result};
 
@@ -16,8 +16,8 @@ pub(super) struct Names<'a> {
 
 impl Names<'_> {
     /// What they name.
-    pub(super) fn find(self, tx: &mut Tx<'_>, project: ProjectId) -> Result<Part> {
-        Ok(Part {
+    pub(super) fn find(self, tx: &mut Tx<'_>, project: ProjectId) -> Result<SeriesFilter> {
+        Ok(SeriesFilter {
             branch: found("branch", self.branch, |name| branch::resolve(tx, project, name))?,
             testbed: found("testbed", self.testbed, |name| testbed::resolve(tx, project, name))?,
             benchmark: found("benchmark", self.benchmark, |name| benchmark::resolve(tx, project, name))?,

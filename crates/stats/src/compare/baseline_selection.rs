@@ -1,4 +1,4 @@
-//! Selects the runs of a history that form the baseline. A persisting regression must not become its own baseline: neither
+//! Selects the runs of a history that form the baseline. A baseline_selection regression must not become its own baseline: neither
 //! while the detector has too few runs to detect it, nor while it is recent and no user has accepted it.
 
 use std::ops::Range;
@@ -15,16 +15,16 @@ const FAR: f64 = 5.0;
 
 /// A change of level in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct LevelChange {
     /// First run of the new level.
     pub at: usize,
     /// Status of the change.
-    pub kind: CutKind,
+    pub kind: LevelChangeStatus,
 }
 
 /// Status of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutKind {
+pub enum LevelChangeStatus {
     /// The new level is worse, and no user has accepted it.
     Open,
     /// The new level is the baseline.
@@ -35,7 +35,7 @@ pub enum CutKind {
 
 /// The runs of a history that form the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct BaselineRange {
     /// Number of runs; they are the oldest ones.
     pub count: usize,
     /// Indexes of the changes of level among these runs.
@@ -44,11 +44,12 @@ pub struct Settled {
 
 /// Returns the baseline of new runs: the runs before an open change that was not reverted, without the newest runs that are
 /// outlying together with the new ones.
-pub fn settled(history: &[f64], cuts: &[Cut], new: &[f64]) -> Settled {
+pub fn select_baseline(history: &[f64], cuts: &[LevelChange], new: &[f64]) -> BaselineRange {
     // The runs since this change are outlying, but a user has marked the change as a false alarm.
-    let is_recent = |cut: &Cut| history.len() - cut.at < 2 * ESTABLISHED;
-    let is_dismissed = cuts.iter().any(|cut| cut.kind == CutKind::Dismissed && is_recent(cut));
-    let cuts: Vec<Cut> = cuts.iter().filter(|cut| cut.kind != CutKind::Dismissed).copied().collect();
+    let is_recent = |cut: &LevelChange| history.len() - cut.at < 2 * ESTABLISHED;
+    let is_dismissed = cuts.iter().any(|cut| cut.kind == LevelChangeStatus::Dismissed && is_recent(cut));
+    let cuts: Vec<LevelChange> =
+        cuts.iter().filter(|cut| cut.kind != LevelChangeStatus::Dismissed).copied().collect();
     let mut count = open(history, &cuts).unwrap_or(history.len());
     let mut changes: Vec<usize> = cuts.iter().map(|cut| cut.at).filter(|at| *at < count).collect();
     if !is_dismissed {
@@ -56,11 +57,11 @@ pub fn settled(history: &[f64], cuts: &[Cut], new: &[f64]) -> Settled {
         count = start + joint(&history[start..count], new);
         changes.retain(|at| *at < count);
     }
-    Settled { count, changes }
+    BaselineRange { count, changes }
 }
 
 /// Returns the index of the oldest open change that is neither established nor reverted.
-fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
+fn open(history: &[f64], cuts: &[LevelChange]) -> Option<usize> {
     let level = |place: usize| {
         let end = cuts.get(place).map_or(history.len(), |cut| cut.at);
         median(&history[if place == 0 { 0 } else { cuts[place - 1].at }..end])
@@ -70,7 +71,8 @@ fn open(history: &[f64], cuts: &[Cut]) -> Option<usize> {
         let (before, after) = (level(place)?, level(place + 1)?);
         Some((now - after).abs() <= (now - before).abs())
     };
-    let is_open = |cut: &Cut| cut.kind == CutKind::Open && history.len() - cut.at < ESTABLISHED;
+    let is_open =
+        |cut: &LevelChange| cut.kind == LevelChangeStatus::Open && history.len() - cut.at < ESTABLISHED;
     let mut places = cuts.iter().enumerate().filter(|(_, cut)| is_open(cut));
     places.find(|(place, _)| lasts(*place) == Some(true)).map(|(_, cut)| cut.at)
 }
@@ -110,19 +112,24 @@ mod tests {
         levels.zip(normal(9, 400)).map(|(level, noise)| level * (1.0 + 0.02 * noise)).collect()
     }
 
-    fn count(history: &[f64], cuts: &[(usize, CutKind)], new: f64) -> usize {
-        let cuts: Vec<Cut> = cuts.iter().map(|(at, kind)| Cut { at: *at, kind: *kind }).collect();
-        settled(history, &cuts, &[new]).count
+    fn count(history: &[f64], cuts: &[(usize, LevelChangeStatus)], new: f64) -> usize {
+        let cuts: Vec<LevelChange> =
+            cuts.iter().map(|(at, kind)| LevelChange { at: *at, kind: *kind }).collect();
+        select_baseline(history, &cuts, &[new]).count
     }
 
     #[test]
     fn an_open_regression_is_no_baseline_until_it_is_established() {
         for (runs, left) in [(1, 40), (12, 40), (31, 40), (32, 72), (60, 100)] {
             let values = steps(&[(40, 100.0), (runs, 120.0)]);
-            assert_eq!(count(&values, &[(40, CutKind::Open)], 120.0), left, "{runs} runs");
-            assert_eq!(count(&values, &[(40, CutKind::Accepted)], 120.0), 40 + runs, "{runs} accepted runs");
+            assert_eq!(count(&values, &[(40, LevelChangeStatus::Open)], 120.0), left, "{runs} runs");
             assert_eq!(
-                count(&values, &[(40, CutKind::Dismissed)], 120.0),
+                count(&values, &[(40, LevelChangeStatus::Accepted)], 120.0),
+                40 + runs,
+                "{runs} accepted runs"
+            );
+            assert_eq!(
+                count(&values, &[(40, LevelChangeStatus::Dismissed)], 120.0),
                 40 + runs,
                 "{runs} dismissed runs"
             );
@@ -132,9 +139,15 @@ mod tests {
     #[test]
     fn what_was_undone_is_not_open() {
         let back = steps(&[(40, 100.0), (8, 120.0), (8, 100.0)]);
-        assert_eq!(count(&back, &[(40, CutKind::Open), (48, CutKind::Accepted)], 100.0), 56);
+        assert_eq!(
+            count(&back, &[(40, LevelChangeStatus::Open), (48, LevelChangeStatus::Accepted)], 100.0),
+            56
+        );
         let partly = steps(&[(40, 100.0), (8, 120.0), (8, 115.0)]);
-        assert_eq!(count(&partly, &[(40, CutKind::Open), (48, CutKind::Accepted)], 115.0), 40);
+        assert_eq!(
+            count(&partly, &[(40, LevelChangeStatus::Open), (48, LevelChangeStatus::Accepted)], 115.0),
+            40
+        );
     }
 
     /// With the changes detected so far, all runs are compared with the level before the regression.
@@ -146,7 +159,7 @@ mod tests {
             let values: Vec<f64> = (0..90).map(value).collect();
             for run in 50..82 {
                 let found = changes(&values[..run], &Settings::default());
-                let cuts: Vec<_> = found.iter().map(|change| (change.at, CutKind::Open)).collect();
+                let cuts: Vec<_> = found.iter().map(|change| (change.at, LevelChangeStatus::Open)).collect();
                 let left = count(&values[..run], &cuts, values[run]);
                 // An outlier on the same side just before the regression may be excluded too.
                 assert!((47..=50).contains(&left), "seed {seed}, run {run}: {left}, {cuts:?}");

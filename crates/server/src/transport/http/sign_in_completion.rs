@@ -58,7 +58,7 @@ pub(super) fn register(
     slug: Option<&Slug>,
     email: &Email,
     invited: bool,
-) -> Result<user::Found> {
+) -> Result<user::UserRow> {
     let found = user::create(tx, fresh, name, slug, email)?;
     origin.audit(tx, fresh, "user.create", found.user.slug.as_str(), None, &[])?;
     if !invited {
@@ -127,7 +127,7 @@ pub(super) fn enter(
         personal(tx, fresh, origin, &found)?;
     }
     let address = origin.address.map(|address| address.to_string());
-    let place = session::Place { address: address.as_deref(), agent: origin.agent.as_deref() };
+    let place = session::SessionOrigin { address: address.as_deref(), agent: origin.agent.as_deref() };
     let session = session::open(tx, fresh, found.id, place, expires)?;
     origin.audit(tx, fresh, "session.open", slug, None, &[])?;
     Ok(session)
@@ -138,7 +138,7 @@ fn join_domain(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
-    found: &user::Found,
+    found: &user::UserRow,
     email: &Email,
 ) -> Result<()> {
     let Some(organization) = sso::organization(tx, email.domain())? else { return Ok(()) };
@@ -157,7 +157,7 @@ pub(super) fn join(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     origin: &Origin,
-    found: &user::Found,
+    found: &user::UserRow,
     invited: InvitationUuid,
 ) -> Result<()> {
     let offered = pending(tx, invited, fresh.now)?;
@@ -202,7 +202,11 @@ pub(super) fn invited(
 }
 
 /// The invitation, if it can still be taken up.
-pub(super) fn pending(tx: &mut Tx<'_>, invited: InvitationUuid, now: Timestamp) -> Result<invitation::Found> {
+pub(super) fn pending(
+    tx: &mut Tx<'_>,
+    invited: InvitationUuid,
+    now: Timestamp,
+) -> Result<invitation::InvitationRow> {
     match invitation::find(tx, invited, now) {
         Ok(found) if found.invitation.status == tidemark_api::InvitationStatus::Pending => Ok(found),
         Ok(_) | Err(tidemark_store::Error::NotFound(_)) => Err(bad_invitation()),

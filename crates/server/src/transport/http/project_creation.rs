@@ -39,7 +39,7 @@ pub(crate) struct Sender<'a> {
 /// The project that something was sent to.
 pub(crate) struct Founded {
     /// The project.
-    pub(crate) project: project::Found,
+    pub(crate) project: project::ProjectRow,
     /// The token that claims its organization, if an anonymous sender has just created it. It is shown once.
     pub(crate) claim_token: Option<String>,
 }
@@ -60,9 +60,9 @@ pub(crate) fn find_or_make(
     let mut found = access::project_for_run(tx, sender.caller, id)?;
     if found.is_none() {
         // A first run may take long: it must not delay those of other projects.
-        tx.lock(Lock::Founding(lock_key(&id.to_string())))?;
+        tx.lock(Lock::ProjectCreation(lock_key(&id.to_string())))?;
         if let Caller::User(by) = sender.caller {
-            tx.lock(Lock::Founding(lock_key(&by.found.user.uuid.to_string())))?;
+            tx.lock(Lock::ProjectCreation(lock_key(&by.found.user.uuid.to_string())))?;
         }
         found = access::project_for_run(tx, sender.caller, id)?;
     }
@@ -187,8 +187,8 @@ fn claim(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
     sender: &Sender<'_>,
-    mut found: project::Found,
-) -> Result<project::Found> {
+    mut found: project::ProjectRow,
+) -> Result<project::ProjectRow> {
     let Sender { caller, origin, claims, .. } = *sender;
     let (Caller::User(by), None) = (caller, found.project.claimed) else { return Ok(found) };
     if by.found.confirmed.is_none() || claims == Claims::Token {

@@ -4,7 +4,7 @@ use crate::{BenchmarkId, BranchId, MeasureId, TestbedId};
 
 /// Filter by dimensions of a project. Fields that are `None` match everything.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
+pub struct SeriesFilter {
     /// Branch.
     pub branch: Option<BranchId>,
     /// Testbed.
