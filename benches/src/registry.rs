@@ -97,7 +97,7 @@ impl Blob {
         for number in 0..mebibytes {
             hasher.update(blob.piece(number));
         }
-        blob.digest = format!("sha256:{}", hexadecimal(&hasher.finalize()));
+        blob.digest = format!("sha256:{}", hex::encode(hasher.finalize()));
         blob
     }
 
@@ -148,10 +148,6 @@ impl Blob {
         }
         Ok(begun.elapsed())
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The server to compare with, in its own process.
@@ -215,7 +211,7 @@ async fn take(State(path): State<PathBuf>, request: Request) -> std::result::Res
         }
         // The file is on disk before the response, as in the registry.
         file.sync_all().await?;
-        Ok::<_, std::io::Error>(hexadecimal(&hasher.finalize()))
+        Ok::<_, std::io::Error>(hex::encode(hasher.finalize()))
     };
     stored.await.map_err(|error| error.to_string())
 }

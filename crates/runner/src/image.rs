@@ -210,7 +210,7 @@ fn find(source: &Source, reference: &str, depth: u32) -> Result<(String, Manifes
 }
 
 fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex(&Sha256::digest(bytes)))
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
 /// Returns a digest without its algorithm.
@@ -220,10 +220,6 @@ fn plain(digest: &str) -> &str {
 
 fn is_hex(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the architecture of this machine by its name in image manifests.
@@ -265,7 +261,7 @@ fn document(source: &Source, described: &Descriptor) -> Result<Vec<u8>> {
 fn fetch(source: &Source, described: &Descriptor, target: &mut impl Write) -> Result<()> {
     let mut checked = Checked { target, hash: Sha256::new(), left: described.size };
     source.blob(&described.digest, &mut checked)?;
-    let (found, left) = (format!("sha256:{}", hex(&checked.hash.finalize())), checked.left);
+    let (found, left) = (format!("sha256:{}", hex::encode(checked.hash.finalize())), checked.left);
     if left > 0 || found != described.digest {
         return Err(Error::new("A piece of the image is not what its digest says; push the image again."));
     }

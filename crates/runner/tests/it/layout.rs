@@ -40,7 +40,7 @@ pub(crate) fn busybox(folder: &Path, config: &Value) -> String {
 pub(crate) fn write(folder: &Path, config: &Value, layers: &[Vec<u8>]) -> String {
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
     let blob = |bytes: &[u8]| {
-        let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(Sha256::digest(bytes));
         fs::write(folder.join("blobs/sha256").join(&hex), bytes).unwrap();
         json!({ "digest": format!("sha256:{hex}"), "size": bytes.len() })
     };

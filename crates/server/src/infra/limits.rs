@@ -201,7 +201,7 @@ impl Limits {
             Counters::Shared(db) => {
                 db.write(move |tx| {
                     for call in &calls {
-                        let name: String = call.key.iter().map(|byte| format!("{byte:02x}")).collect();
+                        let name = hex::encode(call.key);
                         let state = rate_window::take(tx, &name, "", call.rate.expires(now))?;
                         // Text that cannot be read comes from another release; counting starts again.
                         let mut state: State = serde_json::from_str(&state).unwrap_or_default();

@@ -158,7 +158,7 @@ fn message_id(item: &outbox::Item) -> String {
         .chain_update(item.created.micros().to_le_bytes())
         .chain_update(&item.payload)
         .finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest[..16])
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
 impl File {
     /// Changes with the content.
     fn tag(&self) -> String {
-        Sha256::digest(self.brotli).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&Sha256::digest(self.brotli)[..12])
     }
 }
 

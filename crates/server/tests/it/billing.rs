@@ -393,7 +393,7 @@ shops! {
             use hmac::{Hmac, KeyInit as _, Mac as _};
             let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"whsec_test").unwrap();
             mac.update(format!("{seconds}.{body}").as_bytes());
-            let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = hex::encode(mac.finalize().into_bytes());
             format!("t={seconds},v1={hex}")
         };
         send(&sign(NOW - 301, event), event).await.expect(401);

@@ -103,5 +103,5 @@ fn digest() -> String {
     files.sort();
     let digest =
         files.iter().fold(Sha256::new(), |digest, file| digest.chain_update(fs::read(file).unwrap()));
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest.finalize())
 }

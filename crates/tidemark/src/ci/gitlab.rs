@@ -87,8 +87,7 @@ pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
                 &benchmark,
                 row.measured.measure.slug.as_str(),
             ];
-            let fingerprint = Sha256::digest(known_by.join("\n"));
-            let fingerprint: String = fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+            let fingerprint = hex::encode(Sha256::digest(known_by.join("\n")));
             json!({
                 "description": format!(
                     "{benchmark}: {measure} is {}, {} from {}, the limit is {}",

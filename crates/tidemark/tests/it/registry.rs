@@ -234,7 +234,7 @@ impl Layout {
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex::encode(Sha256::digest(bytes));
     format!("sha256:{digits}")
 }
 

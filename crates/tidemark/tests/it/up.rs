@@ -149,7 +149,7 @@ impl Drop for Up {
 fn write_layout(folder: &Path) {
     fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
     let digest = |bytes: &[u8]| {
-        let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(Sha256::digest(bytes));
         format!("sha256:{hex}")
     };
     let add = |kind: &str, bytes: &[u8]| {

@@ -10,7 +10,7 @@ use tidemark_api::Visibility;
 
 /// A digest of some content, for its tag.
 pub(super) fn digest(content: impl AsRef<[u8]>) -> String {
-    Sha256::digest(content)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(content)[..16])
 }
 
 /// Whether the client has what this tag stands for.

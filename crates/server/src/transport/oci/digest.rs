@@ -110,15 +110,11 @@ impl Hasher {
     /// The digest of all bytes.
     pub(super) fn finish(self) -> Digest {
         let (algorithm, digits) = match self {
-            Self::Sha256(hasher) => (Algorithm::Sha256, hexadecimal(&hasher.finalize())),
-            Self::Sha512(hasher) => (Algorithm::Sha512, hexadecimal(&hasher.finalize())),
+            Self::Sha256(hasher) => (Algorithm::Sha256, hex::encode(hasher.finalize())),
+            Self::Sha512(hasher) => (Algorithm::Sha512, hex::encode(hasher.finalize())),
         };
         Digest { text: format!("{}:{digits}", algorithm.name()), algorithm }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

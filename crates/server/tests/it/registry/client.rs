@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
 
 /// Returns the SHA-256 digest of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex::encode(Sha256::digest(bytes));
     format!("sha256:{digits}")
 }
 

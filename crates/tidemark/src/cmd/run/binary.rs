@@ -32,7 +32,7 @@ impl Binary {
                 return None;
             }
         }
-        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(hex::encode(hash.finalize()))
     }
 }
 
