@@ -1,4 +1,4 @@
-//! CommonFactor factor of the benchmarks of a run. A slow machine slows down all benchmarks; a change of the code rarely affects
+//! Common factor of the benchmarks of a run. A slow machine slows down all benchmarks; a change of the code rarely affects
 //! most of them at once. The caller computes the steps.
 
 use crate::level::median;
@@ -8,7 +8,7 @@ const LEAST: usize = 5;
 /// Minimum step of a benchmark that counts as moved, in units of its noise.
 const MOVED: f64 = 2.0;
 
-/// CommonFactor factor of the benchmarks of a run.
+/// Common factor of the benchmarks of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CommonFactor {
     /// Logarithm of the factor: the median of all steps.

@@ -392,7 +392,7 @@ mod tests {
             (FILE, "file", "mine"),
             (FILE, "/absolute", "inside"),
         ];
-        // InProcessServer the root, the target of the link does not exist.
+        // Inside the root, the target of the link does not exist.
         assert!(unpack_bytes(&archive(&entries[..2]), root.path(), 100_000).is_err());
         unpack_bytes(&archive(&entries[2..]), root.path(), 100_000).unwrap();
         assert_eq!(fs::read_to_string(root.path().join("top")).unwrap(), "inside");

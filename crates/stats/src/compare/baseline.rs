@@ -24,7 +24,7 @@ pub(super) const LEAST: usize = 3;
 const HOSTS: f64 = 0.03;
 /// Family-wise significance level of the comparisons of a run with its history, two-sided.
 const CHANCE: f64 = 0.007;
-/// Maximum additional exponent for further runs of a baseline_selection step; it is small, because the cause of one outlier may last
+/// Maximum additional exponent for further runs of a persisting step; it is small, because the cause of one outlier may last
 /// for several runs.
 const FURTHER: f64 = 0.35;
 /// Relative precision of the smallest detectable change.

@@ -1,4 +1,4 @@
-//! Selects the runs of a history that form the baseline. A baseline_selection regression must not become its own baseline: neither
+//! Selects the runs of a history that form the baseline. A persisting regression must not become its own baseline: neither
 //! while the detector has too few runs to detect it, nor while it is recent and no user has accepted it.
 
 use std::ops::Range;

@@ -27,7 +27,7 @@ pub(super) struct Monitors {
     hosts: Hosts,
     /// Their common factors.
     factors: FactorEstimator,
-    /// CommonFactor factors that are not stored yet.
+    /// Common factors that are not stored yet.
     unstored: Vec<(ReportId, Factors)>,
     /// The number of the first of them among all reports of the lane.
     first: usize,
