@@ -1,7 +1,7 @@
 //! Tests of the structure of the code: layers, and the map in ARCHITECTURE.md.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -86,4 +86,58 @@ fn no_layer_of_the_server_imports_a_higher_one() {
         }
     }
     assert_eq!(upward, Vec::<String>::new());
+}
+
+/// The columns of the table of nouns in ARCHITECTURE.md, and their folders.
+const NOUNS: [(&str, &str); 4] = [
+    ("api", "crates/api/src"),
+    ("store", "crates/store/src"),
+    ("http", "crates/server/src/transport/http"),
+    ("cmd", "crates/tidemark/src/cmd"),
+];
+
+/// Returns the modules that the map in ARCHITECTURE.md names, by folder.
+fn mapped(page: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut map: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut section = "";
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("#") {
+            section = title.trim_start_matches('#').trim();
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let Some(module) = cells[0].strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            continue;
+        };
+        if section == "Nouns" {
+            for ((_, folder), cell) in NOUNS.iter().zip(&cells[1..]) {
+                if !cell.is_empty() {
+                    map.entry((*folder).to_owned()).or_default().insert(module.to_owned());
+                }
+            }
+        } else if let Some(folder) = section.strip_prefix('`').and_then(|folder| folder.strip_suffix('`')) {
+            map.entry(folder.to_owned()).or_default().insert(module.to_owned());
+        }
+    }
+    map
+}
+
+#[test]
+fn the_map_names_every_module() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let map = mapped(&page);
+    let columns = NOUNS.map(|(column, _)| column).join(" | ");
+    assert!(page.contains(&format!("| noun | {columns} |")), "the table of nouns has other columns");
+    for folder in ["crates/stats/src", "crates/server/src/domain", "crates/tidemark/src", "crates/runner/src"]
+    {
+        assert!(map.contains_key(folder), "the map lacks {folder}");
+    }
+    for (folder, named) in map {
+        let files = fs::read_dir(root().join(&folder)).unwrap().map(|entry| entry.unwrap().path());
+        let modules: BTreeSet<String> = files
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .filter(|stem| stem != "lib" && stem != "main")
+            .collect();
+        assert_eq!(named, modules, "ARCHITECTURE.md and {folder}");
+    }
 }

@@ -60,12 +60,12 @@ pub(super) struct Span {
     low: f64,
     high: f64,
     /// What is written below, from left to right.
-    pub(super) ticks: Vec<ReportPosition>,
+    pub(super) ticks: Vec<XTick>,
 }
 
 /// A place on the horizontal axis.
 #[derive(Debug)]
-pub(super) struct ReportPosition {
+pub(super) struct XTick {
     pub(super) place: f64,
     pub(super) label: String,
     /// What the label leaves open, such as the year; empty if nothing.
@@ -108,7 +108,7 @@ impl Span {
         let mut place = (low / step).ceil() * step;
         while place <= high {
             if place >= 0.0 {
-                ticks.push(ReportPosition {
+                ticks.push(XTick {
                     place,
                     label: format!("{place:.0}"),
                     context: "Version".to_owned(),
@@ -120,7 +120,7 @@ impl Span {
     }
 }
 
-fn even(first: i64, last: i64, step: i64) -> Vec<ReportPosition> {
+fn even(first: i64, last: i64, step: i64) -> Vec<XTick> {
     let shift = if step % (7 * DAY) == 0 { MONDAY } else { 0 };
     let start = (first - shift + step - 1).div_euclid(step) * step + shift;
     let mut ticks = Vec::new();
@@ -133,14 +133,14 @@ fn even(first: i64, last: i64, step: i64) -> Vec<ReportPosition> {
             } else {
                 (clock(moment, step), format!("{day} {}, UTC", moment.year()))
             };
-            ticks.push(ReportPosition { place: micros as f64, label, context });
+            ticks.push(XTick { place: micros as f64, label, context });
         }
         micros += step;
     }
     ticks
 }
 
-fn monthly(first: i64, last: i64) -> Vec<ReportPosition> {
+fn monthly(first: i64, last: i64) -> Vec<XTick> {
     let count = |micros| {
         civil(micros).map_or(0, |moment| i64::from(moment.year()) * 12 + i64::from(moment.month()) - 1)
     };
@@ -160,7 +160,7 @@ fn monthly(first: i64, last: i64) -> Vec<ReportPosition> {
             let year = date.year().to_string();
             let (label, context) =
                 if step >= 12 { (year, String::new()) } else { (month(date.month()).to_owned(), year) };
-            ticks.push(ReportPosition { place: micros as f64, label, context });
+            ticks.push(XTick { place: micros as f64, label, context });
         }
         index += step;
     }
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn between(from: &str, to: &str) -> Vec<ReportPosition> {
+    fn between(from: &str, to: &str) -> Vec<XTick> {
         let place = |text: &str| text.parse::<Timestamp>().unwrap().micros() as f64;
         Span::of(XAxis::DateTime, place(from), place(to)).ticks
     }

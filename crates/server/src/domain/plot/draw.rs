@@ -2,7 +2,7 @@
 
 use super::{
     HEIGHT, Picture, WIDTH,
-    calendar::ReportPosition,
+    calendar::XTick,
     canvas::{Anchor, Canvas, Dot, Pen, Type},
     chart::{Axes, Axis, Chart, Series, Shown, Side},
     legend::Legend,
@@ -200,8 +200,8 @@ fn horizontal(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
 }
 
 /// Each context with the first tick it holds for.
-fn contexts(ticks: &[ReportPosition]) -> Vec<(&str, &ReportPosition)> {
-    let mut contexts: Vec<(&str, &ReportPosition)> = Vec::new();
+fn contexts(ticks: &[XTick]) -> Vec<(&str, &XTick)> {
+    let mut contexts: Vec<(&str, &XTick)> = Vec::new();
     for mark in ticks {
         if contexts.last().is_none_or(|(context, _)| *context != mark.context) {
             contexts.push((&mark.context, mark));
