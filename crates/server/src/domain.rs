@@ -1,4 +1,4 @@
-//! Rules of the product: what a request means, independent of the protocol that brings it.
+//! Rules of the product: what a request means, independent of the transport protocol.
 
 pub(crate) mod app;
 pub mod auth;

@@ -1,5 +1,5 @@
-//! Where levels changed: after each report the series of its branch and testbed are looked at, behind the scenes. Which steps
-//! are changes, and which of them are worth a false alarm, is for `stats` to say.
+//! Change detection: after each report, a background task analyzes the series of its branch and testbed. `stats` decides which
+//! shifts are changes and which changes fit the false-alarm budget.
 
 mod cache;
 mod factors;
@@ -44,21 +44,22 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// How many lanes are taken up at once.
+/// Maximum number of lanes per round.
 const LANES: i64 = 16;
-/// How long to sleep at the most where other servers write to the same database, and otherwise.
+/// Maximum pause between rounds: with a database that other servers write to, and otherwise.
 const SHARED_PAUSE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(60);
-/// A change that began so long ago is not told any more.
+/// Maximum age of a change that is notified.
 const HORIZON_SECONDS: i64 = 14 * 24 * 60 * 60;
-/// A month.
+/// Seconds in a month of 30 days.
 pub(crate) const MONTH_SECONDS: i64 = 30 * 24 * 60 * 60;
-/// A project with fewer runs in the last month may be young, and have as many in the next.
+/// Minimum number of runs per month that the false-alarm budget is divided by. A project with fewer runs in the last month may be
+/// new and have this many in the next month.
 const USUAL_RUNS: i64 = 300;
-/// How many reports are read at once.
+/// Maximum number of reports per read.
 const VECTORS: i64 = 64;
 
-/// The handle on the work.
+/// Handle of the background task that detects changes.
 pub struct Changes {
     wake: Arc<Notify>,
     stop: watch::Sender<bool>,
@@ -66,7 +67,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Monitors of lanes take so many bytes of memory at the most.
+    /// Creates a handle whose monitors use at most `bound` bytes of memory.
     pub(crate) fn new(bound: usize) -> Self {
         let cache = Mutex::new(Cache::new(bound));
         Self { wake: Arc::default(), stop: watch::Sender::new(false), cache }
@@ -76,23 +77,23 @@ impl Changes {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to look at what comes.
+    /// Starts the background task.
     pub(crate) fn start(app: &App) {
         tokio::spawn(run(app.clone()));
     }
 
-    /// Tells that there is a new report.
+    /// Wakes the background task because of a new report.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Ends the work.
+    /// Stops the background task.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 }
 
-/// Looks at all that was not looked at, now: for a server that does nothing behind the scenes.
+/// Analyzes all pending lanes and returns when done. Used by servers without a background worker.
 pub(crate) async fn catch_up(app: &App) -> Result<()> {
     let mut next = Some(lane::before_all());
     while let Some(from) = next {
@@ -116,7 +117,7 @@ async fn run(app: App) {
             Round { next: None, is_useful: false }
         });
         has_worked |= is_useful;
-        // All lanes have their turn before the first has another one, and those that fail wait for the next pass.
+        // Each lane is analyzed once before any lane is analyzed again. A lane that failed is retried in the next pass.
         from = next.unwrap_or(lane::before_all());
         if next.is_none() && !std::mem::take(&mut has_worked) {
             tokio::select! {
@@ -128,20 +129,20 @@ async fn run(app: App) {
     }
 }
 
-/// What came of looking at some lanes.
+/// Result of the analysis of some lanes.
 struct Round {
-    /// The last of them, if there may be more.
+    /// The last analyzed lane, if there may be more.
     next: Option<(BranchId, TestbedId)>,
-    /// Whether any could be looked at.
+    /// Whether the analysis of at least one lane succeeded.
     is_useful: bool,
 }
 
-/// Looks at some lanes after this one that have new reports.
+/// Analyzes up to `LANES` lanes after `from` that have new reports.
 async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
     let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES)).await?;
     let mut round = Round { next: lanes.last().map(|last| (last.branch, last.testbed)), is_useful: false };
     for lane in lanes {
-        // One that cannot be looked at must not keep the others waiting, nor the processor busy.
+        // A lane that fails must neither block the others nor keep the processor busy.
         match look(app, lane).await {
             Ok(()) => round.is_useful = true,
             Err(error) => {
@@ -153,7 +154,7 @@ async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
     Ok(round)
 }
 
-/// Looks at all series of a lane, writes what changed, and promises to tell what is worth it.
+/// Analyzes all series of a lane, writes the changes and enqueues the notifications.
 async fn look(app: &App, lane: Lane) -> Result<()> {
     let kept = app.changes.cache().take(&lane);
     let mut watched = match kept {
@@ -201,7 +202,7 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
     Ok(())
 }
 
-/// Lets monitors that were kept take the reports that have come since; nothing, if one has come that is not after the others.
+/// Adds the new reports to cached monitors. Returns `None` if a report arrived out of order.
 async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
     let Some(mark) = monitors.mark() else { return Ok(None) };
     let monitors = read(app, lane, monitors, mark, |_| true).await?;
@@ -211,8 +212,8 @@ async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Mon
     Ok(Some(in_background(move || watch(monitors)).await?))
 }
 
-/// Has new monitors take the newest reports of a lane. Those of a lane with so many series that they would take more memory
-/// than they may do so part by part, and forget what they have seen.
+/// Creates monitors from the newest reports of a lane. If the series of the lane need more memory than allowed, the monitors
+/// process the series in parts and discard their values.
 async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
     let (head, testbed) = (lane.head, lane.testbed);
     let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
@@ -250,7 +251,7 @@ async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
     all.ok_or_else(|| Error::Internal("a lane has no parts".into()))
 }
 
-/// Lets monitors take the reports after a place, some at a time.
+/// Adds the reports after `mark` to monitors, in batches.
 async fn read(
     app: &App,
     lane: &Lane,
@@ -294,7 +295,7 @@ async fn read(
     }
 }
 
-/// Looks for changes, and at how likely noise is to make them.
+/// Finds changes and computes their p-values.
 fn watch(mut monitors: Monitors) -> Monitors {
     let mut scratch = Scratch::default();
     monitors.look(&mut scratch);
@@ -310,21 +311,21 @@ fn reports(lane: &Lane) -> usize {
     usize::try_from(lane.reports).unwrap_or_default()
 }
 
-/// Whether people may still be notified of a change.
+/// Whether a change can still be notified.
 fn is_open(one: &Known, now: Timestamp) -> bool {
     let found = &one.written.found;
     one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)
 }
 
-/// Marks the changes that are worth to be told, within the false alarms that the project takes. Answers whether there is an
-/// event among them that nobody was told of before.
+/// Selects the changes to notify about, within the project's false-alarm budget. Returns whether they include an event that was
+/// not notified before.
 fn raise(tx: &mut Tx<'_>, lane: &Lane, series: usize, known: &mut [Known], now: Timestamp) -> Result<bool> {
     let mut open: Vec<&mut Known> = known.iter_mut().filter(|one| is_open(one, now)).collect();
     if open.is_empty() {
         return Ok(false);
     }
     let settings = detection::settings(tx, lane.project)?;
-    // What the machine has done to all benchmarks is no regression of any.
+    // A change that the machine caused in all benchmarks is not a regression of any of them.
     open.retain(|one| settings.notifies_host || one.written.found.cause != ChangeCause::Host);
     let horizon = now.plus_seconds(-HORIZON_SECONDS);
     let runs = detection::runs(tx, lane.project, now.plus_seconds(-MONTH_SECONDS))?;

@@ -1,5 +1,5 @@
-//! From the output of a tool to a report with its verdict: read everything first, then write everything in one
-//! transaction, at a number of statements that does not grow with the report.
+//! Records reports: parses the output of tools first, then writes the report and its metrics in one transaction. The number of
+//! statements does not depend on the size of the report.
 
 mod judge;
 mod resolve;
@@ -26,31 +26,31 @@ use crate::domain::{
     quota::Quota,
 };
 
-/// The most results that a report keeps apart. Each is judged by the ones before it, so that their number must have an
-/// end.
+/// Maximum number of results in a report without a fold. Each result is compared with the previous ones, so the number must be
+/// limited.
 const MAX_ITERATIONS: usize = 1_000;
 /// Maximum number of threshold models in a report.
 const MAX_MODELS: usize = 1_000;
 
-/// Bytes that a report counts besides its results, so that empty reports have an end, too.
+/// Bytes that a report counts in addition to its results, so that quotas also limit empty reports.
 const REPORT_BYTES: usize = 1024;
 
-/// A report that has been read and is to be recorded.
+/// A parsed report to record.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Who sends it.
+    /// The user who sends it.
     pub user: Option<UserId>,
-    /// The branch that was measured.
+    /// The measured branch.
     pub branch: NameId,
-    /// The commit that was measured.
+    /// The measured commit.
     pub hash: Option<GitHash>,
-    /// Where the branch starts from.
+    /// The start point of the branch.
     pub start_point: Option<StartPointPatch>,
-    /// Where it was measured.
+    /// The testbed.
     pub testbed: NameId,
-    /// Whether the testbed loses its spec.
+    /// Whether to remove the spec of the testbed.
     pub spec_reset: bool,
-    /// The spec of the job that will bring the results; the testbed gets it, too.
+    /// The spec of the job that produces the results. The testbed gets it, too.
     pub spec: Option<SpecId>,
     /// The thresholds for the branch and the testbed.
     pub thresholds: Option<ReportThresholds>,
@@ -58,25 +58,25 @@ pub struct Submission {
     pub start_time: Timestamp,
     /// When the run ended.
     pub end_time: Timestamp,
-    /// The tool that was named.
+    /// The requested adapter.
     pub adapter: Adapter,
-    /// What was read, one for each iteration.
+    /// The parsed results, one per iteration.
     pub results: Vec<Results>,
-    /// How many bytes it was read from.
+    /// Size of the input of the adapter in bytes.
     pub bytes: usize,
-    /// How the iterations become one.
+    /// How the iterations are folded into one.
     pub fold: Option<Fold>,
-    /// What was measured, by its content.
+    /// Hash of the measured binary.
     pub binary_hash: Option<String>,
-    /// The machine that it was measured on, if that is known. Of a job it is known when the job is done.
+    /// The host of the run, if known. The host of a job is known when the job is done.
     pub host: Option<String>,
-    /// By what it is known when it is sent again.
+    /// Identifies the report if a client sends it again.
     pub idempotency_key: Option<Uuid>,
 }
 
 impl Submission {
-    /// Reads what tools printed. That takes as long as the texts are, so that it is not for a thread that others wait
-    /// for.
+    /// Parses the output of tools. The time depends on the size of the texts, so do not call this on a thread of the async
+    /// runtime.
     pub fn read(new: NewReport, user: Option<UserId>, spec_reset: bool) -> Result<Self> {
         let settings = new.settings.unwrap_or_default();
         let adapter = settings.adapter.unwrap_or_default();
@@ -118,28 +118,28 @@ impl Submission {
         })
     }
 
-    /// The same on a thread of its own.
+    /// Calls `read` on a blocking thread.
     pub(crate) async fn read_aside(new: NewReport, user: Option<UserId>, spec_reset: bool) -> Result<Self> {
         let read = spawn_blocking(move || Self::read(new, user, spec_reset));
         read.await.map_err(|error| Error::Internal(error.into()))?
     }
 }
 
-/// The project that a report goes to.
+/// The project of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Home {
     /// The project.
     pub project: ProjectId,
-    /// The organization it belongs to.
+    /// The organization of the project.
     pub organization: OrganizationId,
-    /// Whether somebody owns that.
+    /// Whether the organization is claimed.
     pub claimed: bool,
-    /// Who may see the project.
+    /// The visibility of the project.
     pub visibility: Visibility,
 }
 
 impl Home {
-    /// A project as it was found.
+    /// Creates a home from a project row.
     pub fn of(found: &project::ProjectRow) -> Self {
         Self {
             project: found.id,
@@ -150,16 +150,17 @@ impl Home {
     }
 }
 
-/// What became of a report that was sent.
+/// Result of recording a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded {
     /// The report.
     pub report: ReportId,
-    /// Whether the outbox promises to tell somebody of it.
+    /// Whether a notification was enqueued.
     pub is_told: bool,
 }
 
-/// Records a report: all of it, or nothing. One that was sent before with the same key is answered as it was.
+/// Records a report completely or not at all. Returns the existing report if one with the same idempotency key was recorded
+/// before.
 pub fn record(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -169,7 +170,7 @@ pub fn record(
 ) -> Result<Recorded> {
     let Home { project, organization, claimed, visibility } = home;
     if !claimed {
-        // What it holds is counted at the end; a claim takes the locks in the same order.
+        // The quota is checked at the end. A claim acquires the locks in the same order.
         tx.lock(Lock::Organization(organization.get()))?;
     }
     tx.lock(Lock::Project(project.get()))?;
@@ -214,13 +215,13 @@ pub fn record(
     };
     let (report, uuid) = report::insert(tx, fresh, &new_report)?;
     if !claimed {
-        // A model makes a threshold, and maybe a measure, which take as much room as a metric.
+        // A model creates a threshold, and possibly a measure, which need as much space as a metric.
         let models = new.thresholds.as_ref().map_or(0, ReportThresholds::count);
         quota.store_unclaimed(tx, organization, stored(items.len() + models, new.bytes), fresh.now)?;
     }
     quota.meter(tx, organization, items.len(), uuid, fresh.now)?;
     let mut is_told = false;
-    // What a job brings is judged when it is there.
+    // The results of a job are compared with the thresholds when they arrive.
     if new.spec.is_none() {
         let start_time = new.start_time;
         let place = Place { project, branch, head, testbed, spec: None, report, before: report, start_time };
@@ -241,25 +242,25 @@ pub fn record(
     Ok(Recorded { report, is_told })
 }
 
-/// What a job brings for its report.
+/// The results of a job for its report.
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
-    /// What was read, one for each iteration.
+    /// The parsed results, one per iteration.
     pub(crate) results: Vec<Results>,
-    /// How many bytes it was read from.
+    /// Size of the input of the adapter in bytes.
     pub(crate) bytes: usize,
-    /// How the iterations become one.
+    /// How the iterations are folded into one.
     pub(crate) fold: Option<Fold>,
     /// When the run began.
     pub(crate) start_time: Timestamp,
     /// When the run ended.
     pub(crate) end_time: Timestamp,
-    /// The machine that made it.
+    /// The host of the run.
     pub(crate) host: Option<String>,
 }
 
-/// Fills the report of a job, which was recorded without results when the job was asked for. It is judged by the runs
-/// that began before its own, whenever they were sent.
+/// Fills the report of a job, which was recorded without results when the job was created. The thresholds use the runs that began
+/// earlier, regardless of when they were sent.
 pub(crate) fn fill(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -291,7 +292,7 @@ pub(crate) fn fill(
     if home.claimed { Ok(()) } else { quota.check_total(tx) }
 }
 
-/// What a report adds to what its organization stores.
+/// Returns the storage that a report uses of the quota of its organization.
 fn stored(metrics: usize, bytes: usize) -> Stored {
     let number = |number| u64::try_from(number).unwrap_or(u64::MAX);
     Stored { metrics: number(metrics), report_bytes: number(bytes.saturating_add(REPORT_BYTES)) }
@@ -316,12 +317,12 @@ fn ensure_branch(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, new: &Submi
     Ok(branch)
 }
 
-/// The name that something gets if it has to be made.
+/// Returns the name for a resource that may have to be created.
 fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, reference: &NameId) -> Result<T> {
     reference.as_str().parse().map_err(|error| Error::Invalid(format!("`{field}` is wrong: {error}.")))
 }
 
-/// Says which reference was not found: only a UUID can be unknown.
+/// Returns an error that names the missing reference. Only a UUID can be missing, because a name or slug creates the resource.
 fn unknown(error: tidemark_store::Error, noun: &str, reference: &NameId) -> Error {
     match error {
         tidemark_store::Error::NotFound(_) => Error::NotFound(format!(

@@ -1,5 +1,5 @@
-//! Jobs: asked for by runs, done by runners, and read into reports. What a runner says is `channel.rs`; how a job moves
-//! is the table of the API, which the store goes by.
+//! Jobs: created by runs, executed by runners, and turned into reports. `channel.rs` has the messages of runners; the API defines
+//! the status transitions, and the store enforces them.
 
 pub(crate) mod callback;
 pub(crate) mod image;
@@ -21,33 +21,33 @@ use uuid::Uuid;
 pub use self::worker::end_overdue;
 use crate::domain::{app::App, error::Result};
 
-/// What the servers on one database tell each other by.
+/// Notification channel between servers that share a database.
 pub(crate) const TOPIC: &str = "tidemark_job";
-/// How many signals a connection may lag behind; it looks for itself when it has missed some.
+/// Capacity of the signal channel. A connection that missed signals reads the queue instead.
 const SIGNALS: usize = 256;
-/// How long to wait before listening again.
+/// Pause before listening again after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Something that connections of runners, here or at another server, want to know at once.
+/// An event for the connections of runners at this server or another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// There is a new job, or room for a waiting one.
+    /// A job was created, or a waiting job can be claimed.
     Queued,
-    /// There are results to be read.
+    /// A job has results to process.
     Completed,
-    /// A job was stopped.
+    /// A job was canceled.
     Canceled(JobUuid),
-    /// A runner has another key or was archived.
+    /// The key of a runner changed, or the runner was archived.
     Runner(RunnerUuid),
 }
 
 impl Signal {
-    /// Tells the other servers, once the transaction has ended well.
+    /// Notifies the other servers when the transaction commits.
     pub(crate) fn announce(self, tx: &mut Tx<'_>) -> tidemark_store::Result<()> {
         Self::announce_all(tx, &[self])
     }
 
-    /// Tells the other servers several things, once the transaction has ended well.
+    /// Notifies the other servers of several signals when the transaction commits.
     pub(crate) fn announce_all(tx: &mut Tx<'_>, signals: &[Self]) -> tidemark_store::Result<()> {
         let texts: Vec<String> = signals.iter().map(Self::to_string).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -80,7 +80,7 @@ impl FromStr for Signal {
     }
 }
 
-/// The handle on everything that happens to jobs at this server.
+/// Handle of the jobs at this server.
 pub struct Jobs {
     signals: broadcast::Sender<Signal>,
     wake: Arc<Notify>,
@@ -98,36 +98,36 @@ impl Default for Jobs {
 }
 
 impl Jobs {
-    /// Tells the connections at this server.
+    /// Sends a signal to the connections at this server.
     pub(crate) fn signal(&self, signal: Signal) {
         if matches!(signal, Signal::Completed | Signal::Queued) {
             self.wake();
         }
-        // Nobody listens while no runner is connected.
+        // Sending fails if no runner is connected.
         let _listeners = self.signals.send(signal);
     }
 
-    /// Lets the work on jobs go on at once.
+    /// Wakes the worker.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// What connections are told from now on.
+    /// Subscribes to signals.
     pub(crate) fn signals(&self) -> broadcast::Receiver<Signal> {
         self.signals.subscribe()
     }
 
-    /// Ends once the server stops.
+    /// Returns a receiver that becomes `true` when the server stops.
     pub(crate) fn stopped(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
     }
 
-    /// Ends the connections of runners and the work on jobs.
+    /// Closes the connections of runners and stops the worker.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Starts the work on jobs.
+    /// Starts the worker.
     pub(crate) fn start(app: &App) {
         tokio::spawn(worker::run(app.clone()));
         if app.db.is_shared() {
@@ -135,7 +135,7 @@ impl Jobs {
         }
     }
 
-    /// The output of a job, if there is one.
+    /// Returns the output of a job, if it exists.
     pub(crate) async fn output(&self, app: &App, object: Option<Uuid>) -> Result<Option<JobOutput>> {
         match object {
             Some(object) => output::read(app, object).await,
@@ -144,7 +144,7 @@ impl Jobs {
     }
 }
 
-/// Passes on what other servers tell, until this one stops.
+/// Forwards signals of other servers until this server stops.
 async fn listen(app: App) {
     let mut stopped = app.jobs.stopped();
     loop {
@@ -160,7 +160,7 @@ async fn listen(app: App) {
                 tracing::warn!(error, "the other servers cannot be heard; will try again");
             },
         }
-        // What was missed meanwhile is found by looking.
+        // Signals may have been missed, so that connections read the queue.
         app.jobs.signal(Signal::Queued);
         tokio::select! {
             () = told(&mut stopped) => return,
@@ -169,9 +169,9 @@ async fn listen(app: App) {
     }
 }
 
-/// Ends once the server has been told to stop, however long ago.
+/// Waits until the server stops. Returns at once if it has already stopped.
 pub(crate) async fn told(stopped: &mut watch::Receiver<bool>) {
-    // An error means that nobody holds the other end any more, which also says stop.
+    // An error means that the sender was dropped, which also means stop.
     drop(stopped.wait_for(|stop| *stop).await);
 }
 

@@ -1,4 +1,4 @@
-//! The monitors of lanes that have had a report lately, within a bound of memory. What is not here begins anew.
+//! Cache of the monitors of lanes with recent reports, with a memory limit. Monitors that are not cached are rebuilt.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use super::monitors::Monitors;
 /// A head and a testbed.
 type Key = (HeadId, TestbedId);
 
-/// Monitors, in the order of their use.
+/// Monitors with the order of their last use.
 pub(super) struct Cache {
-    /// The most bytes that they take.
+    /// Maximum number of bytes.
     bound: usize,
     used: usize,
     turn: u64,
@@ -25,24 +25,24 @@ struct Kept {
 }
 
 impl Cache {
-    /// An empty one.
+    /// Creates an empty cache.
     pub(super) fn new(bound: usize) -> Self {
         Self { bound, used: 0, turn: 0, lanes: HashMap::new() }
     }
 
-    /// The most bytes that monitors take.
+    /// Returns the maximum number of bytes.
     pub(super) fn bound(&self) -> usize {
         self.bound
     }
 
-    /// Takes out the monitors of a lane, if they are still those of it.
+    /// Removes and returns the monitors of a lane, unless reports of the lane were deleted since.
     pub(super) fn take(&mut self, lane: &Lane) -> Option<Monitors> {
         let kept = self.lanes.remove(&(lane.head, lane.testbed))?;
         self.used -= kept.bytes;
         Some(kept.monitors).filter(|monitors| monitors.deleted() == lane.deleted)
     }
 
-    /// Keeps the monitors of a lane; those that were not used for longest make room for them.
+    /// Inserts the monitors of a lane and evicts the least recently used ones if needed.
     pub(super) fn put(&mut self, lane: &Lane, monitors: Monitors) {
         let bytes = monitors.bytes();
         if bytes > self.bound || !monitors.can_go_on() {

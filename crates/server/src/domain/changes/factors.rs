@@ -1,5 +1,5 @@
-//! The common factor of a report: what moved most of its benchmarks at once, such as a slow machine. It is divided out of the values
-//! before detection, and has a monitor of its own.
+//! The common factor of a report: a shift of most of its benchmarks at once, for example because the machine was slow. It is
+//! divided out of the values before detection and has its own monitor.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -8,10 +8,10 @@ use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::Factors}
 
 use super::series::Series;
 
-/// Number of recent values that the level of a series is estimated from.
+/// Minimum and maximum number of recent values from which the level of a series is estimated.
 const FEWEST: usize = 8;
 const MOST: usize = 16;
-/// Values of older reports are ignored.
+/// Maximum age of a recent value, in reports.
 const REPORTS: usize = 64;
 /// Minimum number of benchmarks to estimate a common factor.
 const TOGETHER: usize = 5;
@@ -45,13 +45,13 @@ struct RecentValue {
 }
 
 impl Recent {
-    /// Whether the series counts rather than times, so that most values are equal. The machine does not move such a series.
+    /// Whether the series is a count rather than a time, so that most values are equal. The machine does not affect counts.
     fn is_exact(&self) -> bool {
         let equal = self.values.iter().filter(|value| value.is_equal).count();
         self.values.len() > 1 && equal * 2 >= self.values.len()
     }
 
-    /// Returns the distance of a value to the level and the noise, both as logarithms; `None` with too few values.
+    /// Returns the distance of a value to the level, and the noise, both as logarithms; `None` with too few values.
     fn step(&self, value: f64) -> Option<(f64, f64)> {
         if self.values.len() < FEWEST || value <= 0.0 || self.is_exact() {
             return None;
@@ -100,7 +100,7 @@ impl FactorEstimator {
         steps.iter().filter_map(|(measure, steps)| Some((*measure, common(steps)?.step))).collect()
     }
 
-    /// Takes the values of a report and divides them by the common factors.
+    /// Records the values of a report and divides them by the common factors.
     pub(super) fn take(
         &mut self,
         (number, reports): (usize, usize),
@@ -155,12 +155,12 @@ impl FactorEstimator {
         });
     }
 
-    /// Returns the common factors of a measure.
+    /// Returns the common factors of a measure, as a series.
     pub(super) fn series(&self, measure: MeasureId) -> Option<&Series> {
         self.measures.iter().find(|series| series.subject.measure == measure)
     }
 
-    /// Returns the number of bytes of memory in use.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let values: usize = self.recent.values().map(|recent| recent.values.capacity()).sum();
         self.recent.capacity() * size_of::<(u32, Recent)>()
@@ -231,7 +231,7 @@ mod tests {
             values[3].1 = 5_000.0;
             values
         });
-        // The first two values cannot show yet that the series is exact; the machine was not slow then.
+        // The first two values cannot yet show that the series is exact. The machine was not slow at that point.
         assert!(recorded.iter().all(|(values, _)| values[3].1 == 5_000.0));
         assert!(recorded[40].1 > 1.38);
     }

@@ -1,20 +1,20 @@
-//! The values of series, read from the vectors of reports: one value a report, the oldest first.
+//! The values of series, read from the vectors of reports: one value per report, oldest first.
 
 use std::collections::HashMap;
 
 use tidemark_stats::Sampling;
 use tidemark_store::{Result, TestbedId, Tx, vector, vector::MeasuredReport, version::VersionRange};
 
-/// What reports have of series.
+/// Values of series in a range of reports.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The reports, the oldest first.
+    /// The reports, oldest first.
     pub(crate) reports: Vec<MeasuredReport>,
-    /// Of each series its values.
+    /// The values by series.
     pub(crate) series: HashMap<u32, Values>,
 }
 
-/// The values of a series, each with the place of its report.
+/// The values of a series, each with the index of its report.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     pub(crate) places: Vec<usize>,
@@ -22,10 +22,10 @@ pub(crate) struct Values {
     pub(crate) spread: Spread,
 }
 
-/// How the iterations within reports vary.
+/// Variation of the iterations within reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spread {
-    /// How far they are from the medians of their reports, as a share of those: squares, summed up.
+    /// Sum of the squared deviations from the median of the report, relative to that median.
     squares: f64,
     iterations: usize,
     reports: usize,
@@ -41,12 +41,12 @@ impl Spread {
         self.reports += 1;
     }
 
-    /// How many iterations a report has.
+    /// Returns the mean number of iterations per report.
     fn count(&self) -> f64 {
         self.iterations as f64 / self.reports as f64
     }
 
-    /// What new reports and those of a history have to say of their iterations; nothing, if none has several.
+    /// Returns the variance of the iterations in a history and in new reports; `None` if no report has several iterations.
     pub(crate) fn sampling(history: &Self, new: &Self) -> Option<Sampling> {
         let freedom = history.iterations + new.iterations - history.reports - new.reports;
         let variance = (history.squares + new.squares) / freedom as f64;
@@ -55,7 +55,7 @@ impl Spread {
 }
 
 impl History {
-    /// Reads the newest reports of stretches, which follow each other back into the past, so many at the most.
+    /// Reads the newest reports of version ranges, which are ordered from newest to oldest, at most `most` reports.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
         stretches: &[VersionRange],
@@ -75,7 +75,7 @@ impl History {
         Ok(history)
     }
 
-    /// The reports before a place, and the one at it alone.
+    /// Splits the history into the reports before `place` and the report at `place`.
     pub(crate) fn split_at(mut self, place: usize) -> (Self, Self) {
         let mut one = Self::default();
         one.reports.extend(self.reports.get(place).cloned());
@@ -83,7 +83,7 @@ impl History {
         self.series.retain(|series, own| {
             let before = own.places.partition_point(|other| *other < place);
             if own.places.get(before) == Some(&place) {
-                // How iterations vary is known of all reports together.
+                // The spread of iterations is known only for all reports together.
                 let value = Values { places: vec![0], values: vec![own.values[before]], spread: own.spread };
                 one.series.insert(*series, value);
             }
@@ -94,7 +94,7 @@ impl History {
         (self, one)
     }
 
-    /// Puts the oldest first.
+    /// Reverses the order, so that the oldest report is first.
     fn turn(&mut self) {
         self.reports.reverse();
         let last = self.reports.len().wrapping_sub(1);
@@ -106,16 +106,16 @@ impl History {
     }
 }
 
-/// A history while its reports are read, the newest first.
+/// A history while its reports are read, newest first.
 #[derive(Default)]
 struct Reader {
     reports: Vec<MeasuredReport>,
-    /// Series in ascending order. Vectors have the same order, so that no series has to be searched for.
+    /// Series in ascending order. Vectors have the same order, so no search is needed.
     series: Vec<(u32, Values)>,
 }
 
 impl Reader {
-    /// Adds a report that is older than the others.
+    /// Adds a report that is older than all others.
     fn add(&mut self, measured: MeasuredReport, series: &[u8], values: &[u8]) {
         let place = self.reports.len();
         self.reports.push(measured);
@@ -134,7 +134,7 @@ impl Reader {
                 Some((_, own)) => own,
                 None => &mut begun.push_mut((id, Values::default())).1,
             };
-            // One value a report: its iterations were made at the same time, and do not confirm each other.
+            // One value per report: the iterations of a report ran at the same time and do not confirm each other.
             let median = match iterations[..] {
                 [] => continue,
                 [one] => one,
@@ -151,7 +151,7 @@ impl Reader {
     }
 }
 
-/// The number of the host of each report; none where it is not known.
+/// Returns the number of the host of each report; `None` if the host is unknown.
 pub(crate) fn hosts<'a>(reports: impl IntoIterator<Item = &'a MeasuredReport>) -> Vec<Option<u16>> {
     let mut numbers: HashMap<&str, Option<u16>> = HashMap::new();
     let mut number = |host: &'a str| {

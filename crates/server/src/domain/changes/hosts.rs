@@ -1,14 +1,14 @@
-//! Numbers for the hosts of a lane, so that monitors need not know what hosts are called. A number is free again once none of
-//! the reports that are held is from its host.
+//! Numbers for the hosts of a lane, so that monitors do not need the names of hosts. A number is reused when none of the kept
+//! reports is from its host.
 
 use tidemark_store::vector::MeasuredReport;
 
-/// The hosts of the reports that are held, each with how many of the reports are from it, by number.
+/// Name of each host and its number of kept reports. The index is the number of the host.
 #[derive(Default)]
 pub(super) struct Hosts(Vec<(String, usize)>);
 
 impl Hosts {
-    /// The number of the host of a new report, if that is known.
+    /// Adds a report and returns the number of its host, if known.
     pub(super) fn enter(&mut self, report: &MeasuredReport) -> Option<u16> {
         let host = report.host.as_deref()?;
         let known = self.0.iter().position(|(name, _)| name == host);
@@ -25,7 +25,7 @@ impl Hosts {
         u16::try_from(number).ok()
     }
 
-    /// Forgets a report.
+    /// Removes a report.
     pub(super) fn leave(&mut self, report: &MeasuredReport) {
         let Some(host) = report.host.as_deref() else { return };
         if let Some((_, reports)) = self.0.iter_mut().find(|(name, reports)| name == host && *reports > 0) {
@@ -33,7 +33,7 @@ impl Hosts {
         }
     }
 
-    /// How many bytes of memory they take.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let names: usize = self.0.iter().map(|(name, _)| name.capacity()).sum();
         self.0.capacity() * size_of::<(String, usize)>() + names

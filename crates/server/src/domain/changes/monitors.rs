@@ -1,6 +1,6 @@
-//! The monitors of a lane, which take its reports one by one: a report costs what its values cost, however long the history
-//! is. Each series is watched from a report on that depends on nothing but its key and the number of reports, so that
-//! monitors that were kept know the same as those that begin anew.
+//! The monitors of a lane. They process reports one by one, so the cost of a report depends on its number of values, not on the
+//! length of the history. The first analyzed report of a series depends only on its key and the number of reports, so that cached
+//! monitors and rebuilt monitors have the same state.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,30 +16,30 @@ use tidemark_store::{
 
 use super::{factors::FactorEstimator, hosts::Hosts, series::Series};
 
-/// Number of reports after a change that its common factor is the median of.
+/// Number of reports after a change whose median is the common factor of the change.
 const AFTER: usize = 5;
 
 /// The monitors of a lane.
 pub(super) struct Monitors {
-    /// The newest reports, the oldest first.
+    /// The newest reports, oldest first.
     reports: VecDeque<MeasuredReport>,
-    /// Their hosts.
+    /// The hosts of `reports`.
     hosts: Hosts,
-    /// Their common factors.
+    /// The common factors of `reports`.
     factors: FactorEstimator,
     /// Common factors that are not stored yet.
     unstored: Vec<(ReportId, Factors)>,
-    /// The number of the first of them among all reports of the lane.
+    /// Number of the first report in `reports` among all reports of the lane.
     first: usize,
-    /// Before the number of this one there are no reports.
+    /// Number of the first existing report.
     origin: usize,
-    /// How many reports of the lane were deleted when it began.
+    /// Number of deleted reports of the lane at the time of creation.
     deleted: i64,
-    /// What all series are of.
+    /// The key of each series.
     subjects: Arc<HashMap<u32, SeriesKey>>,
-    /// The series, by their keys.
+    /// The series, ordered by id.
     series: Vec<Series>,
-    /// Whether the values of series are still there.
+    /// Whether the values of the series are kept, so that reports can be added.
     can_go_on: bool,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// Reads it.
+    /// Decodes the series and values of a report.
     pub(super) fn new(measured: MeasuredReport, series: &[u8], values: &[u8]) -> Self {
         let values = vector::values(values).iter().map(|bytes| f64::from_le_bytes(*bytes));
         Self { measured, series: vector::series(series).collect(), values: values.collect() }
     }
 
-    /// One value of each series: the iterations of a report were made at the same time, and do not confirm each other.
+    /// Returns one value per series: the iterations of a report ran at the same time and do not confirm each other.
     fn medians(&self) -> Vec<(u32, f64)> {
         let mut from = 0;
         let median = |ids: &[u32]| {
@@ -70,11 +70,11 @@ impl Vector {
 }
 
 impl Monitors {
-    /// The most reports that are looked at.
+    /// Maximum number of analyzed reports.
     pub(super) const REPORTS: usize = Monitor::KEPT;
 
-    /// No monitors yet, of a lane with so many reports. The newest will be given: `given` is how many, and `is_all` says
-    /// whether there are no others on its head.
+    /// Creates empty monitors for a lane with `reports` reports. The caller adds the newest `given` reports; `is_all` says
+    /// whether the head has no others.
     pub(super) fn new(reports: usize, given: usize, is_all: bool, deleted: i64) -> Self {
         let first = reports.saturating_sub(given);
         let origin = if is_all { first } else { 0 };
@@ -92,57 +92,57 @@ impl Monitors {
         }
     }
 
-    /// Whether they can take further reports.
+    /// Whether reports can be added.
     pub(super) fn can_go_on(&self) -> bool {
         self.can_go_on
     }
 
-    /// How many reports the lane has had.
+    /// Returns the number of reports that the lane has had.
     pub(super) fn count(&self) -> usize {
         self.first + self.reports.len()
     }
 
-    /// How many reports of the lane were deleted when the monitors began.
+    /// Returns the number of deleted reports of the lane at the time of creation.
     pub(super) fn deleted(&self) -> i64 {
         self.deleted
     }
 
-    /// The newest report.
+    /// Returns the newest report.
     pub(super) fn newest(&self) -> Option<&MeasuredReport> {
         self.reports.back()
     }
 
-    /// The place of the newest report.
+    /// Returns the position of the newest report.
     pub(super) fn mark(&self) -> Option<ReportPosition> {
         self.newest().map(MeasuredReport::mark)
     }
 
-    /// The report with a number.
+    /// Returns the report with a number.
     pub(super) fn report(&self, number: usize) -> &MeasuredReport {
         &self.reports[number - self.first]
     }
 
-    /// The numbers of all reports.
+    /// Returns the numbers of all reports.
     pub(super) fn numbers(&self) -> HashMap<ReportId, usize> {
         self.reports.iter().zip(self.first..).map(|(measured, number)| (measured.report, number)).collect()
     }
 
-    /// All series.
+    /// Returns all series.
     pub(super) fn series(&self) -> &[Series] {
         &self.series
     }
 
-    /// All series, to be changed.
+    /// Returns all series as mutable.
     pub(super) fn series_mut(&mut self) -> &mut [Series] {
         &mut self.series
     }
 
-    /// Whether a series is watched from its beginning.
+    /// Whether a series is analyzed from its beginning.
     pub(super) fn is_whole(&self, series: &Series) -> bool {
         series.start <= self.origin
     }
 
-    /// Takes new reports, of which `reports` are there in the end; only series that are `wanted`.
+    /// Adds reports, with only the series that are `wanted`. `reports` is the number of reports of the lane after the last batch.
     pub(super) fn take(
         &mut self,
         vectors: Vec<Vector>,
@@ -172,7 +172,7 @@ impl Monitors {
                         let one = begun.entry(id).or_insert_with(|| Series::new(id, *subject));
                         one.take(number, host, value, reports, scratch);
                     }
-                    // It is of nothing any more.
+                    // The series was deleted.
                     (None, None) => {}
                 }
             }
@@ -189,7 +189,7 @@ impl Monitors {
         }
     }
 
-    /// Looks for the changes of all series, now that all reports were taken.
+    /// Finds the changes of all series. Call this after all reports were added.
     pub(super) fn look(&mut self, scratch: &mut Scratch) {
         let reports = self.count();
         self.factors.look(reports, scratch);
@@ -202,14 +202,14 @@ impl Monitors {
         });
     }
 
-    /// Says what series are of, as far as that was not known.
+    /// Adds the keys of series that are not known yet.
     pub(super) fn name(&mut self, subjects: HashMap<u32, SeriesKey>) {
         if !subjects.is_empty() {
             Arc::make_mut(&mut self.subjects).extend(subjects);
         }
     }
 
-    /// What all series are of.
+    /// Returns the key of each series.
     pub(super) fn subjects(&self) -> Arc<HashMap<u32, SeriesKey>> {
         Arc::clone(&self.subjects)
     }
@@ -227,7 +227,7 @@ impl Monitors {
         tidemark_stats::median(&factors).unwrap_or(1.0)
     }
 
-    /// Says how likely noise alone is to make each of the changes.
+    /// Computes the p-value of each change: the probability that noise alone produces it.
     pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
         for place in 0..self.series.len() {
             let series = &self.series[place];
@@ -241,7 +241,7 @@ impl Monitors {
         }
     }
 
-    /// The measures of all series that have changes, or had some.
+    /// Returns the measures of all series that have or had changes.
     pub(super) fn measures(&self) -> Vec<i64> {
         let is_quiet = |series: &&Series| {
             series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty)
@@ -253,26 +253,26 @@ impl Monitors {
         measures
     }
 
-    /// Whether a change lies between runs of the same code.
+    /// Whether the code is the same before and after a change.
     pub(super) fn is_noise(&self, series: &Series, change: &Change) -> bool {
         (change.earliest..=change.latest).all(|at| self.is_same_code(series, at))
     }
 
-    /// Whether a value is of the same code as the one before it. A series that a report between the two does not have is not
-    /// known to be.
+    /// Whether a value is of the same code as the previous value. `false` if a report between the two has no value of the series,
+    /// because that is unknown.
     fn is_same_code(&self, series: &Series, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else { return false };
         let (before, number) = (series.places.number(before), series.places.number(at));
         number == before + 1 && self.report(number).is_same_code(self.report(before))
     }
 
-    /// Adds the series of others, which have taken the same reports.
+    /// Adds the series of other monitors that processed the same reports.
     pub(super) fn join(&mut self, others: Self) {
         self.series.extend(others.series);
         self.series.sort_unstable_by_key(|series| series.id);
     }
 
-    /// Forgets the values of all series, and keeps what is known of them.
+    /// Discards the values of all series and keeps their changes.
     pub(super) fn forget(&mut self) {
         self.can_go_on = false;
         for series in &mut self.series {
@@ -280,7 +280,7 @@ impl Monitors {
         }
     }
 
-    /// How many bytes of memory they take.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
         let texts = self.reports.iter().map(|report| text(&report.binary_hash) + text(&report.host));
@@ -301,12 +301,12 @@ pub(super) mod tests {
 
     use super::{super::series::Seen, *};
 
-    /// The subject of a series.
+    /// Returns the key of a series.
     pub(in crate::domain::changes) fn subject(series: u32) -> SeriesKey {
         SeriesKey { benchmark: BenchmarkId::from(i64::from(series)), variant: 0, measure: MeasureId::from(1) }
     }
 
-    /// A report with these values of series.
+    /// Creates a report with the given values of series.
     pub(in crate::domain::changes) fn vector(number: usize, values: &[(u32, f64)]) -> Vector {
         let key = number as i64 + 1;
         Vector {
@@ -324,7 +324,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What new monitors know of a lane with these reports.
+    /// Creates monitors from the newest of `reports` reports.
     pub(in crate::domain::changes) fn anew(reports: usize, vector: impl Fn(usize) -> Vector) -> Monitors {
         let given = reports.min(Monitors::REPORTS);
         let mut monitors = Monitors::new(reports, given, given == reports, 0);
@@ -336,7 +336,7 @@ pub(super) mod tests {
         monitors
     }
 
-    /// Monitors of so many series that have a value in each of so many reports, from three hosts.
+    /// Creates monitors of `series` series with a value in each of `reports` reports, from three hosts.
     pub(in crate::domain::changes) fn filled(series: u32, reports: usize) -> Monitors {
         anew(reports, |number| {
             let value = |series: u32| 100.0 + noise(number, series);
@@ -347,7 +347,7 @@ pub(super) mod tests {
         })
     }
 
-    /// Something from 0 to 1.
+    /// Returns a pseudorandom number from 0 to 1.
     fn noise(number: usize, series: u32) -> f64 {
         let hash =
             (number as u64 * 7_919 + u64::from(series) * 104_729 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -367,14 +367,14 @@ pub(super) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Series with steps, some of which are not in every report, begin late or end, in portions of any size.
+        /// Series with steps, with gaps, with a late start or an early end, in batches of any size.
         #[test]
         fn monitors_that_were_kept_know_what_new_ones_do(
             series in prop::collection::vec((0_u32..400, 1_usize..4, 0_usize..300, 0_usize..900, -9.0..9.0), 1..6),
             portions in prop::collection::vec(1_usize..120, 1..14),
             (stay, fleet, speed) in (1_usize..20, 0_usize..9, 0.0..9.0),
         ) {
-            // No hosts, a few in turn, or another one each time.
+            // No hosts, a few in rotation, or a new one each time.
             let host = |number: usize| number / stay % [1, 2, 3, 4, 5, 40, 700, usize::MAX][fleet.max(1) - 1];
             let vector = |number: usize| {
                 let mut values: Vec<(u32, f64)> = series

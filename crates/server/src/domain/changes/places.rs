@@ -1,26 +1,26 @@
-//! The numbers of the reports that the values of a series are of. Most series have a value in every report, so that a few
-//! stretches say it all.
+//! The numbers of the reports that have a value of a series. Most series have a value in every report, so a few ranges are
+//! enough.
 
-/// The numbers, in ascending order.
+/// Report numbers in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
-    /// Where stretches without a gap begin: the place of the first value, and its number.
+    /// Start of each range without gaps: the index of its first value and the report number of that value.
     stretches: Vec<(u32, u32)>,
     count: u32,
 }
 
 impl Places {
-    /// How many there are.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds a number that is greater than the others.
+    /// Adds a number that is greater than all others.
     pub(super) fn push(&mut self, number: usize) {
         let number = number as u32;
         let is_next =
@@ -31,7 +31,7 @@ impl Places {
         self.count += 1;
     }
 
-    /// The number at a place.
+    /// Returns the report number at an index.
     pub(super) fn number(&self, place: usize) -> usize {
         let place = place as u32;
         let stretch = self.stretches.partition_point(|(first, _)| *first <= place);
@@ -41,7 +41,7 @@ impl Places {
         })
     }
 
-    /// The place of a number, or of the next greater one.
+    /// Returns the index of a report number, or of the next greater one.
     pub(super) fn place(&self, number: usize) -> usize {
         let number = number as u32;
         let stretch = self.stretches.partition_point(|(_, first)| *first <= number);
@@ -52,7 +52,7 @@ impl Places {
         }) as usize
     }
 
-    /// Removes the numbers that are smaller than this one, and says how many.
+    /// Removes the numbers that are smaller than `number` and returns how many were removed.
     pub(super) fn split_off(&mut self, number: usize) -> usize {
         let old = self.place(number);
         let rest: Vec<usize> = (old..self.len()).map(|place| self.number(place)).collect();
@@ -61,7 +61,7 @@ impl Places {
         old
     }
 
-    /// How many bytes they take.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.stretches.capacity() * size_of::<(u32, u32)>()
     }

@@ -1,5 +1,5 @@
-//! What monitors know of a lane, held against what is stored of it: what is known keeps its identity while detection learns
-//! more about it, and what people have said stays.
+//! Reconciles the changes that monitors found in a lane with the stored changes. A stored change keeps its identity while
+//! detection refines it, and keeps the status that a user has set.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,42 +16,41 @@ use super::{
     series::{Seen, Series},
 };
 
-/// The fewest benchmarks that can have something in common.
+/// Minimum number of benchmarks that can change together.
 const TOGETHER: usize = 5;
 
-/// A change that is there, and what is to be written of it.
+/// A current change and the row to write for it.
 pub(super) struct Known {
-    /// What is to be written.
+    /// The row to write.
     pub(super) written: ChangeWrite,
-    /// The number of the report that it begins with.
+    /// Number of the report with which the change begins.
     pub(super) number: usize,
-    /// How likely noise alone is to make it.
+    /// Probability that noise alone produces the change.
     pub(super) p_value: f64,
-    /// Whether people may still be notified of it.
+    /// Whether the change can still be notified.
     pub(super) is_open: bool,
-    /// Whether it is stored like this already.
+    /// Whether the same row is already stored.
     pub(super) is_stored: bool,
-    /// The first and the last version that it may have begun with.
+    /// The first and the last version with which the change may have begun.
     pub(super) span: (VersionId, VersionId),
 }
 
-/// What was written of a change.
+/// A change as last written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noted {
     found: DetectedChange,
     is_open: bool,
 }
 
-/// The changes of a series, as they are now.
+/// The current changes of a series.
 pub(super) struct Sighting {
-    /// The place of the series among those of its lane.
+    /// Index of the series in its lane.
     place: usize,
     subject: SeriesKey,
     found: Vec<DetectedChange>,
 }
 
-/// What is to be looked at in the store: series whose changes are not as they were written, or may still become worth to be
-/// told.
+/// Returns the series to compare with the store: their changes differ from those last written, or can still be notified.
 pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse) -> Vec<Sighting> {
     let causes = Causes::of(monitors);
     let mut sightings = Vec::new();
@@ -85,7 +84,7 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
     sightings
 }
 
-/// Looks at how likely noise alone is to make the changes of all series. What the machine did earlier is none.
+/// Computes the p-values of the changes of all series. Earlier changes caused by the machine do not count as noise.
 pub(super) fn weigh(monitors: &mut Monitors, scratch: &mut Scratch) {
     let causes = Causes::of(monitors);
     let is_host = |monitors: &Monitors, series: &Series, change: &Change| {
@@ -94,11 +93,11 @@ pub(super) fn weigh(monitors: &mut Monitors, scratch: &mut Scratch) {
     monitors.weigh(is_host, scratch);
 }
 
-/// How many benchmarks changed together.
+/// Number of benchmarks that changed together.
 struct Causes {
-    /// By measure, direction and number of the report.
+    /// Number of changed series by measure, direction and report number.
     moved: HashMap<(MeasureId, bool, usize), usize>,
-    /// How many benchmarks a measure has that follow the machine.
+    /// Number of series by measure, without exact series, which the machine does not affect.
     benchmarks: HashMap<MeasureId, usize>,
 }
 
@@ -116,7 +115,7 @@ impl Causes {
         Self { moved, benchmarks }
     }
 
-    /// What seems to be behind a change.
+    /// Returns the probable cause of a change.
     fn of_change(&self, monitors: &Monitors, series: &Series, change: &Change) -> ChangeCause {
         if monitors.is_noise(series, change) {
             return ChangeCause::Noise;
@@ -126,7 +125,7 @@ impl Causes {
         }
         let subject = series.subject;
         let up = change.after > change.before;
-        // How many changed at one place, or right beside it, as a benchmark changes there only once.
+        // Counts the changes at a report and at its neighbors, because a series changes only once there.
         let at = |number: usize| self.moved.get(&(subject.measure, up, number)).copied().unwrap_or_default();
         let numbers = series.places.number(change.earliest)..=series.places.number(change.latest);
         let beside = |number: usize| at(number.wrapping_sub(1)) + at(number) + at(number + 1);
@@ -136,8 +135,8 @@ impl Causes {
     }
 }
 
-/// What is to be written, so that what is stored of these series is what was seen: changes that are known keep their
-/// identity, and what is not seen any more is withdrawn, unless people have said something of it.
+/// Returns the rows to write so that the store matches the sightings. A stored change keeps its identity. A stored change that
+/// was not found again is withdrawn, unless a user has set its status.
 pub(super) fn reconcile(
     monitors: &Monitors,
     sightings: &[Sighting],
@@ -153,10 +152,10 @@ pub(super) fn reconcile(
     for Sighting { place, subject, found } in sightings {
         let series = &monitors.series()[*place];
         let is_whole = monitors.is_whole(series);
-        // What lies at the beginning of a part of the history was settled when there was more of it to see: nothing new is
-        // found there, and nothing is withdrawn.
+        // Changes near the start of an incomplete history are final, because earlier detection had more values: none are added
+        // there and none are withdrawn.
         let settled = if is_whole { 0 } else { series.start + Monitor::GUARD };
-        // The value of the series with a report, or the one after it if that has none, as when its report was deleted.
+        // The value of the series in a report, or the next value if the report has none or was deleted.
         let nearest = |report: &ReportId| {
             let place = series.places.place(*numbers.get(report)?);
             Some(place.min(series.places.len().checked_sub(1)?))
@@ -211,7 +210,7 @@ pub(super) fn reconcile(
     (known, withdrawn)
 }
 
-/// Remembers what was written of these series, and which changes people may still be notified of.
+/// Records the changes as last written, and which of them can still be notified.
 pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(SeriesKey, ReportId)>) {
     for Sighting { place, subject, found } in sightings {
         let noted =
@@ -233,7 +232,7 @@ fn found(
     let change = &seen.change;
     let goes_up = change.after > change.before;
     let report = |place: usize| monitors.report(series.places.number(place));
-    // Levels are shown as they were measured, on the machine as it is since then.
+    // Levels are shown as measured on the machine since the change, so the common factor is restored.
     let is_raw = seen.is_common || series.is_exact;
     let number = series.places.number(change.at);
     let factor = if is_raw { 1.0 } else { monitors.factor(series.subject.measure, number) };
@@ -257,7 +256,7 @@ fn found(
     }
 }
 
-/// Whether a change is the one that is stored: it goes the same way, and begins where that one may.
+/// Whether a change is the same as a stored one: the same direction, and overlapping positions.
 fn is_same(
     change: &Change,
     place: usize,
@@ -285,8 +284,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_micros(0);
 
-    /// A lane of 900 reports: one series has a value of each, the other of every second one of the newest 120, with a step
-    /// at its 30th.
+    /// A lane of 900 reports: one series has a value in each report, the other in every second report of the newest 120, with a
+    /// step at its 30th value.
     fn seen() -> Monitors {
         anew(900, |number| {
             let noise = ((number * 7_919) % 100) as f64 / 100.0;
@@ -314,7 +313,7 @@ mod tests {
     fn a_change_whose_report_was_deleted_keeps_its_identity() {
         let found = reconciled(&[]).0[0].written.found;
         let uuid = ChangeUuid::from(Uuid::from_u128(7));
-        // The report beside the one that was deleted has no value of the series.
+        // The report next to the deleted one has no value of the series.
         let beside = DetectedChange { at: ReportId::from(842), ..found };
         let stored = StoredChange {
             uuid,

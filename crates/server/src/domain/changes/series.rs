@@ -1,44 +1,44 @@
-//! A series of a lane: a monitor of its values, the reports that they are of, and what is known of its changes.
+//! A series of a lane: a monitor of its values, the reports of these values, and its changes.
 
 use tidemark_stats::{Change, Monitor, Scratch, Settings};
 use tidemark_store::series::SeriesKey;
 
 use super::{places::Places, seen::Noted};
 
-/// A change is notified before this many values follow it.
+/// Number of values after a change from which on it is not notified.
 const RECENT: usize = 64;
-/// How many values on both sides of a change its level is taken from.
+/// Number of values on each side of a change from which its level is estimated.
 const REACH: usize = 24;
 
-/// A series, and what is known of it.
+/// A series and its changes.
 pub(super) struct Series {
     pub(super) id: u32,
     pub(super) subject: SeriesKey,
-    /// The number of the report that it is watched from.
+    /// Number of the first analyzed report.
     pub(super) start: usize,
-    /// The numbers of the reports that its values are of.
+    /// Numbers of the reports that have a value.
     pub(super) places: Places,
     pub(super) monitor: Monitor,
-    /// Its changes.
+    /// The current changes.
     pub(super) changes: Vec<Seen>,
-    /// Whether its values are counted rather than timed, so that no machine moves them.
+    /// Whether the values are counts rather than times. The machine does not affect counts.
     pub(super) is_exact: bool,
-    /// What was last written of its changes; none before the first time.
+    /// The changes as last written; `None` before the first write.
     pub(super) written: Option<Vec<Noted>>,
 }
 
-/// A change that is there now.
+/// A current change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Seen {
     pub(super) change: Change,
-    /// How likely noise alone is to make it.
+    /// Probability that noise alone produces the change.
     pub(super) p_value: f64,
     /// Whether the common factor changed, rather than the values without it.
     pub(super) is_common: bool,
 }
 
 impl Series {
-    /// About how many bytes of memory one with as many values as are looked at takes.
+    /// Approximate memory use in bytes of a series with the maximum number of values.
     pub(super) const BYTES: usize = 12 << 10;
 
     pub(super) fn new(id: u32, subject: SeriesKey) -> Self {
@@ -54,7 +54,7 @@ impl Series {
         }
     }
 
-    /// Takes the value of a report, if it is watched that far back.
+    /// Adds the value of a report, unless the report is before the first analyzed one.
     pub(super) fn take(
         &mut self,
         number: usize,
@@ -70,11 +70,11 @@ impl Series {
         }
     }
 
-    /// Looks for its changes. Answers whether it is still there: one that no report has had for so long is over.
+    /// Finds the changes. Returns whether the series still exists: a series without a value in any analyzed report has ended.
     pub(super) fn look(&mut self, reports: usize, scratch: &mut Scratch) -> bool {
         self.renew(reports, scratch);
         let mut changes = self.monitor.known(scratch);
-        // Numbers at the end of their range leave nothing to say.
+        // A change with a number that is not finite cannot be reported.
         changes.retain(|change| {
             let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
             numbers.iter().all(|number| number.is_finite())
@@ -90,7 +90,7 @@ impl Series {
         self.places.len() < change.at + RECENT
     }
 
-    /// Computes the p-values of the recent changes; the causes of some changes are known.
+    /// Computes the p-values of the recent changes. `is_explained` says which changes have a known cause.
     pub(super) fn weigh(&mut self, is_explained: impl Fn(&Change) -> bool, scratch: &mut Scratch) {
         let known: Vec<Change> = self.changes.iter().map(|seen| seen.change).collect();
         let mut changes = std::mem::take(&mut self.changes);
@@ -100,7 +100,7 @@ impl Series {
         self.changes = changes;
     }
 
-    /// Adds the changes of the common factor, by which its values were divided.
+    /// Adds the changes of the common factor by which the values were divided.
     pub(super) fn add_common(&mut self, factors: &Self) {
         let Some(last) = self.places.len().checked_sub(1).filter(|_| !self.is_exact) else { return };
         for seen in &factors.changes {
@@ -121,14 +121,14 @@ impl Series {
         self.changes.sort_by_key(|seen| seen.change.at);
     }
 
-    /// Returns the level around a place, without the common factor.
+    /// Returns the level around an index, without the common factor.
     fn level(&self, place: usize) -> Option<f64> {
         let values = self.monitor.values();
         let place = place.checked_sub(self.places.len() - values.len())?;
         tidemark_stats::median(&values[place.saturating_sub(REACH)..values.len().min(place + REACH)])
     }
 
-    /// Begins later, if there are so many reports that it should.
+    /// Moves the start forward if the lane has enough reports, and rebuilds the monitor.
     fn renew(&mut self, reports: usize, scratch: &mut Scratch) {
         let start = start(self.id, reports);
         if start <= self.start {
@@ -145,7 +145,7 @@ impl Series {
         }
     }
 
-    /// How many bytes of memory it takes.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let written = self.written.as_ref().map_or(0, Vec::capacity);
         size_of::<Self>() - size_of::<Monitor>()
@@ -156,8 +156,8 @@ impl Series {
     }
 }
 
-/// The number of the report from which on a series is watched in a lane with so many reports. It moves on by a block at a
-/// time, and with each report for other series, so that no report has all of them begin anew.
+/// Returns the number of the first analyzed report of a series in a lane with `reports` reports. It advances by one block at a
+/// time, with different reports for different series, so that no report causes all series to be rebuilt.
 fn start(series: u32, reports: usize) -> usize {
     let shift = series as usize % Monitor::BLOCK;
     let ended = (reports + shift).saturating_sub(1) / Monitor::BLOCK * Monitor::BLOCK;

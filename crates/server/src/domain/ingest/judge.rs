@@ -1,4 +1,4 @@
-//! The verdict on each metric of a new report, written down with it.
+//! Compares each metric of a new report with its threshold and writes the metrics.
 
 use std::collections::HashMap;
 
@@ -18,34 +18,34 @@ use super::{
 };
 use crate::domain::error::Result;
 
-/// Where a new report stands.
+/// The position of a new report.
 pub(super) struct Place {
     pub(super) project: ProjectId,
     pub(super) branch: BranchId,
     pub(super) head: HeadId,
     pub(super) testbed: TestbedId,
-    /// Reports of jobs are held against those on the same spec.
+    /// Reports of jobs are compared with reports on the same spec.
     pub(super) spec: Option<SpecId>,
     pub(super) report: ReportId,
-    /// Only reports with a smaller key come before it.
+    /// Only reports with a smaller key are earlier.
     pub(super) before: ReportId,
     pub(super) start_time: tidemark_api::Timestamp,
 }
 
-/// A threshold at work.
+/// A threshold with its prepared model.
 struct Judge {
     threshold: ThresholdId,
     model: ModelId,
     settings: Model,
     prepared: Prepared,
-    /// How many values a metric is held against at the most.
+    /// Maximum sample size.
     most: usize,
     judged: i64,
     alerts: i64,
 }
 
-/// Judges the metrics and writes them down, with the alerts they raise and the promise to tell of those. Answers whether
-/// there is somebody to tell.
+/// Compares the metrics with their thresholds and writes them, their alerts and the notification. Returns whether a notification
+/// was enqueued.
 pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<Item<'_>>) -> Result<bool> {
     let metrics = attach(tx, place, items)?;
     let mut judges = judges(tx, place, metrics.len())?;
@@ -71,7 +71,7 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
     Ok(is_told && delivery::enqueue(tx, fresh, place.project, place.report)?)
 }
 
-/// Finds the series of each metric, and puts them in the order of series and iteration.
+/// Finds the series of each metric and sorts the metrics by series and iteration.
 fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
     let mut subjects: Vec<SeriesKey> = items.iter().map(|item| item.subject).collect();
     subjects.dedup();
@@ -80,7 +80,7 @@ fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Ve
     let mut metrics: Vec<_> = items
         .into_iter()
         .map(|item| {
-            // Both are in the order of their subjects.
+            // Both lists are sorted by series key.
             while subjects[at] != item.subject {
                 at += 1;
             }
@@ -103,7 +103,7 @@ fn judges(tx: &mut Tx<'_>, place: &Place, metrics: usize) -> Result<HashMap<Meas
     Ok(judges.collect())
 }
 
-/// Holds each metric against its past.
+/// Compares each metric with its sample.
 fn judge(
     metrics: &[(Series, Item<'_>)],
     judges: &mut HashMap<MeasureId, Judge>,
@@ -137,7 +137,7 @@ fn judge(
                     let (threshold, limit) = (judge.threshold, side.into());
                     alerts.push(alert::New { threshold, benchmark, variant, place, metric, limit });
                 }
-                // The next iteration sees this one as the newest.
+                // This iteration is the newest value in the sample of the next one.
                 if iterations.len() > 1 {
                     sample.insert(0, value);
                     sample.truncate(judge.most);

@@ -1,5 +1,5 @@
-//! From the names in results to the keys of what they name, made where missing; nothing is judged or written down here
-//! but what was missing.
+//! Resolves the names in results to keys, and creates benchmarks, measures and variants that do not exist. It writes nothing
+//! else.
 
 use std::{
     borrow::Cow,
@@ -14,7 +14,7 @@ use tidemark_store::{
 
 use crate::domain::error::{Error, Result};
 
-/// A metric, its names resolved.
+/// A metric with resolved names.
 pub(super) struct Item<'a> {
     pub(super) subject: SeriesKey,
     pub(super) iteration: u32,
@@ -23,7 +23,7 @@ pub(super) struct Item<'a> {
     pub(super) measured: Cow<'a, Measured>,
 }
 
-/// Finds or makes everything that the results name, and puts the metrics in the order of what they are of.
+/// Finds or creates everything that the results name, and returns the metrics sorted by series key.
 pub(super) fn resolve<'a>(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -81,7 +81,7 @@ fn entries(results: &[Results]) -> impl Iterator<Item = &Entry> {
     results.iter().flat_map(|result| &result.entries)
 }
 
-/// The keys of the benchmarks that results name.
+/// The keys of the benchmarks in the results.
 struct Benchmarks<'a> {
     places: HashMap<&'a Label, usize>,
     keys: Vec<BenchmarkId>,
@@ -122,7 +122,7 @@ impl<'a> Benchmarks<'a> {
     }
 }
 
-/// The keys of the measures that results name.
+/// The keys of the measures in the results.
 struct Measures<'a> {
     places: HashMap<&'a ResourceName, usize>,
     keys: Vec<MeasureId>,
@@ -151,7 +151,7 @@ impl<'a> Measures<'a> {
     }
 }
 
-/// The keys of measures, each given by reference, name and units.
+/// Finds or creates measures, each given by reference, name and units.
 pub(super) fn ensure_measures(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -168,7 +168,8 @@ pub(super) fn ensure_measures(
     })
 }
 
-/// Two spellings of one thing must not both have its value: which of them would count?
+/// Rejects two values of the same series and iteration, for example under two spellings of a name, because it is not clear which
+/// one counts.
 fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &Measured)]) -> Result<()> {
     let twins = found.windows(2).find(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let Some([(_, iteration, first, measured), (_, _, second, other)]) =
@@ -186,7 +187,7 @@ fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &Measured)]) -> Result<()> {
     Err(Error::Invalid(format!("`results[{iteration}]`: {what}; send it once.")))
 }
 
-/// How much is in each iteration that has metrics.
+/// Returns the number of benchmarks and measures of each iteration that has metrics.
 pub(super) fn count(items: &[Item<'_>]) -> Vec<IterationCounts> {
     let mut benchmarks: Vec<_> =
         items.iter().map(|item| (item.iteration, item.subject.benchmark, item.subject.variant)).collect();

@@ -1,4 +1,4 @@
-//! The values that a new metric is held against: what earlier reports have of its series, the newest first.
+//! The samples of the metrics of a new report: values of their series in earlier reports, newest first.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,19 @@ use tidemark_store::{ReportId, Tx, series::Series, vector, version};
 use super::Place;
 use crate::domain::error::Result;
 
-/// The most reports that are read in one go.
+/// Maximum number of reports per read.
 const MANY: usize = 128;
-/// The most values that the metrics of one report are held against, all together: a long report looks less far back, so
-/// that it does not keep others waiting.
+/// Maximum total size of the samples of a report. A long report uses smaller samples, so that it does not block other writes.
 const MOST: usize = 1 << 24;
-/// What even the longest report looks at.
+/// Minimum of the sample size limit, which also applies to the longest report.
 const LEAST: usize = 64;
 
-/// How many values each of so many metrics is held against at the most, if its model asks for `most`.
+/// Returns the maximum sample size in a report with `metrics` metrics, for a model that requests `most` values.
 pub(super) fn share(most: usize, metrics: usize) -> usize {
     most.min((MOST / metrics.max(1)).max(LEAST))
 }
 
-/// A series and how much of its past its model asks for.
+/// A series and the sample that its model requests.
 pub(super) struct Wanted {
     series: u32,
     since: ReportId,
@@ -31,7 +30,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// What a model needs to know of a series; nothing if it looks at no sample.
+    /// Returns the sample that a model requests of a series; `None` if the model uses no sample.
     pub(super) fn new(series: Series, model: &Model, most: usize, start_time: Timestamp) -> Option<Self> {
         if model.test == Test::Static {
             return None;
@@ -41,34 +40,34 @@ impl Wanted {
     }
 }
 
-/// What earlier reports have of the series that are wanted. It stays as it was read, report by report: a sample is
-/// picked from it when its turn comes.
+/// Values of the requested series in earlier reports, stored by report as they were read. `Samples` extracts one sample at a
+/// time.
 pub(super) struct Past {
     wanted: Vec<Wanted>,
-    /// How many values of each have been found.
+    /// Number of values found by requested series.
     found: Vec<usize>,
     layouts: Vec<Layout>,
     blocks: Vec<Block>,
 }
 
-/// Where reports with the same series have those that are wanted.
+/// Positions of the requested series in reports that have the same series.
 struct Layout {
-    /// Which of the wanted ones, in order, and where their values begin and end in a row.
+    /// Index of the requested series in ascending order, and the start and end of its values in a row.
     places: Vec<(usize, usize, usize)>,
-    /// Where the values of a row are in the vector of its report.
+    /// Positions of the values of a row in the vector of its report.
     kept: Vec<usize>,
 }
 
-/// Neighboring reports with the same series, as most of a project have.
+/// Consecutive reports with the same series. Most reports of a project have the same series.
 struct Block {
     layout: usize,
-    /// When the run of each report began, the newest first.
+    /// Start times of the reports, newest first.
     times: Vec<Timestamp>,
-    /// A row for each report.
+    /// One row per report.
     values: Vec<f64>,
 }
 
-/// The layouts of the reports that were read last, by their series.
+/// The layouts of the reports in the current batch, by series.
 #[derive(Default)]
 struct Recent {
     layouts: HashMap<Vec<u8>, usize>,
@@ -76,8 +75,8 @@ struct Recent {
 }
 
 impl Past {
-    /// Reads the past of series, which are in order, from the reports before this one: those on the same history and
-    /// testbed whose runs began no later, and no more of them than a sample can have values.
+    /// Reads the values of series, in ascending order, from earlier reports: reports on the same history and testbed whose runs
+    /// began no later, and at most `MAX_SAMPLE` reports.
     pub(super) fn read(tx: &mut Tx<'_>, place: &Place, wanted: Vec<Wanted>) -> Result<Self> {
         let most = wanted.iter().map(|one| one.most).max().unwrap_or_default();
         let found = vec![0; wanted.len()];
@@ -101,7 +100,7 @@ impl Past {
                     after,
                     limit: i64::try_from(limit).unwrap_or(i64::MAX),
                 };
-                // What has been found is not looked for any more in the next ones.
+                // Series with complete samples are not part of the layouts of the next batch.
                 let mut recent = Recent::default();
                 after = vector::earlier(tx, &stretch, &earlier, |start_time, series, values| {
                     left = left.saturating_sub(1);
@@ -116,8 +115,8 @@ impl Past {
         Ok(past)
     }
 
-    /// How far back to look for the series that have less than they need, if there are any. Nothing can be known of a
-    /// series that begins with this report.
+    /// Returns how far back to read for the series with incomplete samples; `None` if there are none. A series that begins with
+    /// this report has no earlier values.
     fn open(&self, before: ReportId) -> Option<(ReportId, Timestamp)> {
         let open = self.wanted.iter().zip(&self.found);
         open.filter(|(one, found)| one.since < before && **found < one.most)
@@ -125,7 +124,7 @@ impl Past {
             .reduce(|left, right| (left.0.min(right.0), left.1.min(right.1)))
     }
 
-    /// Takes from one report what is wanted.
+    /// Adds the requested values of a report.
     fn take(&mut self, recent: &mut Recent, start_time: Timestamp, series: &[u8], values: &[u8]) {
         let known = if recent.series == series { self.blocks.last().map(|block| block.layout) } else { None };
         let layout = known.or_else(|| recent.layouts.get(series).copied()).unwrap_or_else(|| {
@@ -141,7 +140,7 @@ impl Past {
         let (layout, Some(block)) = (&self.layouts[layout], self.blocks.last_mut()) else { return };
         block.times.push(start_time);
         let values = vector::values(values);
-        // A vector that is shorter than its series would be damaged; what it lacks is no number.
+        // A vector that is shorter than its series is damaged. Missing values are NaN.
         let value = |place: &usize| values.get(*place).map_or(f64::NAN, |bytes| f64::from_le_bytes(*bytes));
         block.values.extend(layout.kept.iter().map(value));
         for (at, first, end) in &layout.places {
@@ -151,23 +150,23 @@ impl Past {
         }
     }
 
-    /// Begins to pick samples, which is done in the order of the series.
+    /// Starts the extraction of samples, in the order of the series.
     pub(super) fn samples(&self) -> Samples<'_> {
         Samples { past: self, next: 0, cursors: vec![0; self.layouts.len()] }
     }
 }
 
-/// Picks the samples of one series after the other.
+/// Extracts the samples, one series after another.
 pub(super) struct Samples<'a> {
     past: &'a Past,
-    /// The next of the wanted series.
+    /// Index of the next requested series.
     next: usize,
-    /// How far each layout has been walked.
+    /// Position in each layout.
     cursors: Vec<usize>,
 }
 
 impl Samples<'_> {
-    /// The sample of a series, the newest value first; it is empty for one that is not wanted.
+    /// Writes the sample of a series into `sample`, newest value first. It is empty for a series that was not requested.
     pub(super) fn pick(&mut self, series: u32, sample: &mut Vec<f64>) {
         sample.clear();
         let Some(wanted) = self.past.wanted.get(self.next).filter(|wanted| wanted.series == series) else {
@@ -184,7 +183,7 @@ impl Samples<'_> {
             let Some((_, first, end)) = place.filter(|(at, ..)| *at == self.next) else { continue };
             for (time, row) in block.times.iter().zip(block.values.chunks_exact(layout.kept.len())) {
                 if *time >= wanted.from {
-                    // Backward, since of a report's iterations the last is the newest.
+                    // In reverse, because the last iteration of a report is the newest.
                     sample.extend(row[*first..*end].iter().rev());
                 }
             }
@@ -195,7 +194,7 @@ impl Samples<'_> {
 }
 
 impl Layout {
-    /// Finds those of the wanted series that need more among those of a report; both are in order.
+    /// Finds the requested series with incomplete samples in the series of a report. Both are in ascending order.
     fn new(wanted: &[Wanted], found: &[usize], series: &[u8]) -> Self {
         let (mut places, mut kept) = (Vec::new(), Vec::new());
         let mut wanted = wanted

@@ -1,5 +1,5 @@
-//! Tells code hosts and webhooks how the jobs ended that nobody waits for. What is to be told is promised with the end of
-//! the job and sent by `background.rs`; the token for it stays with the job until then, and is forgotten afterwards.
+//! Reports the ends of jobs to code hosts and webhooks. The transaction that ends a job enqueues the callback, and
+//! `background.rs` sends it. The token of the callback is stored with the job until then and deleted afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -28,16 +28,16 @@ use crate::{
     infra::{mail::Undelivered, outgoing},
 };
 
-/// How often it is tried to tell an end before that is given up.
+/// Maximum attempts per callback.
 pub(crate) const ATTEMPTS: i64 = 10;
-/// Time limit of all requests of one attempt together; the background worker gives up on an attempt a little later.
+/// Time limit of all requests of one attempt together. The background worker aborts an attempt slightly later.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes that are read from a response.
 const ANSWER_MAX: u64 = 16 << 20;
-/// The longest text of a callback beside its token.
+/// Maximum length of each text of a callback except its token.
 const TEXT_MAX: usize = 512;
 
-/// Refuses a callback that could never be told.
+/// Rejects a callback that could never be sent.
 pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> {
     let wrong = |reason: &str| Err(Error::Invalid(format!("`job.callback` cannot be used: {reason}.")));
     let missing = match callback.kind {
@@ -69,37 +69,37 @@ pub(crate) fn check(callback: &JobCallback, allows_private: bool) -> Result<()> 
     }
 }
 
-/// Tells how jobs ended.
+/// Sends callbacks.
 #[derive(Clone)]
 pub(crate) struct CallbackSender {
     /// The database.
     pub(crate) db: Db,
-    /// Where people find reports.
+    /// Base URL of the console, for links to reports.
     pub(crate) console: Url,
-    /// Whether addresses that are not public may be called.
+    /// Whether addresses that are not public are allowed.
     pub(crate) allows_private: bool,
 }
 
-/// The end of a job, and whom to tell of it.
+/// The end of a job, and the callback to send.
 struct End {
     job: Job,
     callback: JobCallback,
     report: Report,
-    /// What shows how the report stands against the history of its branch.
+    /// Input of the verdict of the report.
     material: Option<Material>,
-    /// What is measured besides what tools print.
+    /// Suffix for the measurements that the runner adds to the output of tools.
     suffix: String,
 }
 
 impl CallbackSender {
-    /// Tells of the job that an item of the outbox names.
+    /// Sends the callback of the job that an outbox item names.
     pub(crate) async fn tell(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
         let found = self.db.read(move |tx| find(tx, uuid)).await;
         let found = found.map_err(|error| Undelivered::Later(error.cause().unwrap_or_default()))?;
         let Some(end) = found else { return Ok(()) };
-        // A runner that was lost may come back, and then there is something else to tell.
+        // A lost runner can reconnect, and the job then ends with another status, which needs another callback.
         let is_final = end.job.status != JobStatus::Unknown;
         let (console, allows_private) = (self.console.clone(), self.allows_private);
         let sent = spawn_blocking(move || end.send(&console, allows_private)).await;
@@ -114,7 +114,7 @@ impl CallbackSender {
     }
 }
 
-/// What there is to tell of a job; nothing if that was done, or if it goes on.
+/// Reads the end of a job; `None` if its callback was already sent or the job has not ended.
 fn find(tx: &mut Tx<'_>, uuid: JobUuid) -> Result<Option<End>> {
     let found = match job::find(tx, uuid) {
         Err(store::Error::NotFound(_)) => return Ok(None),
@@ -151,7 +151,7 @@ impl End {
                 let thread = number.filter(|_| self.job.status == JobStatus::Processed);
                 let thread = thread.map(|number| Thread::Pull { repository, number, has_associations: true });
                 let commented = thread.map_or(Ok(()), |thread| self.comment(&host, &thread, &comment));
-                // A token that may do one of them may not be able to do the other.
+                // A token with the permission for one of them may lack the permission for the other.
                 let checked = self.check(&host, repository, &comment);
                 commented.and(checked)
             }
@@ -211,7 +211,7 @@ impl End {
         commit.end_check(host, self.callback.check, &end)
     }
 
-    /// That a job came to nothing, in a few words.
+    /// Returns a short title for a job without a report.
     fn title(&self) -> &'static str {
         match self.job.status {
             JobStatus::Canceled => "The job was canceled",
@@ -220,7 +220,7 @@ impl End {
         }
     }
 
-    /// That a job came to nothing, and why.
+    /// Returns a sentence for a job without a report, with the reason.
     fn sentence(&self) -> String {
         let reason = self.job.error.as_deref().map(|error| format!(": {}", error.trim_end_matches('.')));
         let text = format!("{}{}. Job {}", self.title(), reason.unwrap_or_default(), self.job.uuid);
@@ -228,7 +228,7 @@ impl End {
     }
 }
 
-/// Somebody who is told something, seen with a token.
+/// The receiver of a callback, with the credentials for it.
 struct Host {
     agent: Agent,
     base: String,
@@ -236,12 +236,12 @@ struct Host {
     deadline: Instant,
 }
 
-/// Why somebody was not told.
+/// Why a request failed.
 #[derive(Debug)]
 struct Refusal {
-    /// One sentence without its end, and without the address.
+    /// The reason, without a period and without the address.
     reason: String,
-    /// Whether another attempt may do better.
+    /// Whether a retry may succeed.
     passes: bool,
 }
 
@@ -253,7 +253,7 @@ impl Host {
         Self { agent: outgoing::agent(&base, allows_private), base, headers, deadline }
     }
 
-    /// Runs a request within the time that is left.
+    /// Runs a request within the remaining time.
     fn run(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>, ureq::Error> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -1,22 +1,22 @@
-//! The image of a job: how it is named, and what it is called for good in the registry of this server.
+//! The image of a job: parses its name and resolves it to a digest in the registry of this server.
 
 use tidemark_api::{ResourceId, Url};
 use tidemark_store::{Tx, manifest, project, repository};
 
 use crate::domain::error::{Error, Result};
 
-/// The longest tag.
+/// Maximum length of a tag.
 const TAG_MAX: usize = 128;
-/// A host that stands for no host.
+/// Host that is equivalent to no host.
 const DEFAULT_HOST: &str = "docker.io";
 const DEFAULT_TAG: &str = "latest";
 
-/// An image as it is named: `[HOST/]PROJECT[/PATH][:TAG|@DIGEST]`.
+/// The name of an image: `[HOST/]PROJECT[/PATH][:TAG|@DIGEST]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Image {
     /// The project.
     pub(crate) project: ResourceId,
-    /// What follows it in the name of the repository.
+    /// The part of the repository name after the project.
     pub(crate) path: String,
     reference: Reference,
 }
@@ -28,11 +28,11 @@ enum Reference {
 }
 
 impl Image {
-    /// Reads the name of an image, which must be one of this registry.
+    /// Parses the name of an image, which must be in this registry.
     pub(crate) fn parse(text: &str, registry: &Url) -> Result<Self> {
         let (name, reference) = match text.split_once('@') {
             Some((name, digest)) if is_digest(digest) => {
-                // A tag beside a digest says nothing.
+                // A tag next to a digest is ignored.
                 (untagged(name).0, Reference::Digest(digest.to_owned()))
             }
             Some(_) => return Err(wrong("its digest is not one of SHA-256 or SHA-512 in lower-case digits")),
@@ -58,7 +58,7 @@ impl Image {
         Ok(Self { project, path: path.to_owned(), reference })
     }
 
-    /// The digest of the image, which must belong to this project and be there.
+    /// Returns the digest of the image, which must exist and belong to this project.
     pub(crate) fn resolve(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<String> {
         let is_ours = match &self.project {
             ResourceId::Uuid(uuid) => *uuid == found.project.uuid.uuid(),
@@ -84,7 +84,7 @@ fn wrong(reason: &str) -> Error {
     Error::Invalid(format!("`job.image` cannot be used: {reason}."))
 }
 
-/// Cuts the tag off; what follows a colon before a slash is a port.
+/// Splits off the tag. Text after a colon and before a slash is a port.
 fn untagged(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),

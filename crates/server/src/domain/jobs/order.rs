@@ -1,4 +1,4 @@
-//! From the `job` of a run to a job in the queue: everything is checked before anything is written.
+//! Creates a job from the `job` of a run. Everything is checked before anything is written.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -20,27 +20,27 @@ use crate::{
     infra::limits::address_key,
 };
 
-/// The longest time of a job, in seconds.
+/// Maximum timeout of a job, in seconds.
 const TIMEOUT_MAX: u32 = i32::MAX.unsigned_abs();
-/// The longest time of a job of somebody who does not pay, where others do, and of somebody unknown, in seconds.
+/// Maximum timeout of a job in seconds: of an organization without a plan on a server with billing, and of an unclaimed project.
 const UNPAID_TIMEOUT: u32 = 300;
 const UNKNOWN_TIMEOUT: u32 = 60;
-/// The rank of the jobs of a project that somebody has claimed: above those of nobody.
+/// Priority of the jobs of a claimed project, above the jobs of unclaimed projects.
 pub(crate) const CLAIMED: i64 = 100;
-/// The rank of the jobs that are paid for.
+/// Priority of the jobs of an organization with a plan.
 pub(crate) const PAID: i64 = 200;
 
-/// How jobs are treated, by whose they are.
+/// Priority and limits of jobs, by the plan of the organization.
 struct Tier {
     rank: i64,
     timeout_default: u32,
     timeout_max: u32,
-    /// The most jobs of an organization that may be under way at once, where that does not go by the configuration.
+    /// Maximum number of concurrent jobs of an organization; `None` applies the configuration.
     concurrency: Option<u32>,
 }
 
 impl Tier {
-    /// As the configuration has it.
+    /// Returns a tier with the limits of the configuration.
     fn free(rank: i64) -> Self {
         Self { rank, timeout_default: 3_600, timeout_max: TIMEOUT_MAX, concurrency: None }
     }
@@ -61,25 +61,25 @@ impl Tier {
     }
 }
 
-/// A job that is asked for.
+/// A requested job.
 pub(crate) struct Order {
     new: NewJob,
     image: Image,
     settings: ReportSettings,
-    /// The testbed that the run names, if it does.
+    /// The testbed that the run names, if any.
     testbed: Option<NameId>,
     address: String,
     registry: Url,
-    /// The most jobs of an organization that may be under way at once.
+    /// Maximum number of concurrent jobs of an organization.
     concurrency: Option<u32>,
     queue_timeout: i64,
 }
 
-/// What becomes of an order.
+/// Result of the check of an order.
 pub(crate) enum Outcome {
-    /// It was placed before, with the same key.
+    /// A job with the same idempotency key exists.
     Before(ReportId),
-    /// It can be placed, once its report is there.
+    /// The job can be created after its report.
     Ready(Box<Ready>),
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Ready {
 }
 
 impl Order {
-    /// Reads what a run asks for.
+    /// Reads the order from a run.
     pub(crate) fn read(
         app: &App,
         new: NewJob,
@@ -125,12 +125,12 @@ impl Order {
         })
     }
 
-    /// The project that the image belongs to.
+    /// Returns the project of the image.
     pub(crate) fn project(&self) -> ResourceId {
         self.image.project.clone()
     }
 
-    /// Checks the order, and prepares the report to be for it.
+    /// Checks the order and completes the submission of its report.
     pub(crate) fn check(
         &self,
         tx: &mut Tx<'_>,
@@ -182,7 +182,7 @@ impl Order {
             allow_failure: new.allow_failure,
             backdate: new.backdate,
         };
-        // What is stored of the job counts as the report does.
+        // The stored configuration of the job counts toward the size of the report.
         submission.bytes += serde_json::to_string(&config).map_or(0, |text| text.len());
         Ok(Outcome::Ready(Box::new(Ready {
             config,
@@ -195,7 +195,7 @@ impl Order {
         })))
     }
 
-    /// The spec of the job: the one named, or that of the testbed, or the one for jobs that name none.
+    /// Returns the spec of the job: the named one, the one of the testbed, or the fallback.
     fn spec(&self, tx: &mut Tx<'_>, found: &project::ProjectRow) -> Result<spec::SpecRow> {
         if let Some(wanted) = &self.new.spec {
             let id = spec::find(tx, wanted)?;
@@ -218,7 +218,7 @@ impl Order {
 }
 
 impl Ready {
-    /// Puts the job into the queue.
+    /// Enqueues the job.
     pub(crate) fn place(
         &self,
         tx: &mut Tx<'_>,
@@ -242,7 +242,7 @@ impl Ready {
     }
 }
 
-/// Refuses what no runner could do.
+/// Rejects values that no runner supports.
 fn check(new: &NewJob) -> Result<()> {
     let too_many = |name: &str, count: Option<usize>, most: usize| match count {
         Some(count) if count > most => {
@@ -254,7 +254,7 @@ fn check(new: &NewJob) -> Result<()> {
     too_many("cmd", new.cmd.as_ref().map(Vec::len), JOB_WORDS_MAX)?;
     too_many("file_paths", new.file_paths.as_ref().map(Vec::len), JOB_ENTRIES_MAX)?;
     too_many("env", new.env.as_ref().map(BTreeMap::len), JOB_ENTRIES_MAX)?;
-    // A process gets its arguments and variables as strings that end at a NUL, and a variable's name ends at a `=`.
+    // Arguments and variables of a process are NUL-terminated strings, and the name of a variable ends at `=`.
     for (name, words) in [("entrypoint", &new.entrypoint), ("cmd", &new.cmd), ("file_paths", &new.file_paths)]
     {
         if words.iter().flatten().any(|word| word.contains('\0')) {

@@ -1,4 +1,4 @@
-//! The outputs of jobs: JSON documents in the object store, named by the rows of their jobs.
+//! The outputs of jobs: JSON documents in the object store. The row of a job has the name of its object.
 
 use axum::body::{Body, Bytes};
 use futures_util::TryStreamExt;
@@ -11,7 +11,7 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// Keeps an output and answers the name of its object.
+/// Stores an output and returns the name of its object.
 pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
     let bytes = serde_json::to_vec(output).map_err(|error| Error::Internal(error.into()))?;
     let name = app.fresh().uuid();
@@ -21,7 +21,7 @@ pub(crate) async fn write(app: &App, output: &JobOutput) -> Result<Uuid> {
     Ok(name)
 }
 
-/// Keeps an output that is too large for a message, as it comes. `announced` is the size that its sender gives.
+/// Streams an output that is too large for a message into the object store. `announced` is the size that the sender declares.
 pub(crate) async fn receive(app: &App, mut body: Body, announced: Option<u64>) -> Result<Uuid> {
     if announced.is_some_and(|size| size > OUTPUT_MAX) {
         return Err(over_limit());
@@ -42,7 +42,7 @@ pub(crate) async fn receive(app: &App, mut body: Body, announced: Option<u64>) -
         return Err(Error::Invalid("The output of the job is empty; send a JSON document.".into()));
     }
     writer.finish().await?;
-    // What is no output is known at once, and not when the report is made.
+    // Validates the output now rather than when the report is created.
     match read(app, name).await {
         Ok(_) => Ok(name),
         Err(error) => {
@@ -58,7 +58,7 @@ fn over_limit() -> Error {
     ))
 }
 
-/// Reads an output; nothing if it is lost.
+/// Reads an output; `None` if the object is missing.
 pub(crate) async fn read(app: &App, name: Uuid) -> Result<Option<JobOutput>> {
     let mut stream = match app.blobs.read(name, 0..OUTPUT_MAX).await {
         Err(failure) if failure.is_missing() => return Ok(None),

@@ -1,4 +1,4 @@
-//! From the output of a job to its report, by the way that every report goes.
+//! Turns the output of a job into its report, in the same way as every other report.
 
 use tidemark_adapters::Results;
 use tidemark_api::{Adapter, JobConfig, JobEvent, JobIteration, JobNoise, JobOutput, JobUuid, Timestamp};
@@ -13,22 +13,22 @@ use crate::domain::{
     quota::Quota,
 };
 
-/// What a runner writes into the name of a result that it made itself, such as the size of a file.
+/// Character in the name of a result that the runner measured, for example the size of a file.
 const SYNTHETIC: char = '\0';
 
-/// How often the results of a job are tried to be read before that is given up, and how many seconds lie between the first
-/// two times; then it is twice as many each time.
+/// Maximum attempts to process the results of a job, and the delay in seconds before the second attempt. The delay doubles with
+/// each attempt.
 const ATTEMPTS: u32 = 10;
 const FIRST_WAIT: i64 = 10;
 
-/// The number of bytes that a job printed.
+/// Returns the number of bytes that a job printed.
 fn size(output: &JobOutput) -> usize {
     let printed = output.results.iter().flat_map(|run| [&run.stdout, &run.stderr]).flatten();
     let files = output.results.iter().flat_map(|run| &run.output).flat_map(|files| files.values());
     printed.chain(files).map(String::len).sum()
 }
 
-/// Reads the results of a completed job into its report. Whoever comes second finds nothing to do.
+/// Processes the results of a completed job into its report. A second call for the same job does nothing.
 pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     let found = app.db.read(move |tx| job::find(tx, uuid)).await?;
     let read = match output(app, &found).await {
@@ -62,7 +62,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     };
     match app.db.write(write).await {
         Ok(()) => {}
-        // What the sender of a report would be told, the owner of the job is.
+        // The owner of the job gets the error that the sender of a report would get.
         Err(
             Error::Invalid(reason)
             | Error::NotFound(reason)
@@ -79,8 +79,7 @@ pub(crate) async fn process(app: &App, uuid: JobUuid) -> Result<()> {
     Ok(())
 }
 
-/// Lets the results of a job wait that could not be read for a fault of the server, or ends the job if that has happened too
-/// often.
+/// Delays the next attempt after a server error, or fails the job after `ATTEMPTS` attempts.
 pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<()> {
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
@@ -111,7 +110,7 @@ pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<(
     Ok(())
 }
 
-/// Ends a job whose results cannot become a report.
+/// Fails a job whose results cannot become a report.
 async fn reject(app: &App, uuid: JobUuid, reason: String) -> Result<()> {
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
@@ -128,7 +127,7 @@ async fn output(app: &App, found: &job::JobRow) -> Result<JobOutput> {
     output.ok_or_else(|| Error::Invalid("The output of the job is not there.".into()))
 }
 
-/// When the run began and ended: as it was, or moved to when it counts as begun.
+/// Returns the start and end time of the run, shifted to `backdate` if that is set.
 fn times(found: &job::JobRow, now: Timestamp) -> (Timestamp, Timestamp) {
     let started = found.job.started.or(found.job.claimed).unwrap_or(now);
     let completed = found.job.completed.unwrap_or(now);
@@ -141,7 +140,7 @@ fn times(found: &job::JobRow, now: Timestamp) -> (Timestamp, Timestamp) {
     }
 }
 
-/// The results of all iterations, each text one.
+/// Returns the results of all iterations, one per text.
 fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<Vec<Results>> {
     let leaves_out_failed = config.allow_failure == Some(true);
     let kept: Vec<&JobIteration> =
@@ -171,7 +170,7 @@ fn results(config: &JobConfig, adapter: Adapter, output: &JobOutput) -> Result<V
     Ok(read)
 }
 
-/// The texts of one iteration: its files if it has any, and otherwise what it printed.
+/// Returns the texts of an iteration: its files if it has any, otherwise its standard output.
 fn texts(iteration: &JobIteration) -> Vec<(Option<&str>, &str)> {
     match (&iteration.output, &iteration.stdout) {
         (Some(files), _) => files.iter().map(|(path, text)| (Some(path.as_str()), text.as_str())).collect(),

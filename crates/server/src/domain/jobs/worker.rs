@@ -1,4 +1,4 @@
-//! The work on jobs that no request does: completed ones become reports, and those whose time is up are ended.
+//! Worker for jobs: turns completed jobs into reports and ends overdue jobs.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// How long the worker sleeps at the most while a job is open.
+/// Maximum pause while a job is open.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The same while none is, where another server may have taken one and died.
+/// Maximum pause without open jobs on a shared database, where another server may have claimed a job and crashed.
 const SHARED_PAUSE: Duration = Duration::from_secs(60);
 
-/// Works until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(app: App) {
     let mut stopped = app.jobs.stopped();
     loop {
@@ -39,12 +39,12 @@ pub(super) async fn run(app: App) {
     }
 }
 
-/// Does what is due; answers whether there are jobs that something may become of.
+/// Processes completed and overdue jobs. Returns whether any job is open.
 async fn round(app: &App) -> Result<bool> {
     let settings = &app.config.plus.runners;
     let now = app.clock.now();
     let alive = now.plus_seconds(-i64::from(settings.heartbeat_timeout));
-    // Looking first keeps an idle server from writing.
+    // Reads first, so that an idle server does not write.
     let look = move |tx: &mut Tx<'_>| {
         if !job::is_any_open(tx)? {
             return Ok::<_, Error>(None);
@@ -56,7 +56,7 @@ async fn round(app: &App) -> Result<bool> {
         end(app, now, alive).await?;
     }
     for uuid in completed {
-        // One that fails for a fault of ours must not hold up the others.
+        // A server error with one job must not block the others.
         if let Err(error) = process::process(app, uuid).await {
             process::put_off(app, uuid, &error).await?;
         }
@@ -64,7 +64,7 @@ async fn round(app: &App) -> Result<bool> {
     Ok(true)
 }
 
-/// Ends the jobs whose time is up.
+/// Ends overdue jobs.
 async fn end(app: &App, now: Timestamp, alive: Timestamp) -> Result<()> {
     for signal in app.db.write(move |tx| end_overdue(tx, now, alive)).await? {
         app.jobs.signal(signal);
@@ -73,8 +73,8 @@ async fn end(app: &App, now: Timestamp, alive: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Ends the jobs whose time is up, or whose runners were not heard of since `alive`; or puts them back. Answers what is to
-/// be told here, once that is written.
+/// Ends or requeues the jobs that are overdue or whose runners sent no heartbeat since `alive`. Returns the signals to send at
+/// this server after the commit.
 pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemark_store::Result<Vec<Signal>> {
     let due = job::due(tx, now, alive)?;
     let mut signals = vec![Signal::Queued];
@@ -94,7 +94,7 @@ pub fn end_overdue(tx: &mut Tx<'_>, now: Timestamp, alive: Timestamp) -> tidemar
     Ok(signals)
 }
 
-/// What is said of a job whose time is up.
+/// Returns the error text of an overdue job.
 fn reason(overdue: job::Overdue) -> Option<&'static str> {
     match overdue {
         job::Overdue::Unclaimed => Some("No runner has taken it in time."),
