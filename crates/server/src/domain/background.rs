@@ -1,11 +1,11 @@
 //! Background worker: delivers the outbox and deletes expired rows every hour.
 //!
-//! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due
-//! again if that server dies. A server with a database of its own resumes at once where the previous one died. Each kind of
-//! work has its own module.
+//! Several servers on one database share the outbox: each row is claimed by one of them for a while and becomes due again if that
+//! server crashes. A server with its own database resumes the work of a crashed server at once. Each kind of work has its own
+//! module.
 //!
-//! Mail, deliveries to other hosts and billing have a queue each, so that a slow webhook delays no mail. Of one queue, an
-//! organization has only a few items under way at a time, so that its slow receivers do not delay other organizations.
+//! Mail, deliveries to other hosts and billing have a queue each, so that a slow webhook delays no mail. Each queue processes
+//! only a few items of an organization at a time, so that its slow receivers do not delay other organizations.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ use crate::{
 /// Work that is claimed together and does not delay other work.
 struct Queue {
     kinds: &'static [&'static str],
-    /// Maximum number of items under way at a time.
+    /// Maximum number of concurrent items.
     workers: usize,
 }
 
@@ -43,41 +43,41 @@ const QUEUES: [Queue; 3] = [
     Queue { kinds: &[delivery::KIND, job::CALLBACK], workers: 8 },
     Queue { kinds: &[plan::SYNC, plan::SESSION, plan::CANCEL, plan::METER], workers: 2 },
 ];
-/// Maximum number of items of one organization under way at a time.
+/// Maximum number of concurrent items of one organization.
 const PER_OWNER: usize = 2;
-/// How long a claim holds, in seconds.
+/// Duration of a claim, in seconds.
 const LEASE: i64 = 60;
 /// Time limit of one attempt, shorter than a claim.
 const ATTEMPT: Duration = Duration::from_secs(35);
-/// How long a stopping worker waits for what it has begun.
+/// Time that a stopping worker waits for running work.
 const GRACE: Duration = Duration::from_secs(5);
-/// The longest sleep where other servers may write to the same outbox.
+/// Maximum pause on a shared database, where other servers may write to the outbox.
 const SHARED_POLL: Duration = Duration::from_secs(5);
-/// The longest sleep otherwise: the clock may be set, and a machine may have slept.
+/// Maximum pause otherwise: the clock may be set, and the machine may have been suspended.
 const OWN_POLL: Duration = Duration::from_secs(60);
-/// The first delay after a failure, in seconds; each further one is twice as long.
+/// Delay before the first retry, in seconds. It doubles with each retry.
 const FIRST_DELAY: i64 = 10;
-/// The longest delay, in seconds.
+/// Maximum delay before a retry, in seconds.
 const LONGEST_DELAY: i64 = 3600;
-/// How long work is retried, in seconds.
+/// Time after which work is no longer retried, in seconds.
 const PATIENCE: i64 = 3 * 24 * 3600;
-/// How long the payment provider takes what was used, in seconds.
+/// Time for which the payment provider accepts usage, in seconds.
 const METER_PATIENCE: i64 = 34 * 24 * 3600;
-/// How long an end of a job that nobody could be told of is remembered, in seconds: longer than it is tried.
+/// Retention of a callback that was not delivered, in seconds: longer than it is retried.
 const CALLBACKS: i64 = PATIENCE + 24 * 3600;
-/// How long the log of the deliveries of notices goes back, in seconds.
+/// Retention of the log of deliveries, in seconds.
 const DELIVERIES: i64 = 30 * 24 * 3600;
 /// Seconds of a day.
 const DAY: i64 = 24 * 3600;
-/// The most unclaimed organizations that one clearing deletes.
+/// Maximum number of unclaimed organizations that are deleted per hour.
 const EXPIRED: u32 = 64;
-/// Seconds between two clearings.
+/// Seconds between two deletions of expired rows.
 const CLEARING: i64 = 3600;
 
-/// Where the worker gets the time and randomness from.
+/// Source of the time and of randomness.
 pub type FreshSource = Arc<dyn Fn() -> Fresh + Send + Sync>;
 
-/// The running worker. Dropping it stops the work, too, without waiting for its end.
+/// Handle of the running worker. Dropping it stops the worker without waiting for its end.
 pub struct Background {
     poke: watch::Sender<()>,
     stop: watch::Sender<bool>,
@@ -94,7 +94,7 @@ impl Background {
         Self { poke, stop, task: Mutex::new(Some(task)) }
     }
 
-    /// No worker: enqueued work waits for one.
+    /// Creates a handle without a worker: enqueued work waits for another worker.
     pub fn idle() -> Self {
         Self { poke: watch::Sender::new(()), stop: watch::Sender::new(true), task: Mutex::new(None) }
     }
@@ -104,7 +104,7 @@ impl Background {
         self.poke.send_replace(());
     }
 
-    /// Stops the worker and waits for its end: it starts nothing new, and what is under way gets a few seconds.
+    /// Stops the worker and waits for its end. The worker starts no new work; running work has up to five seconds.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let Some(task) = self.task.lock().await.take() else { return };
@@ -114,7 +114,7 @@ impl Background {
     }
 }
 
-/// What wakes and stops the loops of the worker.
+/// Signals that wake and stop the loops of the worker.
 #[derive(Clone)]
 struct Signals {
     poke: watch::Sender<()>,
@@ -123,19 +123,19 @@ struct Signals {
 }
 
 impl Signals {
-    /// Waits until the worker is stopped, however long ago that was.
+    /// Waits until the worker is stopped. Returns at once if it has already stopped.
     async fn wait_for_stop(&mut self) {
-        // An error means that the other end was dropped, which stops the worker, too.
+        // An error means that the sender was dropped, which also stops the worker.
         drop(self.stopped.wait_for(|stop| *stop).await);
     }
 
     /// Waits for new work.
     async fn wait_for_poke(&mut self) {
-        // Cannot fail: a sender is beside the receiver.
+        // Cannot fail, because `self` also holds a sender.
         drop(self.poked.changed().await);
     }
 
-    /// Does work unless the worker is stopped; what is under way then gets a few seconds.
+    /// Runs work unless the worker is stopped. Running work then has a few seconds.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut signals = self.clone();
         tokio::select! {
@@ -144,7 +144,7 @@ impl Signals {
         }
     }
 
-    /// Sleeps until the time has passed, the worker is poked, or `woken` ends. Answers whether the worker goes on.
+    /// Pauses until the time has passed, the worker is woken, or `woken` completes. Returns whether the worker continues.
     async fn pause(&mut self, time: Duration, woken: impl Future<Output = ()>) -> bool {
         let mut signals = self.clone();
         tokio::select! {
@@ -170,16 +170,16 @@ async fn run(worker: Worker, signals: Signals) {
     );
 }
 
-/// When what has run out was cleared the last time.
+/// Times of the last deletions of expired data.
 #[derive(Default)]
 struct Clearings {
     last: Option<Timestamp>,
     thorough: Option<Timestamp>,
-    /// The clearing of the registry, which may take long and must not hold up the mail. It ends with the worker.
+    /// Task that clears the registry, which can take long and must not delay the mail. It ends with the worker.
     registry: JoinSet<()>,
 }
 
-/// Whoever does the work, each kind by its own.
+/// The handlers of all kinds of work.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) db: Db,
@@ -195,7 +195,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Goes on with what a server that died had begun.
+    /// Releases the claims of a crashed server.
     async fn take_over(&self) {
         let now = (self.fresh)().now;
         if let Err(error) = self.db.write(move |tx| outbox::release(tx, now)).await {
@@ -204,14 +204,14 @@ impl Worker {
         }
     }
 
-    /// The longest sleep.
+    /// Returns the maximum pause.
     fn poll(&self) -> Duration {
         if self.db.is_shared() { SHARED_POLL } else { OWN_POLL }
     }
 
-    /// Works on a queue until the worker is stopped.
+    /// Processes a queue until the worker is stopped.
     async fn run_queue(&self, queue: &'static Queue, mut signals: Signals) {
-        // Tasks of their own, so that a panic costs one item one attempt.
+        // Each item has its own task, so that a panic costs one item one attempt.
         let mut tasks = JoinSet::new();
         loop {
             let filled = self.fill(queue, &mut tasks, &signals.poke);
@@ -235,7 +235,7 @@ impl Worker {
         let _ = timeout(GRACE, rest).await;
     }
 
-    /// Claims as much due work as there are free workers, starts it, and answers how long there is nothing to do.
+    /// Claims as many due items as workers are free, starts them, and returns the time until the next item is due.
     async fn fill(
         &self,
         queue: &'static Queue,
@@ -250,7 +250,7 @@ impl Worker {
             return Ok(Duration::MAX);
         }
         let now = (self.fresh)().now;
-        // Looking first keeps an idle server from writing.
+        // Reads first, so that an idle server does not write.
         match self.db.read(|tx| outbox::next_due(tx, queue.kinds)).await? {
             Some(due) if due <= now => {}
             Some(due) => {
@@ -263,7 +263,7 @@ impl Worker {
         let claim = outbox::Claim { kinds: queue.kinds, count: free, per_owner: PER_OWNER, lease };
         let items = self.db.write(move |tx| outbox::claim(tx, &claim, now)).await?;
         if items.is_empty() {
-            // Another server has claimed it, or its owner has enough under way.
+            // Another server claimed the items, or their owners are at the limit.
             return Ok(SHARED_POLL);
         }
         for item in items {
@@ -333,7 +333,7 @@ impl Worker {
             .await
     }
 
-    /// Clears the registry in a task of its own, unless the last clearing goes on.
+    /// Clears the registry in a separate task, unless the previous one is still running.
     fn clear_registry(&self, clearings: &mut Clearings, now: Timestamp) {
         while clearings.registry.try_join_next().is_some() {}
         if !clearings.registry.is_empty() {
@@ -347,7 +347,7 @@ impl Worker {
         clearings.registry.spawn(async move { housekeeper.clear(now, thoroughly).await });
     }
 
-    /// Tries one item and records what came of it.
+    /// Attempts an item once and records the result.
     async fn settle(&self, item: &outbox::Item) {
         let outcome = timeout(ATTEMPT, self.perform(item)).await.unwrap_or_else(|_| {
             Err(Undelivered::Later(format!("it took longer than {} seconds", ATTEMPT.as_secs())))
@@ -399,7 +399,7 @@ impl Worker {
                 None => Err(Undelivered::Later("plus.billing is not configured any more".to_owned())),
             },
             delivery::KIND => self.notifier.deliver(item, (self.fresh)().now).await,
-            // A newer release may share the database; it will take the item.
+            // A newer release may share the database and process the item.
             _ => Err(Undelivered::Later("this release does not know such work".to_owned())),
         }
     }
@@ -412,7 +412,7 @@ fn report(result: Result<(), JoinError>) {
     }
 }
 
-/// Deletes unclaimed organizations that had no run or push for so many days.
+/// Deletes unclaimed organizations without a run or push for `days` days.
 fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<()> {
     let expired = unclaimed::expire(tx, fresh.now.plus_seconds(-DAY * i64::from(days)), EXPIRED)?;
     if expired.is_empty() {
@@ -433,8 +433,8 @@ fn expire_unclaimed(tx: &mut Tx<'_>, fresh: &Fresh, days: u32) -> store::Result<
     audit::add(tx, fresh, &entry)
 }
 
-/// How long work is tried, in seconds. What somebody would pay too much for is never given up, and what somebody would pay
-/// too little for as long as the provider takes it.
+/// Returns how long work is retried, in seconds. A cancellation is retried without limit, because the customer would pay too
+/// much. Usage is retried as long as the provider accepts it.
 fn patience(kind: &str) -> i64 {
     match kind {
         plan::CANCEL => i64::from(u32::MAX),
@@ -443,7 +443,7 @@ fn patience(kind: &str) -> i64 {
     }
 }
 
-/// Seconds until the next attempt: doubling, with up to a quarter more so that failures do not march in step.
+/// Returns the delay before the next attempt in seconds: exponential, with up to 25 % jitter.
 fn delay(attempts: i64, fresh: &Fresh) -> i64 {
     let doublings = u32::try_from(attempts - 1).unwrap_or_default().min(16);
     let base = FIRST_DELAY.saturating_mul(1 << doublings).min(LONGEST_DELAY);

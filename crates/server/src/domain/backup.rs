@@ -1,4 +1,4 @@
-//! Online backups: a consistent copy of the database while the service goes on.
+//! Online backups: a consistent copy of the database while the server is running.
 
 use std::{
     fs::{self, File},
@@ -18,10 +18,10 @@ use crate::{
     infra::{config::DatabaseUrl, file_mode},
 };
 
-/// How the files of a backup end that is not finished: copied, and packed.
+/// Suffixes of unfinished backup files: copied, and compressed.
 const UNFINISHED: [&str; 2] = [".partial", ".packed"];
 
-/// Writes a backup into `<data>/backups` and answers where it is. A failed one leaves nothing behind.
+/// Writes a backup into `<data>/backups` and returns its path. A failed backup leaves no files behind.
 pub(crate) async fn create(
     app: &App,
     started: Timestamp,
@@ -36,7 +36,7 @@ pub(crate) async fn create(
         Some(Compression::Gzip) => ".gz",
         Some(Compression::Zstd) => ".zst",
     };
-    // The id keeps two backups of one millisecond apart.
+    // The id distinguishes two backups in the same millisecond.
     let id = app.fresh().uuid().simple().to_string();
     let file = folder.join(format!("tidemark-{stamp}-{}.{extension}{suffix}", &id[24..]));
     let [partial, packed] = UNFINISHED.map(|end| Partial(folder.join(format!(".{id}{end}"))));
@@ -56,7 +56,7 @@ pub(crate) async fn create(
         };
         File::open(&ready.0)?.sync_all()?;
         fs::rename(&ready.0, &target)?;
-        // The new name lasts only once the folder is on disk.
+        // The rename is durable only after the folder is synced.
         #[cfg(unix)]
         File::open(&folder)?.sync_all()?;
         Ok(())
@@ -67,7 +67,7 @@ pub(crate) async fn create(
     Ok(file)
 }
 
-/// Removes what a server that was killed had begun. The data folder must not be in use by another.
+/// Deletes unfinished backups of a killed server. No other process may use the data folder.
 pub(crate) fn clear(data_dir: &Path) -> io::Result<()> {
     let folder = folder(data_dir);
     if !folder.try_exists()? {
@@ -84,27 +84,27 @@ pub(crate) fn clear(data_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where backups are.
+/// Returns the folder of the backups.
 pub(crate) fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join("backups")
 }
 
-/// Whether a file of the folder is a finished backup of ours, by its name. The names sort by time.
+/// Whether a file name is that of a finished backup. The names sort by time.
 pub(crate) fn is_backup(name: &str) -> bool {
     let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     name.starts_with("tidemark-") && (plain.ends_with(".db") || plain.ends_with(".dump"))
 }
 
-/// Lets PostgreSQL's own tool copy the database.
+/// Copies a PostgreSQL database with `pg_dump`.
 async fn dump(app: &App, target: &Path) -> Result<()> {
     let url = app.config.database.url.as_ref().map(DatabaseUrl::expose).unwrap_or_default();
     let (address, password) = split_password(url);
-    // The tool keeps the rights of a file that is there.
+    // `pg_dump` keeps the permissions of an existing file.
     file_mode::create_file(target).map_err(|error| failed("its file cannot be made", &error))?;
     let mut command = Command::new("pg_dump");
     command.args(["--format=custom", "--no-password", "--file"]).arg(target).arg("--dbname").arg(address);
     if let Some(password) = password {
-        // Everybody on the machine sees the arguments of a process, but not its environment.
+        // All users of the machine can see the arguments of a process, but not its environment.
         command.env("PGPASSWORD", password);
     }
     let output = command.kill_on_drop(true).output().await.map_err(|error| {
@@ -119,7 +119,7 @@ async fn dump(app: &App, target: &Path) -> Result<()> {
     Err(Error::Internal(format!("pg_dump failed: {reason}").into()))
 }
 
-/// The address of a database without its password, and the password.
+/// Splits the URL of a database into the URL without its password, and the password.
 fn split_password(url: &str) -> (String, Option<String>) {
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (mut address, query) = match url.split_once('?') {
@@ -169,7 +169,7 @@ fn failed(what: &str, error: &io::Error) -> Error {
     Error::Internal(format!("a backup failed: {what}: {error}").into())
 }
 
-/// A file that goes away with its scope, unless it was renamed before.
+/// A file that is deleted on drop, unless it was renamed before.
 struct Partial(PathBuf);
 
 impl Drop for Partial {

@@ -1,5 +1,5 @@
-//! Plans and the payment provider. It has the truth: whatever is said to have happened there is looked up there, so that
-//! what is told twice, too late, in the wrong order or never ends in the same state.
+//! Plans and the payment provider. The provider has the authoritative state: every event is looked up there, so that duplicate,
+//! late, reordered and missing events lead to the same state.
 
 mod provider;
 mod reading;
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// How often a look at the provider is repeated because another look was written in between.
+/// Maximum number of lookups at the provider if other lookups are written concurrently.
 const LOOKS: u32 = 5;
 
 /// The plans of the organizations of this server.
@@ -49,19 +49,19 @@ pub(crate) struct Billing {
     fresh: FreshSource,
 }
 
-/// What a look at a subscription has come to.
+/// Result of a lookup of a subscription.
 enum Seen {
-    /// It was written in between by another look.
+    /// Another lookup was written concurrently.
     Again,
-    /// It is not for an organization of this server, or has ended before it was known.
+    /// The subscription does not belong to an organization of this server, or ended before it was recorded.
     Foreign,
-    /// It is the plan of its organization now.
+    /// The subscription is now the plan of this organization.
     Kept(OrganizationId),
-    /// Its organization has another plan, or is gone: it must end.
+    /// The organization has another plan or was deleted: the subscription must end.
     Surplus,
 }
 
-/// A subscription and who pays for it.
+/// A subscription with its customer and card.
 struct Sight {
     subscription: Subscription,
     customer: provider::Customer,
@@ -69,7 +69,7 @@ struct Sight {
 }
 
 impl Billing {
-    /// The billing of a server that has it configured.
+    /// Creates the billing of a server; `None` if it is not configured.
     pub(crate) fn new(config: &Config, db: Db, fresh: FreshSource) -> Result<Option<Self>> {
         let Some(settings) = config.plus.billing.clone() else { return Ok(None) };
         if let Some(licenses) = &config.plus.license {
@@ -85,12 +85,12 @@ impl Billing {
         }))
     }
 
-    /// What proves that something was told by the provider.
+    /// Returns the secret that signs the webhooks of the provider.
     pub(crate) fn webhook_secret(&self) -> &str {
         self.settings.webhook_secret.expose()
     }
 
-    /// Opens a page where a plan can be paid for.
+    /// Creates a checkout session for a plan.
     pub(crate) async fn checkout(
         &self,
         payer: user::UserRow,
@@ -157,7 +157,7 @@ impl Billing {
         Ok(Checkout { session: session.id, url })
     }
 
-    /// Begins a plan that has been paid for.
+    /// Starts a plan that has been paid for.
     pub(crate) async fn begin(
         &self,
         id: OrganizationId,
@@ -205,7 +205,7 @@ impl Billing {
         Ok(plan)
     }
 
-    /// Lets a plan end with its period, or not.
+    /// Sets whether a plan ends with its period.
     pub(crate) async fn cancel_at_period_end(&self, id: OrganizationId, cancels: bool) -> Result<Plan> {
         let found = self.running(id).await?;
         let shown = self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)?;
@@ -222,7 +222,8 @@ impl Billing {
         self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)
     }
 
-    /// Ends the plan of an organization at once and forgets it. Not `remote`, only one that has ended at the provider.
+    /// Ends the plan of an organization at once and deletes it. Without `remote`, deletes only a plan that has ended at the
+    /// provider.
     pub(crate) async fn end(&self, id: OrganizationId, remote: bool) -> Result<()> {
         let found = self.db.read(move |tx| plan::of(tx, id)).await?.ok_or_else(no_plan)?;
         let subscription = found.subscription.clone();
@@ -245,7 +246,7 @@ impl Billing {
             .await
     }
 
-    /// Does what the outbox promises.
+    /// Performs an outbox item.
     pub(crate) async fn perform(&self, item: &Item) -> Result<(), Undelivered> {
         let payload = item.payload.clone();
         match item.kind.as_str() {
@@ -272,7 +273,7 @@ impl Billing {
         }
     }
 
-    /// Looks at a checkout that nobody has come back from.
+    /// Settles a checkout from which no user returned.
     async fn settle(&self, session: String) -> Result<()> {
         let asked = session.clone();
         let found = match self.ask(move |provider| provider.session(&asked)).await {
@@ -287,7 +288,7 @@ impl Billing {
                     && self.look(&subscription).await?.is_none()
                     && self.is_ours(&session).await?
                 {
-                    // Whoever it was for is gone.
+                    // The organization of the subscription no longer exists.
                     self.ask(move |provider| provider.cancel(&subscription))
                         .await
                         .map_err(|trouble| told(&trouble))?;
@@ -308,7 +309,7 @@ impl Billing {
         found.filter(|found| !found.status.is_over()).ok_or_else(no_plan)
     }
 
-    /// Looks at a subscription and writes what it is, and answers whose plan it is. One too many is ended.
+    /// Looks up a subscription and writes its state. Returns the organization whose plan it is. Cancels a surplus subscription.
     async fn look(&self, subscription: &str) -> Result<Option<OrganizationId>> {
         for _ in 0..LOOKS {
             let known = subscription.to_owned();
@@ -338,7 +339,7 @@ impl Billing {
                     self.ask(move |provider| provider.cancel(&surplus))
                         .await
                         .map_err(|trouble| told(&trouble))?;
-                    // What it is now is worth a look if it is kept here at all.
+                    // A subscription that is stored here needs another lookup for its new state.
                     if revision.is_none() {
                         return Ok(None);
                     }
@@ -348,7 +349,7 @@ impl Billing {
         Err(Error::Busy(None))
     }
 
-    /// Writes what was seen of a subscription, unless something was written since `revision`.
+    /// Writes the state of a subscription, unless another state was written since `revision`.
     fn keep(
         &self,
         tx: &mut Tx<'_>,
@@ -378,7 +379,7 @@ impl Billing {
         }
         let before = plan::view(tx, found.id)?.filter(|_| own.is_some());
         let Some(sight) = sight else {
-            // The provider has forgotten it.
+            // The provider has deleted it.
             if let (Some(own), Some(mut gone)) = (own, before) {
                 gone.status = PlanStatus::Canceled;
                 plan::put(tx, found.id, subscription, &own.customer, &gone, now)?;
@@ -405,7 +406,7 @@ impl Billing {
         Ok(if is_gone && !is_over { Seen::Surplus } else { Seen::Kept(found.id) })
     }
 
-    /// The prices of a level at the provider, and of how many units where that is known beforehand.
+    /// Returns the prices of a level at the provider, and the number of units if it is known in advance.
     fn prices(
         &self,
         level: PlanLevel,
@@ -431,7 +432,7 @@ impl Billing {
         }
     }
 
-    /// Asks the provider, on a thread that may wait.
+    /// Sends a request to the provider on a blocking thread.
     async fn ask<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&Provider) -> Result<T, Trouble> + Send + 'static,
@@ -442,7 +443,7 @@ impl Billing {
     }
 }
 
-/// Where billing is off.
+/// Returns the error for a server without billing.
 pub(crate) fn off() -> Error {
     Error::NotFound(
         "This server does not bill: there are no plans, and nothing is limited by one. An operator turns it on in the \
@@ -455,12 +456,12 @@ fn has_plan(level: PlanLevel) -> Error {
     Error::Conflict(format!("The organization has a plan already, `{level}`; end that one first."))
 }
 
-/// For an organization without a plan.
+/// Returns the error for an organization without a plan.
 pub(crate) fn no_plan() -> Error {
     Error::NotFound("The organization has no plan; begin one at /v0/checkout.".into())
 }
 
-/// What callers are told of trouble with the provider; its words are for the operator.
+/// Returns the error for callers and logs the reason of the provider for the operator.
 fn told(trouble: &Trouble) -> Error {
     let reason = match trouble {
         Trouble::Unknown => "it does not know of it",

@@ -1,5 +1,5 @@
-//! Removes from the registry what nobody needs any more, a page at a time. A row goes before its object, and only if it
-//! is still not needed at that moment; so no push can lose what it relies on.
+//! Deletes unused data of the registry, in batches. A row is deleted before its object, and only if it is still unused at that
+//! time, so that no push loses data that it depends on.
 
 use futures_util::TryStreamExt;
 use tidemark_api::Timestamp;
@@ -7,24 +7,24 @@ use tidemark_store::{BlobId, Db, blob, repository, upload};
 
 use crate::{domain::error::Error, infra::blobs::Blobs};
 
-/// How much is done in one transaction.
+/// Maximum number of rows per transaction.
 const PAGE: u32 = 500;
-/// Seconds between two searches for objects that no row knows of, and the least age of one.
+/// Seconds between two searches for orphaned objects, and the minimum age of an orphaned object.
 const DAY: i64 = 24 * 3600;
 
-/// Clears up behind the registry.
+/// Deletes unused data of the registry.
 #[derive(Clone)]
 pub(crate) struct Housekeeper {
     /// The database.
     pub(crate) db: Db,
     /// The objects.
     pub(crate) blobs: Blobs,
-    /// After how many seconds what nobody uses is removed.
+    /// Age in seconds after which unused data is deleted.
     pub(crate) timeout: i64,
 }
 
 impl Housekeeper {
-    /// Removes what has been idle for too long, and if asked also what crashes have left.
+    /// Deletes data that is idle for too long and, with `thoroughly`, orphaned objects of crashes.
     pub(crate) async fn clear(&self, now: Timestamp, thoroughly: bool) {
         let outcome = async {
             self.clear_rows(now).await?;
@@ -62,7 +62,7 @@ impl Housekeeper {
         Ok(())
     }
 
-    /// Removes objects that no row knows of. Whoever writes one names it within much less than a day.
+    /// Deletes objects without a row. A writer inserts the row much less than a day after it wrote the object.
     async fn clear_strays(&self, before: Timestamp) -> Result<(), Error> {
         self.blobs.clear_unfinished(before).await?;
         let mut pages = self.blobs.list(before, PAGE as usize);
@@ -76,7 +76,7 @@ impl Housekeeper {
     }
 }
 
-/// Whether it is time again to look for what crashes have left.
+/// Whether the next search for orphaned objects is due.
 pub(crate) fn is_due(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| last.plus_seconds(DAY) <= now)
 }

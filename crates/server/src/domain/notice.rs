@@ -1,9 +1,9 @@
-//! Tells of the alerts that reports raise, or of the changes found with them: to webhooks, chats and people. What is to be told is promised with the report
-//! and comes here from `background.rs`, one event of a project after the other for each notice; how it reads is in `crates/render/src/notification.rs`.
+//! Delivers notifications about alerts or changes to webhooks, chats and mail addresses. A notification is enqueued with its
+//! report, and `background.rs` calls this module, for each notice one event of a project after the other. The texts are in
+//! `crates/render/src/notification.rs`.
 //!
-//! A receiver may get an event twice, when a server dies between the sending and its record; it has the same id then.
-//! Requests to webhooks are made and signed as the Standard Webhooks specification has it, so that receivers need no code
-//! of ours to check them.
+//! A receiver may get an event twice if a server crashes after the delivery and before it is recorded. Both have the same id.
+//! Requests to webhooks follow the Standard Webhooks specification, so that receivers can verify them with existing libraries.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -26,16 +26,16 @@ use crate::{
     },
 };
 
-/// How often it is tried to tell an event before that is given up: most of a working day.
+/// Maximum delivery attempts per event, over most of a working day.
 const ATTEMPTS: i64 = 16;
-/// How often, if the event before it was given up: a receiver that is gone must not hold up the rest for ever.
+/// Maximum delivery attempts if the previous event failed, so that an unreachable receiver does not block the queue.
 const ATTEMPTS_AFTER_FAILURE: i64 = 3;
 /// Seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
-/// What the secrets of webhooks begin with, and how many letters of Base64 follow.
+/// Prefix of the secrets of webhooks, and the number of Base64 characters after it.
 const SECRET: (&str, usize) = ("whsec_", 40);
 
-/// A new secret for a webhook.
+/// Creates a secret for a webhook.
 pub(crate) fn new_secret(fresh: &Fresh) -> Result<PlainKey> {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let (prefix, length) = SECRET;
@@ -43,37 +43,37 @@ pub(crate) fn new_secret(fresh: &Fresh) -> Result<PlainKey> {
     secret.parse().map_err(|error: tidemark_api::Invalid| Error::Internal(error.into()))
 }
 
-/// Tells of alerts and changes.
+/// Delivers notifications about alerts and changes.
 #[derive(Clone)]
 pub(crate) struct Notifier {
     /// The database.
     pub(crate) db: Db,
-    /// Where people find reports.
+    /// Base URL of the console, for links to reports.
     pub(crate) console: Url,
-    /// Whether addresses that are not public may be called.
+    /// Whether addresses that are not public are allowed.
     pub(crate) allows_private: bool,
 }
 
-/// What is sent to a receiver.
+/// A request to a receiver.
 struct Parcel {
     url: Url,
     body: String,
-    /// The signature and what belongs to it.
+    /// The signature and its parameters.
     headers: Vec<(&'static str, String)>,
 }
 
-/// What there is to do for a pending.
+/// The next step of a pending delivery.
 enum Task {
-    /// To let go of it, for this reason.
+    /// Drop the delivery, with this reason.
     Drop(&'static str),
-    /// To promise this mail.
+    /// Enqueue this mail.
     Mail(Email, Message),
-    /// To send this.
+    /// Send this request.
     Send(Parcel),
 }
 
 impl Notifier {
-    /// Tells the event that an item of the outbox names, if its time has come.
+    /// Delivers the event of an outbox item, if it is due.
     pub(crate) async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no delivery".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
@@ -121,7 +121,7 @@ impl Notifier {
     }
 }
 
-/// When a delivery may be told: after the day that it is gathered with, and after the quiet hours.
+/// Returns when a delivery is due: after the day of its digest, and after the quiet hours.
 fn due(pending: &PendingDelivery, now: Timestamp) -> Timestamp {
     if pending.again {
         return now;
@@ -139,7 +139,7 @@ fn end_of_day(time: Timestamp) -> Timestamp {
 }
 
 impl Task {
-    /// Does what needs nobody else: a mail is told when it is promised.
+    /// Completes a task without a request to a receiver. A mail counts as delivered when it is enqueued.
     fn end(self, tx: &mut Tx<'_>, pending: &PendingDelivery, now: Timestamp) -> store::Result<()> {
         match self {
             Self::Drop(reason) => {
@@ -156,7 +156,7 @@ impl Task {
     }
 }
 
-/// Finds out what there is to tell, and how.
+/// Composes the notification, or returns the reason to drop the delivery.
 fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Timestamp) -> store::Result<Task> {
     let notice = &pending.notice.notice;
     if pending.is_gone {
@@ -210,7 +210,7 @@ fn compose(tx: &mut Tx<'_>, pending: &PendingDelivery, console: &Url, now: Times
     Ok(Task::Send(Parcel { url, body, headers: headers.unwrap_or_default() }))
 }
 
-/// The reports of an event, with their results and alerts.
+/// Returns the reports of an event, with their results and alerts.
 fn reports(tx: &mut Tx<'_>, pending: &PendingDelivery) -> store::Result<Vec<(ReportId, Report)>> {
     let ids = delivery::reports(tx, pending.notice.id, pending.event)?;
     if ids.is_empty() {
@@ -222,12 +222,12 @@ fn reports(tx: &mut Tx<'_>, pending: &PendingDelivery) -> store::Result<Vec<(Rep
     Ok(found.into_iter().map(|found| (found.id, found.report)).collect())
 }
 
-/// The headers by which a receiver knows an event, and that it is from here.
+/// Returns the headers that identify and sign an event.
 fn signed(secret: &PlainKey, event: &str, now: Timestamp, body: &str) -> Vec<(&'static str, String)> {
     let seconds = now.seconds().to_string();
     let key = STANDARD.decode(secret.as_str().trim_start_matches(SECRET.0)).unwrap_or_default();
     let mut headers = vec![("webhook-id", event.to_owned()), ("webhook-timestamp", seconds.clone())];
-    // A key of any length will do.
+    // HMAC accepts a key of any length.
     if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) {
         mac.update(format!("{event}.{seconds}.{body}").as_bytes());
         headers.push(("webhook-signature", format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))));
@@ -236,7 +236,7 @@ fn signed(secret: &PlainKey, event: &str, now: Timestamp, body: &str) -> Vec<(&'
 }
 
 impl Parcel {
-    /// Sends it, and answers why it was not taken.
+    /// Sends the request. Returns the reason of a failure.
     fn send(self, allows_private: bool) -> Result<(), String> {
         let Self { url, body, headers } = self;
         let mut request = Request::post(url.as_str()).header(header::CONTENT_TYPE, "application/json");

@@ -1,25 +1,25 @@
-//! What an organization may do by its plan. Where the server does not bill, that is everything.
+//! The rights of an organization by its plan. Without billing, all organizations have all rights.
 
 use tidemark_api::{PlanLevel, PlanStatus, Visibility};
 use tidemark_store::{OrganizationId, Tx, plan};
 
 use crate::domain::error::{Error, Result};
 
-/// How an organization stands.
+/// The billing status of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nobody pays for anything here.
+    /// The server has no billing.
     Unbilled,
-    /// It has no plan.
+    /// The organization has no plan.
     Free,
-    /// It has a plan that is paid for.
+    /// The organization has a paid plan.
     Paid(PlanLevel),
-    /// It has a plan that is not, or no longer, paid for.
+    /// The plan of the organization is not, or no longer, paid.
     Lapsed(PlanLevel, PlanStatus),
 }
 
 impl Standing {
-    /// That of an organization on a server that bills, or does not.
+    /// Returns the billing status of an organization.
     pub(crate) fn of(tx: &mut Tx<'_>, bills: bool, organization: OrganizationId) -> Result<Self> {
         if !bills {
             return Ok(Self::Unbilled);
@@ -31,12 +31,12 @@ impl Standing {
         })
     }
 
-    /// Whether it is held to the limits of those who do not pay.
+    /// Whether the limits for organizations without a paid plan apply.
     pub(crate) fn is_limited(self) -> bool {
         !matches!(self, Self::Paid(_))
     }
 
-    /// Refuses a project that others may not see to those who do not pay for it.
+    /// Rejects a private project without a paid plan.
     pub(crate) fn check(self, visibility: Visibility) -> Result<()> {
         if visibility == Visibility::Public {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Limits on what is created within a day, from `plus.rate_limiting`, off unless an operator sets them; who pays for a plan
-//! has no limit on metrics. Quotas on what unclaimed organizations store, from `access.unclaimed`, on by default.
+//! Limits on the resources that are created within a day, from `plus.rate_limiting`, off by default; a paid plan has no limit on
+//! metrics. Quotas on the data of unclaimed organizations, from `access.unclaimed`, on by default.
 
 use tidemark_api::{ReportUuid, Timestamp};
 use tidemark_store::{
@@ -17,7 +17,7 @@ use crate::{
     infra::config::{Config, Unclaimed},
 };
 
-/// The limits of one server, for use inside a transaction.
+/// The limits of a server, for use inside a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     window: u32,
@@ -28,11 +28,11 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// No limit at all.
+    /// No limits.
     pub const NONE: Self =
         Self { window: 0, unclaimed: None, claimed: None, bills: false, stored: Unclaimed::NONE };
 
-    /// Those of a configuration.
+    /// Reads the limits from the configuration.
     pub fn new(config: &Config) -> Self {
         let limits = config.limits();
         let limit = |limit| (limit < u32::MAX).then_some(limit);
@@ -45,7 +45,7 @@ impl Quota {
         }
     }
 
-    /// How an organization stands with its plan.
+    /// Returns the billing status of an organization.
     pub(crate) fn standing(&self, tx: &mut Tx<'_>, organization: OrganizationId) -> Result<Standing> {
         Standing::of(tx, self.bills, organization)
     }
@@ -54,7 +54,7 @@ impl Quota {
         if claimed { self.claimed } else { self.unclaimed }
     }
 
-    /// Refuses when as many as allowed were made within the window. What nobody has claimed gets less.
+    /// Rejects a creation if the limit within the window is reached. The limit of unclaimed projects is lower.
     pub(crate) fn check(&self, tx: &mut Tx<'_>, scope: Scope, claimed: bool, now: Timestamp) -> Result<()> {
         let Some(limit) = self.limit(claimed) else { return Ok(()) };
         let window = i64::from(self.window);
@@ -65,7 +65,8 @@ impl Quota {
         self.refuse_until(free_again, limit, scope.noun(), now)
     }
 
-    /// The same for what this transaction has made already, of which there may be many: it must not be kept.
+    /// Checks the limit after this transaction has created resources, possibly many. The transaction must be rolled back on
+    /// error.
     pub(crate) fn check_made(
         &self,
         tx: &mut Tx<'_>,
@@ -82,7 +83,7 @@ impl Quota {
         Ok(())
     }
 
-    /// The same for the metrics of an organization. They come by the report, so that the last one may go beyond.
+    /// Checks the limit on the metrics of an organization. A report is accepted as a whole, so the last one may exceed the limit.
     pub(crate) fn check_metrics(
         &self,
         tx: &mut Tx<'_>,
@@ -102,8 +103,8 @@ impl Quota {
         self.refuse_until(free_again, limit, "metric", now)
     }
 
-    /// Counts what a report adds to an unclaimed organization, and refuses when the organization then holds more than it
-    /// may. The transaction must not be kept in that case.
+    /// Counts the data that a report adds to an unclaimed organization, and rejects the report if the organization then exceeds
+    /// its quota. The transaction must be rolled back on error.
     pub(crate) fn store_unclaimed(
         &self,
         tx: &mut Tx<'_>,
@@ -120,8 +121,9 @@ impl Quota {
         within(own.report_bytes, report_bytes, "this unclaimed project", "bytes of reports")
     }
 
-    /// Refuses when all unclaimed organizations together hold more than they may, with what this transaction has added.
-    /// It is the last check of the transaction: of several that end at once, each counts what those before it have added.
+    /// Rejects the report if all unclaimed organizations together exceed their quota, including the data that this transaction
+    /// added. This must be the last check of the transaction: of concurrent transactions, each one counts the data of the
+    /// previous ones.
     pub(crate) fn check_total(&self, tx: &mut Tx<'_>) -> Result<()> {
         const ALL: &str = "all unclaimed projects of this server";
         let Unclaimed { total_metrics, total_report_bytes, .. } = self.stored;
@@ -134,7 +136,7 @@ impl Quota {
         within(all.report_bytes, total_report_bytes, ALL, "bytes of reports")
     }
 
-    /// Promises to tell the payment provider of the metrics of a report, if somebody pays for them.
+    /// Enqueues the metrics of a report as usage for the payment provider, if the organization has a plan.
     pub(crate) fn meter(
         &self,
         tx: &mut Tx<'_>,
@@ -174,7 +176,7 @@ impl Quota {
     }
 }
 
-/// Refuses when more is stored than a quota allows; zero allows everything.
+/// Rejects a report that exceeds a quota. Zero means no limit.
 fn within(stored: u64, limit: u64, owner: &str, noun: &str) -> Result<()> {
     if limit == 0 || stored <= limit {
         return Ok(());

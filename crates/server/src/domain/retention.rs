@@ -1,5 +1,5 @@
-//! Retention: deletes old entries of the audit log, old invitations, mail files and backups. The background worker calls
-//! it every hour; how long each of them is kept is up to the operator.
+//! Retention: deletes old entries of the audit log, old invitations, mail files and backups. The background worker calls it every
+//! hour. The operator configures the retention of each.
 
 use std::{
     fs, io,
@@ -17,7 +17,7 @@ use crate::{
 
 const DAY: i64 = 24 * 3600;
 
-/// Deletes what is older than the operator wants to keep.
+/// Deletes data that is older than the configured retention.
 #[derive(Clone)]
 pub(crate) struct Retention {
     pub(crate) settings: config::Retention,
@@ -25,7 +25,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Deletes old rows and files. A file that cannot be deleted is logged and tried again in the next hour.
+    /// Deletes old rows and files. A file that cannot be deleted is logged and retried in the next hour.
     pub(crate) async fn clear(&self, db: &Db, now: Timestamp) -> store::Result<()> {
         let (audit_before, invitations_before) =
             (before(now, self.settings.audit_days), before(now, self.settings.invitation_days));
@@ -60,7 +60,7 @@ impl Retention {
             let kept = usize::try_from(self.settings.backups).unwrap_or(usize::MAX);
             delete_files(&backup::folder(&self.data_dir), |names| {
                 names.retain(|name| backup::is_backup(name));
-                // Their names begin with the time.
+                // The names start with the time.
                 names.sort_unstable();
                 names.truncate(names.len().saturating_sub(kept));
             })?;
@@ -69,12 +69,12 @@ impl Retention {
     }
 }
 
-/// The time before which something that is kept so many days is deleted; none if it is kept forever.
+/// Returns the time before which data with a retention of `days` days is deleted; `None` for unlimited retention.
 fn before(now: Timestamp, days: u32) -> Option<Timestamp> {
     (days > 0).then(|| now.plus_seconds(-i64::from(days) * DAY))
 }
 
-/// Deletes the files of a folder that are left after `choose`. Without the folder there is nothing to delete.
+/// Deletes the files of a folder that `choose` selects. Does nothing if the folder does not exist.
 fn delete_files(folder: &Path, choose: impl FnOnce(&mut Vec<String>)) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -93,7 +93,7 @@ fn delete_files(folder: &Path, choose: impl FnOnce(&mut Vec<String>)) -> io::Res
     choose(&mut names);
     for name in names {
         match fs::remove_file(folder.join(name)) {
-            // Another process was faster.
+            // Another process deleted the file first.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! The API of the payment provider, as far as it is used: Stripe's. Waits for answers, so it is for blocking threads.
+//! Client for the part of the Stripe API that is used. Its methods block, so call them on blocking threads.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 
@@ -8,9 +8,9 @@ use ureq::{Agent, http::Response};
 
 use crate::infra::{config, outgoing};
 
-/// The version of the API that the answers are read by.
+/// Version of the Stripe API.
 const VERSION: &str = "2024-06-20";
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes that are read from a response.
 const ANSWER_MAX: u64 = 1 << 20;
 
 /// The payment provider.
@@ -20,18 +20,18 @@ pub(super) struct Provider {
     agent: OnceLock<Agent>,
 }
 
-/// Why the provider did not do something.
+/// Why a request failed.
 #[derive(Clone, Debug)]
 pub(crate) enum Trouble {
-    /// It does not know of it.
+    /// The object does not exist.
     Unknown,
-    /// It will not do it.
+    /// The provider rejected the request.
     Refused(String),
-    /// It does not answer, or not sensibly.
+    /// No response, or an invalid one.
     Silent(String),
 }
 
-/// Somebody who pays.
+/// A customer.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Customer {
     pub(super) id: String,
@@ -46,7 +46,7 @@ struct InvoiceSettings {
     default_payment_method: Option<String>,
 }
 
-/// A page where somebody pays.
+/// A checkout session.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
@@ -56,7 +56,7 @@ pub(super) struct Session {
     pub(super) client_reference_id: Option<String>,
 }
 
-/// What somebody pays for again and again.
+/// A subscription.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Subscription {
     pub(super) customer: String,
@@ -81,11 +81,11 @@ struct Item {
     current_period_start: Option<i64>,
     current_period_end: Option<i64>,
     price: Option<Price>,
-    /// What older versions call the price.
+    /// The name of the price in older versions.
     plan: Option<Price>,
 }
 
-/// What one unit costs.
+/// The price of one unit.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Price {
     pub(super) id: String,
@@ -94,7 +94,7 @@ pub(super) struct Price {
     pub(super) tiers: Option<Vec<Tier>>,
 }
 
-/// What units cost by how many there are.
+/// The price of units up to a quantity.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Tier {
     pub(super) up_to: Option<Value>,
@@ -102,13 +102,13 @@ pub(super) struct Tier {
     pub(super) flat_amount: Option<u64>,
 }
 
-/// How somebody pays.
+/// A payment method.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Method {
     pub(super) card: Option<Card>,
 }
 
-/// With which card.
+/// A card.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Card {
     pub(super) brand: String,
@@ -118,19 +118,19 @@ pub(super) struct Card {
 }
 
 impl Price {
-    /// The price of one unit, if it does not depend on how many there are.
+    /// Returns the price of one unit, if it does not depend on the quantity.
     pub(super) fn amount(&self) -> u64 {
         self.unit_amount.or(self.amount).unwrap_or_default()
     }
 }
 
 impl Subscription {
-    /// What it is paid by.
+    /// Returns the prices of the subscription.
     pub(super) fn prices(&self) -> impl Iterator<Item = &Price> {
         self.items.data.iter().filter_map(|item| item.price.as_ref().or(item.plan.as_ref()))
     }
 
-    /// The seconds in which the present period begins and ends.
+    /// Returns the start and end of the current period, in seconds since the epoch.
     pub(super) fn period(&self) -> (i64, i64) {
         let item = self.items.data.first();
         let start = self.current_period_start.or_else(|| item?.current_period_start);
@@ -139,12 +139,12 @@ impl Subscription {
     }
 }
 
-/// A page where somebody is to pay.
+/// A checkout session to create.
 pub(super) struct Wanted<'a> {
     pub(super) customer: &'a str,
     pub(super) organization: &'a str,
     pub(super) metadata: &'a [(&'a str, String)],
-    /// The prices, and how many units of them where that is known beforehand.
+    /// The prices, and in `quantity` the number of units if it is known in advance.
     pub(super) prices: &'a [String],
     pub(super) quantity: Option<u32>,
     pub(super) trial_days: u32,
@@ -157,7 +157,7 @@ impl Provider {
         Self { settings, agent: OnceLock::new() }
     }
 
-    /// Makes a customer; the same key makes the same one.
+    /// Creates a customer. The idempotency key makes a second call for the same user return the same customer.
     pub(super) fn create_customer(&self, name: &str, email: &str, user: &str) -> Result<Customer, Trouble> {
         let form = [("name", name), ("email", email), ("metadata[user]", user)];
         self.post("/v1/customers", &form, Some(&format!("tidemark-customer-{user}")))
@@ -167,7 +167,7 @@ impl Provider {
         self.get(&format!("/v1/customers/{}", checked(id)?))
     }
 
-    /// Whether a customer has ever paid for anything.
+    /// Whether a customer has ever had a subscription.
     pub(super) fn has_subscribed(&self, customer: &str) -> Result<bool, Trouble> {
         let query = format!("/v1/subscriptions?customer={}&status=all&limit=1", checked(customer)?);
         let list: List<Value> = self.get(&query)?;
@@ -213,13 +213,13 @@ impl Provider {
         self.post::<Value>(&path, &[("cancel_at_period_end", cancels)], None).map(drop)
     }
 
-    /// Ends a subscription at once and bills what was used; one that has ended is fine, too.
+    /// Cancels a subscription at once and bills the usage. Succeeds if the subscription has already ended.
     pub(super) fn cancel(&self, id: &str) -> Result<(), Trouble> {
         let path = format!("/v1/subscriptions/{}?invoice_now=true", checked(id)?);
         let asked = self.agent().delete(self.url(&path)).header("authorization", self.key());
         match read::<Value>(asked.header("stripe-version", VERSION).call()) {
             Ok(_) | Err(Trouble::Unknown) => Ok(()),
-            // Some say that there is nothing left to end in another way.
+            // The provider may also reject the request if the subscription has already ended.
             Err(Trouble::Refused(reason)) => match self.subscription(id) {
                 Ok(found) if found.status == "canceled" => Ok(()),
                 Err(Trouble::Unknown) => Ok(()),
@@ -229,7 +229,7 @@ impl Provider {
         }
     }
 
-    /// The card that a subscription is paid with.
+    /// Returns the card of a subscription.
     pub(super) fn card(
         &self,
         subscription: &Subscription,
@@ -246,7 +246,7 @@ impl Provider {
         }
     }
 
-    /// Reports what was used; the provider takes each identifier once.
+    /// Reports usage. The provider counts each identifier once.
     pub(super) fn meter(
         &self,
         meter: &str,
@@ -265,14 +265,14 @@ impl Provider {
         ];
         match self.post::<Value>("/v1/billing/meter_events", &form, None) {
             Ok(_) => Ok(()),
-            // It was sent before, and its answer was lost.
+            // The event was sent before, and the response was lost.
             Err(Trouble::Refused(reason)) if reason.contains("already exists") => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
     fn agent(&self) -> &Agent {
-        // The operator has named the provider, which may well be a neighbor.
+        // The operator configured the provider, so it may have a private address.
         self.agent.get_or_init(|| outgoing::agent(self.settings.url.as_str(), true))
     }
 
@@ -304,7 +304,7 @@ impl Provider {
     }
 }
 
-/// An id of the provider, which goes into a path.
+/// Validates an id of the provider before it becomes part of a path.
 fn checked(id: &str) -> Result<&str, Trouble> {
     let is_id = !id.is_empty() && id.len() <= 255;
     let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -340,7 +340,7 @@ fn read<T: DeserializeOwned>(answer: Result<Response<ureq::Body>, ureq::Error>) 
     }
     Err(match status.as_u16() {
         404 => Trouble::Unknown,
-        // A key that is wrong, too many requests and a conflict of two at once get better by themselves or by the operator.
+        // A wrong key, a rate limit and a conflict of concurrent requests are temporary, or the operator fixes them.
         401 | 403 | 409 | 429 | 500.. => Trouble::Silent(reason),
         _ => Trouble::Refused(reason),
     })

@@ -1,4 +1,4 @@
-//! What a subscription at the provider means here: the plan as it is shown, and the license that it pays for.
+//! Converts a subscription at the provider to a plan and its license.
 
 use tidemark_api::{
     Card, CardBrand, Customer, Entitlements, License, OrganizationUuid, Plan, PlanLevel, PriceTier, Timestamp,
@@ -16,7 +16,7 @@ use crate::domain::{
 };
 
 impl Billing {
-    /// A plan, as it is shown.
+    /// Returns the plan of a subscription.
     pub(super) fn plan(
         &self,
         tx: &mut Tx<'_>,
@@ -66,7 +66,7 @@ impl Billing {
         })
     }
 
-    /// The license that a subscription pays for, signed anew only for a new period.
+    /// Returns the license of a subscription. Signs a new one only if the period, the level or the entitlements changed.
     fn license(
         &self,
         subscription: &Subscription,
@@ -101,7 +101,7 @@ fn seconds(seconds: i64) -> Timestamp {
     Timestamp::from_micros(seconds.saturating_mul(1_000_000))
 }
 
-/// A card as it is shown; whatever else somebody pays with looks like an unknown one that never runs out.
+/// Returns a card for the API. Other payment methods are shown as an unknown card that never expires.
 fn shown(card: Option<&provider::Card>) -> Card {
     let Some(card) = card else {
         return Card { brand: CardBrand::Unknown, last_four: "0000".into(), exp_month: 12, exp_year: 9999 };
@@ -114,7 +114,7 @@ fn shown(card: Option<&provider::Card>) -> Card {
     }
 }
 
-/// Licenses are for a number of metrics of an organization elsewhere: one is nothing without the other.
+/// Validates that a license has both: the number of entitled metrics and the self-hosted organization.
 pub(super) fn licensed(
     entitlements: Option<Entitlements>,
     self_hosted: Option<OrganizationUuid>,

@@ -1,14 +1,13 @@
-//! Who told something: the payment provider signs it together with the time, so that nobody can make it up or tell it again
-//! much later.
+//! Verifies the signatures of webhooks of the payment provider. A signature includes the time, which prevents replays.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tidemark_api::Timestamp;
 
-/// How many seconds the clocks may differ.
+/// Maximum difference of the clocks, in seconds.
 const TOLERANCE: i64 = 300;
 
-/// Whether a body was signed with the secret, lately: `header` is `t=SECONDS,v1=HEX` with as many `v1` as there are keys.
+/// Whether a body has a recent and valid signature. `header` is `t=SECONDS,v1=HEX` with one `v1` per key.
 pub(crate) fn is_genuine(secret: &str, header: &str, body: &[u8], now: Timestamp) -> bool {
     let parts = || header.split(',').filter_map(|part| part.trim().split_once('='));
     let Some((_, time)) = parts().find(|(key, _)| *key == "t") else { return false };
