@@ -1,4 +1,4 @@
-//! What every request shares: the database, the clock, the keys, the limits, and the work behind the scenes.
+//! The shared state of all requests: the database, the clock, the keys, the limits and the background work.
 
 use std::{num::NonZero, ops::Deref, sync::Arc, thread::available_parallelism};
 
@@ -31,49 +31,49 @@ use crate::{
     },
 };
 
-/// A handle on the running service; clones share it.
+/// A handle of the running server. Clones share the state.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
-/// The parts of the service.
+/// The parts of the server.
 pub struct Parts {
     /// The effective configuration.
     pub config: Config,
     /// The database.
     pub db: Db,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// Randomness.
+    /// The source of randomness.
     pub entropy: Arc<dyn Entropy>,
     /// Signs and verifies tokens.
     pub signer: Arc<Signer>,
     /// Rate limits.
     pub limits: Limits,
-    /// What happens to jobs.
+    /// Jobs.
     pub jobs: Jobs,
-    /// Plans and who pays for them, where the server bills.
+    /// Plans, on a server with billing.
     pub(crate) billing: Option<Billing>,
-    /// Where levels changed.
+    /// Change detection.
     pub changes: Changes,
-    /// Limits how many analyses of long histories run at a time.
+    /// Limits the number of concurrent analyses of long histories.
     pub analyses: Arc<ConcurrencyLimit>,
-    /// Limits how many pictures are drawn at a time.
+    /// Limits the number of pictures that are drawn concurrently.
     pub pictures: ConcurrencyLimit,
-    /// What images are made of.
+    /// The objects of the registry.
     pub blobs: Blobs,
-    /// Work done after the answer.
+    /// The background worker.
     pub background: Background,
-    /// What Prometheus sees.
+    /// Metrics for Prometheus.
     pub metrics: Metrics,
-    /// Limits how many responses keep a database connection while their clients read.
+    /// Limits the number of responses that hold a database connection while their clients read.
     pub(crate) streams: ConcurrencyLimit,
     /// Limits the bytes of request bodies in memory.
     pub(crate) bodies: ConcurrencyLimit,
     /// Limits uploads to the registry.
     pub(crate) uploads: ConcurrencyLimit,
-    /// Who this server is.
+    /// The identity of this server.
     pub server: Server,
-    /// Whether it serves the program that it is part of, see [`App::embed`].
+    /// Whether the server is embedded in the program that uses it, see [`App::embed`].
     pub embedded: bool,
 }
 
@@ -86,23 +86,23 @@ impl Deref for App {
 }
 
 impl App {
-    /// Opens the database and starts the work behind the scenes.
+    /// Opens the database and starts the background work.
     pub async fn open(config: Config) -> Result<Self> {
         Self::open_with(config, Clock::System, Arc::new(SystemEntropy)).await
     }
 
-    /// The same with a clock and randomness of one's own.
+    /// Opens the server with the given clock and randomness.
     pub async fn open_with(config: Config, clock: Clock, entropy: Arc<dyn Entropy>) -> Result<Self> {
         backup::clear(&config.data_dir).map_err(internal)?;
         Blobs::restrict(&config);
         Self::assemble(config, clock, entropy, false).await
     }
 
-    /// Opens the database for the program that this is part of, possibly beside a server that is running on it.
+    /// Opens the database for the program that contains this server, possibly while another server uses it.
     ///
-    /// There is no limit on what it takes, no mail is sent and nothing is cleared away. Whoever can open the database
-    /// can do everything to it: a call without a credential is one of the first administrator, if there is one. What
-    /// a run measures and nobody has said how to judge gets a threshold.
+    /// There are no limits and quotas, no mail is sent, and expired data is not deleted. A process that can open the database has
+    /// all rights: a request without a credential has the rights of the first administrator, if one exists. There is no
+    /// background worker, so a request for a verdict runs change detection first.
     pub async fn embed(mut config: Config) -> Result<Self> {
         config.server.request_body_max_bytes = usize::MAX;
         config.plus.rate_limiting = None;
@@ -206,12 +206,12 @@ impl App {
         Ok(app)
     }
 
-    /// The time and randomness for one operation.
+    /// Returns the time and randomness for one operation.
     pub fn fresh(&self) -> Fresh {
         Fresh::new(self.clock.now(), Arc::clone(&self.entropy))
     }
 
-    /// Stops the work behind the scenes and closes the database.
+    /// Stops the background work and closes the database.
     pub async fn close(&self) {
         self.jobs.stop();
         self.changes.stop();

@@ -1,4 +1,4 @@
-//! Who is calling: credentials, the tokens this server signs, and keys.
+//! Authentication: credentials, the tokens that this server signs, and keys.
 
 pub mod caller;
 pub mod cookie;

@@ -1,5 +1,5 @@
-//! Which alarms there would have been over the whole history, had a project been watched in another way, held against what
-//! people have said of its changes.
+//! Backtest: the alarms that other detection settings would have raised over the whole history of a project, compared with the
+//! status that users set for its changes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,23 +27,23 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// The most alarms that are shown.
+/// Maximum number of alarms in the response.
 const SHOWN: usize = 256;
-/// The most reports of a lane that are looked at, the newest ones.
+/// Maximum number of reports per lane, the newest ones.
 const REPORTS: usize = 100_000;
-/// How many values before one a threshold looks at.
+/// Maximum number of earlier values in the sample of a threshold.
 const LOOKED_AT: usize = 512;
 
-/// How to watch.
+/// The detection settings of a backtest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detector {
-    /// For changes.
+    /// Change detection.
     Changes(Settings),
-    /// By a threshold.
+    /// A threshold.
     Threshold(NewModel),
 }
 
-/// A lane as it is read.
+/// The data of a lane.
 pub(crate) struct Material {
     branch: Branch,
     testbed: Testbed,
@@ -56,7 +56,7 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// Reads what a lane has of a part of its project.
+    /// Reads the series of a lane that match a filter.
     pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
         let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, REPORTS)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
@@ -91,7 +91,7 @@ struct Alarm {
     after: f64,
 }
 
-/// What has come out so far.
+/// The results so far.
 #[derive(Default)]
 pub(crate) struct Outcome {
     series: usize,
@@ -108,7 +108,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Watches a lane. It takes a while where there are many values.
+    /// Runs the backtest on a lane. The time depends on the number of values.
     pub(crate) fn add(&mut self, lane: &Material, detector: Detector) -> Result<()> {
         let reports = &lane.history.reports;
         let times = || reports.iter().map(|report| report.start_time);
@@ -142,7 +142,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// Holds the alarms of a series against what people have said of it.
+    /// Compares the alarms of a series with the status that users set for its changes.
     fn score(&mut self, lane: &Material, subject: SeriesKey, values: &Values, alarms: &[Alarm]) {
         let reports = &lane.history.reports;
         let place = |one: &StoredChange| {
@@ -191,7 +191,7 @@ impl Outcome {
                 change: one.map(|one| one.uuid),
             });
         }
-        // There may be many more than are shown.
+        // Limits the memory, because there may be many more alarms than the response has.
         if self.alarms.len() > 16 * SHOWN {
             self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
             self.alarms.truncate(SHOWN);
@@ -201,7 +201,7 @@ impl Outcome {
         self.missed += real - found.len();
     }
 
-    /// The whole of it.
+    /// Returns the result.
     pub(crate) fn end(self) -> Backtest {
         let seconds = match (self.since, self.until) {
             (Some(since), Some(until)) => until.seconds() - since.seconds(),
@@ -225,7 +225,7 @@ impl Outcome {
     }
 }
 
-/// The alarms of a series that is looked at for changes, and the changes that raised none at once.
+/// Returns the alarms of change detection in a series: the immediate ones, and the changes that raised no immediate alarm.
 fn changes(
     series: &Values,
     hosts: &[Option<u16>],
@@ -249,7 +249,7 @@ fn changes(
     alarms
 }
 
-/// The values of a series that are beyond the limits of a threshold.
+/// Returns the values of a series outside the limits of a threshold.
 fn crossings(values: &[f64], times: &[Timestamp], model: NewModel, worse: Worse) -> Result<Vec<Alarm>> {
     let model =
         model.complete(worse).map_err(|error| Error::Invalid(format!("`model` is wrong: {error}")))?;

@@ -1,4 +1,4 @@
-//! Proofs of being human, checked by whatever service the operator has chosen.
+//! CAPTCHA: verifies tokens with the configured service.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes that are read from a response.
 const ANSWER_MAX: u64 = 64 << 10;
 
-/// What somebody wants to do.
+/// The action that a CAPTCHA protects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     SignUp,
@@ -25,7 +25,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// The word that the page gave for it.
+    /// Returns the name of the action in the CAPTCHA of the page.
     const fn as_str(self) -> &'static str {
         match self {
             Self::SignUp => "signup",
@@ -37,12 +37,12 @@ impl Action {
 #[derive(Deserialize)]
 struct Verdict {
     success: bool,
-    /// Not every service gives one.
+    /// Not every service returns a score.
     score: Option<f64>,
     action: Option<String>,
 }
 
-/// What pages need to know to get a proof.
+/// Returns the settings of the CAPTCHA for pages.
 pub(crate) fn site(config: &Config) -> Option<CaptchaSite> {
     config.plus.captcha.as_ref().map(|captcha| CaptchaSite {
         script: captcha.script.as_str().to_owned(),
@@ -50,7 +50,7 @@ pub(crate) fn site(config: &Config) -> Option<CaptchaSite> {
     })
 }
 
-/// Refuses whoever has no good proof, where the server asks for one.
+/// Rejects a request without a valid proof, if the server requires one.
 pub(crate) async fn check(
     config: &Config,
     proof: Option<&NonEmpty>,
@@ -88,7 +88,7 @@ pub(crate) async fn check(
 fn verdict(captcha: &Captcha, proof: &str, address: Option<&str>) -> Result<Verdict, ureq::Error> {
     let mut form = vec![("secret", captcha.secret.expose()), ("response", proof)];
     form.extend(address.map(|address| ("remoteip", address)));
-    // The operator has named the service, which may well be a neighbor.
+    // The operator configured the service, so it may have a private address.
     let mut answer =
         outgoing::agent(captcha.url.as_str(), true).post(captcha.url.as_str()).send_form(form)?;
     let text = outgoing::read_body(answer.body_mut(), ANSWER_MAX)?;

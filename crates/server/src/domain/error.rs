@@ -9,50 +9,50 @@ use crate::infra::{blobs, limits};
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation did not happen. The texts are for people: what, why, and what to do.
+/// Why an operation failed. The texts are for users: what is wrong, why, and what to do.
 #[derive(Debug)]
 pub enum Error {
-    /// The request makes no sense.
+    /// The request is invalid.
     Invalid(String),
-    /// A credential is needed, or the one given is not good.
+    /// A credential is missing or invalid.
     Unauthorized(String),
-    /// It must be paid for first.
+    /// A paid plan is required.
     Unpaid(String),
-    /// The caller is known and may not do this.
+    /// The caller is authenticated, but lacks the right.
     Forbidden(String),
-    /// There is no such thing, or the caller may not know of it.
+    /// The resource does not exist, or the caller may not see it.
     NotFound(String),
-    /// There is no such method on this path.
+    /// The path does not support the method.
     Method,
-    /// It contradicts the present state.
+    /// The request conflicts with the current state.
     Conflict(String),
-    /// The body is larger than the server takes.
+    /// The body exceeds the maximum size.
     TooLarge,
     /// The body exceeds a limit that the message names.
     OverLimit(String),
     /// The body is not JSON.
     MediaType,
-    /// Too often; try again after so many seconds.
+    /// A rate limit or quota was exceeded; retry after this many seconds.
     Limited(String, u64),
-    /// Not now; try again.
+    /// The server is busy; retry.
     Busy(Option<Box<dyn error::Error + Send + Sync>>),
-    /// Another service that this needs does not answer; try again.
+    /// An external service that the operation needs is unavailable; retry.
     Elsewhere(String),
-    /// There is no room left to store anything; try again when there is.
+    /// The storage is full; retry when there is space.
     Full(Box<dyn error::Error + Send + Sync>),
-    /// This server is not set up for it.
+    /// This server is not configured for the operation.
     Unavailable(String),
-    /// A fault of ours.
+    /// An internal error.
     Internal(Box<dyn error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Something of this kind was not found, or may not be seen.
+    /// Returns the error for a resource of this kind that does not exist or that the caller may not see.
     pub fn not_found(noun: &str) -> Self {
         Self::NotFound(format!("There is no such {noun}, or you may not see it."))
     }
 
-    /// The whole chain of causes for the log, if the caller is not to know of it.
+    /// Returns the chain of causes for the log, if it is hidden from the caller.
     pub(crate) fn cause(&self) -> Option<String> {
         let (Self::Internal(source) | Self::Busy(Some(source)) | Self::Full(source)) = self else {
             return None;
@@ -149,7 +149,7 @@ impl From<blobs::Failure> for Error {
     }
 }
 
-/// What a broken uniqueness rule means to the caller.
+/// Returns the text for a violated unique index.
 fn conflict(index: &str) -> &'static str {
     match index {
         "account_slug" => "Another user has this slug; choose another.",

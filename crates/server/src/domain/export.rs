@@ -1,4 +1,4 @@
-//! The formats of an export: the columns, and writers that take metric after metric, so that none holds them all.
+//! The formats of an export: the columns, and writers that process one metric at a time, so that no writer holds all of them.
 
 use std::{
     borrow::Cow,
@@ -25,9 +25,9 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
-    /// Values separated by commas, under a line of names.
+    /// Comma-separated values with a header line.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
     /// Apache Parquet.
     Parquet,
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// What the name of a file ends with.
+    /// Returns the file extension.
     pub(crate) const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// The media type of Parquet, which is compressed already.
+/// Media type of Parquet, which is already compressed.
 pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
 
 type Text = for<'a> fn(&'a Entry<'a>) -> Option<Cow<'a, str>>;
@@ -62,7 +62,7 @@ type Time = fn(&Entry<'_>) -> Timestamp;
 type Whole = fn(&Entry<'_>) -> u32;
 type Real = fn(&Entry<'_>) -> Option<f64>;
 
-/// What a column holds, and where it is found in a metric. Texts and fractions may be absent.
+/// The type of a column, and the function that reads it from a metric. Texts and real numbers may be absent.
 enum Column {
     Text(Text),
     Time(Time),
@@ -70,7 +70,7 @@ enum Column {
     Real(Real),
 }
 
-/// Every column by its name, in order.
+/// All columns with their names, in order.
 const COLUMNS: [(&str, Column); 20] = [
     ("report", Column::Text(|entry| Some(entry.report.uuid.to_string().into()))),
     ("metric", Column::Text(|entry| Some(entry.metric.uuid.to_string().into()))),
@@ -107,7 +107,7 @@ pub(crate) enum Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins an export.
+    /// Starts an export.
     pub(crate) fn new(format: Format, sink: W) -> io::Result<Self> {
         Ok(match format {
             Format::Csv => {
@@ -132,7 +132,7 @@ impl<W: Write + Send> Writer<W> {
         }
     }
 
-    /// Ends the export.
+    /// Finishes the export.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Csv(mut writer) => writer.flush(),
@@ -160,7 +160,7 @@ impl Serialize for Members<'_> {
     }
 }
 
-/// What a metric has in a column.
+/// The value of a metric in a column.
 struct Cell<'a>(&'a Column, &'a Entry<'a>);
 
 impl Serialize for Cell<'_> {
@@ -175,18 +175,18 @@ impl Serialize for Cell<'_> {
     }
 }
 
-/// How many rows make a row group: enough for readers, few enough to gather.
+/// Number of rows of a row group: enough for efficient reading, few enough to buffer.
 const ROW_GROUP: usize = 65_536;
 
-/// Gathers rows, and writes them column by column when they make a row group.
+/// Buffers rows and writes them column by column as row groups.
 pub(crate) struct ParquetWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<Gathered>,
     rows: usize,
 }
 
-/// A column of the current row group, with how it is filled. A definition level is 1 where there is a value and 0 where
-/// there is none.
+/// A column of the current row group, with the function that reads it. A definition level is 1 for a value and 0 for an absent
+/// value.
 enum Gathered {
     Text { read: Text, values: Vec<ByteArray>, levels: Vec<i16> },
     Time { read: Time, values: Vec<i64> },
@@ -198,7 +198,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     fn new(sink: W) -> io::Result<Self> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            // The index of pages would be kept until the end, and grow with the export.
+            // The writer would keep the index of pages until the end, and it would grow with the export.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .build();
@@ -266,7 +266,7 @@ impl Gathered {
                 let text = read(entry);
                 levels.push(text.is_some().into());
                 if let Some(text) = text {
-                    // Most texts repeat from row to row; a copy of a value shares its bytes.
+                    // Most texts repeat from row to row. A clone of a value shares its bytes.
                     let value = match values.last() {
                         Some(last) if last.data() == text.as_bytes() => last.clone(),
                         _ => ByteArray::from(text.into_owned().into_bytes()),

@@ -1,5 +1,4 @@
-//! The alerts or changes of a project as an Atom feed (RFC 4287): what is told of each report that raised some, and how it
-//! is written. Asking for one is the business of `http`.
+//! The alerts or changes of a project as an Atom feed (RFC 4287): the events and their XML. The HTTP endpoint is in `http`.
 
 use std::fmt::Write;
 
@@ -16,11 +15,11 @@ use tidemark_store::{
     series_filter::SeriesFilter,
 };
 
-/// The most events in a feed.
+/// Maximum number of events in a feed.
 const EVENTS: u32 = 50;
-/// The most alerts of an event that are told one by one.
+/// Maximum number of alerts or changes that are listed in an event.
 const ROWS: usize = 20;
-/// As much of a hash as tells commits apart.
+/// Number of characters of a commit hash that are shown.
 const SHORT_HASH: usize = 10;
 
 /// A report that raised alerts or changes, with the worst of them.
@@ -31,7 +30,7 @@ pub(crate) struct Event {
     items: Items,
 }
 
-/// What an event tells of.
+/// The alerts or changes of an event.
 #[derive(Debug, Default)]
 struct Items {
     count: usize,
@@ -39,18 +38,18 @@ struct Items {
     worst: Vec<Item>,
 }
 
-/// An alert or a change, as texts.
+/// An alert or a change, as text.
 #[derive(Debug)]
 struct Item {
-    /// Whether it is for the worse, and how bad that is.
+    /// The status, and in `badness` the size in the worse direction.
     standing: ThresholdStatus,
     badness: f64,
     benchmark: String,
     measure: String,
     value: String,
-    /// How far it is from what was expected, if anything was.
+    /// The difference to the expected value, if there is one.
     change: Option<String>,
-    /// What it may be, or what it was.
+    /// The limits of an alert, or the level before a change.
     expected: String,
 }
 
@@ -95,7 +94,7 @@ impl Item {
     }
 }
 
-/// The newest events of a project, in two statements.
+/// Returns the newest events of a project, with two statements.
 pub(crate) fn events(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -122,30 +121,30 @@ pub(crate) fn events(
     Ok(events.into_iter().zip(items).map(|(about, items)| Event { about, noun, items }).collect())
 }
 
-/// A feed to be written.
+/// A feed to write.
 #[derive(Debug)]
 pub(crate) struct Feed<'a> {
     /// The project.
     pub(crate) project: &'a Project,
-    /// Where the console is.
+    /// Base URL of the console.
     pub(crate) console: &'a Url,
-    /// What of the project was asked for, by name.
+    /// Names of the dimensions that the feed is filtered by.
     pub(crate) parts: Vec<&'a str>,
-    /// The same as a query string; empty for all of it.
+    /// The same filter as a query string; empty without a filter.
     pub(crate) query: String,
-    /// What it tells of.
+    /// Whether the feed has alerts or changes.
     pub(crate) notifies: Notifies,
-    /// The events, the newest first.
+    /// The events, newest first.
     pub(crate) events: &'a [Event],
 }
 
 impl Feed<'_> {
-    /// When something was last told.
+    /// Returns the time of the newest event.
     pub(crate) fn updated(&self) -> Timestamp {
         self.events.first().map_or(self.project.created, |newest| newest.about.told)
     }
 
-    /// The document.
+    /// Returns the XML document.
     pub(crate) fn write(&self) -> String {
         let project = self.project;
         let page = project_page(self.console, &project.slug, project.visibility == Visibility::Public);
@@ -187,7 +186,7 @@ impl Event {
         out.push_str("</entry>\n");
     }
 
-    /// The worst of it in one line.
+    /// Returns the worst alert or change as one line.
     fn title(&self) -> String {
         let Some(worst) = self.items.worst.first() else { return String::new() };
         let verdict = match worst.standing {
@@ -207,7 +206,7 @@ impl Event {
         format!("{verdict} on {branch}: {}, {} {size}{more}", worst.benchmark, worst.measure)
     }
 
-    /// What is told beside a value: what it may be, or what it was.
+    /// Returns the title of the column next to the value: the limits of an alert, or the level before a change.
     fn expected(&self) -> &'static str {
         if self.noun == "alert" { "Limit" } else { "Before" }
     }
@@ -264,7 +263,7 @@ fn link(out: &mut String, relation: &str, media_type: &str, address: &str) {
     let _ = writeln!(out, "<link rel=\"{relation}\" type=\"{media_type}\" href=\"{}\"/>", escape(address));
 }
 
-/// Text in XML, without the characters that XML has no way to write.
+/// Escapes text for XML and removes the characters that XML does not allow.
 fn escape(text: &str) -> String {
     let is_writable =
         |character: &char| matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);

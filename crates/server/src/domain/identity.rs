@@ -1,4 +1,4 @@
-//! Identity providers: where a sign-in there begins, and who came back from it. Accounts and sessions are not here.
+//! Identity providers: start and end of a sign-in. Accounts and sessions are handled elsewhere.
 
 mod github;
 mod openid;
@@ -18,17 +18,17 @@ use crate::{
     },
 };
 
-/// The most bytes of an answer that are read.
+/// Maximum number of bytes that are read from a response.
 const ANSWER_MAX: u64 = 1 << 20;
 
-/// A provider that this server is configured for.
+/// A configured identity provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Provider {
-    /// The path after `/v0/auth/` here and after `/auth/` in the console; also stands for it in the database.
+    /// The path after `/v0/auth/` of the API and after `/auth/` of the console. It also identifies the provider in the database.
     pub(crate) path: String,
-    /// What people call it.
+    /// The display name.
     pub(crate) name: String,
-    /// Where it sends people back to.
+    /// The redirect URL.
     redirect: String,
     kind: Kind,
 }
@@ -39,30 +39,30 @@ enum Kind {
     OpenId(OpenId),
 }
 
-/// What a sign-in takes along, so that nobody else can end it.
+/// The secrets of a sign-in, which prevent others from completing it.
 #[derive(Clone, Debug)]
 pub(crate) struct Secrets {
-    /// What the provider hands back to us.
+    /// The provider returns it with the redirect.
     pub(crate) state: String,
-    /// What the provider repeats in the token it signs.
+    /// The provider includes it in the token that it signs.
     pub(crate) nonce: String,
-    /// What is shown only when the sign-in ends; its hash is shown when it begins.
+    /// PKCE verifier: sent at the end of the sign-in, its hash at the start.
     pub(crate) verifier: String,
 }
 
-/// Who somebody is at a provider. The address is theirs: the provider has verified it.
+/// An account at a provider. The provider has verified the address.
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
-    /// What never changes.
+    /// The permanent identifier.
     pub(crate) subject: String,
     /// The verified address.
     pub(crate) email: Email,
-    /// What to call them.
+    /// The display name.
     pub(crate) name: UserName,
 }
 
 impl Provider {
-    /// All that are configured.
+    /// Returns all configured providers.
     pub(crate) fn all(config: &Config) -> Vec<Self> {
         let Plus { github, google, oidc, .. } = &config.plus;
         let console = config.console.url.as_str().trim_end_matches('/');
@@ -89,7 +89,7 @@ impl Provider {
         github.chain(google).chain(others).collect()
     }
 
-    /// The one with this path.
+    /// Returns the provider with this path.
     pub(crate) fn find(config: &Config, path: &str) -> Result<Self> {
         let missing = || {
             Error::NotFound(
@@ -99,12 +99,12 @@ impl Provider {
         Self::all(config).into_iter().find(|provider| provider.path == path).ok_or_else(missing)
     }
 
-    /// What pages need to know of it.
+    /// Returns the representation in the API.
     pub(crate) fn wire(&self) -> Wire {
         Wire { name: self.name.clone(), path: format!("/v0/auth/{}", self.path) }
     }
 
-    /// The page of the provider where the sign-in goes on.
+    /// Returns the URL of the provider for the sign-in.
     pub(crate) async fn start(self, secrets: Secrets) -> Result<String> {
         self.ask(move |provider, agent| match &provider.kind {
             Kind::GitHub(github) => Ok(github::start(github, &provider.redirect, &secrets)),
@@ -113,7 +113,7 @@ impl Provider {
         .await
     }
 
-    /// Who came back from the provider with this code.
+    /// Exchanges the code for the account of the user.
     pub(crate) async fn end(self, code: Secret, secrets: Secrets) -> Result<Person> {
         self.ask(move |provider, agent| match &provider.kind {
             Kind::GitHub(github) => github::end(github, &provider.redirect, agent, &code, &secrets),
@@ -128,7 +128,7 @@ impl Provider {
     ) -> Result<T> {
         let name = self.name.clone();
         let asked = spawn_blocking(move || {
-            // The operator has named the provider, which may well be a neighbor.
+            // The operator configured the provider, so it may have a private address.
             let base = match &self.kind {
                 Kind::GitHub(github) => github.url.as_str(),
                 Kind::OpenId(openid) => openid.issuer.as_str(),
@@ -155,23 +155,23 @@ impl Provider {
     }
 }
 
-/// Why nobody came back.
+/// Why a sign-in failed.
 #[derive(Debug)]
 enum Refused {
-    /// The provider cannot be reached, or says what nobody can understand.
+    /// The provider is unreachable, or its response is invalid.
     Silent(String),
-    /// It does not take the code, or what it signed is not good.
+    /// The provider rejected the code, or its token is invalid.
     Code(String),
-    /// It knows no address that is certainly theirs.
+    /// The provider has no verified address of the user.
     Unverified,
 }
 
-/// Asks a provider for a resource of the person who signed in.
+/// Requests a resource of the user from a provider.
 fn get<T: DeserializeOwned>(agent: &Agent, url: &str, accept: &str, token: &str) -> Result<T, Refused> {
     read(agent.get(url).header("accept", accept).header("authorization", format!("Bearer {token}")).call())
 }
 
-/// Reads the JSON of a provider's answer.
+/// Reads the JSON of a response.
 fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, Refused> {
     let mut answer = answer.map_err(|error| Refused::Silent(error.to_string()))?;
     let status = answer.status();
@@ -184,12 +184,12 @@ fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Res
     serde_json::from_slice(&text).map_err(|error| silent(&error))
 }
 
-/// What is shown of a verifier when a sign-in begins.
+/// Returns the PKCE challenge of a verifier.
 fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }
 
-/// The first of these that a person can be called by, without the characters that names here do not have.
+/// Returns the first usable name, without characters that are not allowed in names.
 fn call<'a>(names: impl IntoIterator<Item = &'a str>) -> UserName {
     let fits = |name: &str| {
         let plain: String =

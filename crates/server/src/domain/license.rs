@@ -1,5 +1,5 @@
-//! Licenses of organizations, checked where an operator has configured the key that signs them. Nothing here needs one:
-//! a license says what was agreed on, and until when.
+//! Licenses of organizations, verified if the operator has configured the key that signs them. No feature requires a license: it
+//! documents what was agreed, and until when.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::{
     infra::config::{Config, Licenses},
 };
 
-/// What a license says.
+/// The claims of a license.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Claims {
     iat: i64,
@@ -20,7 +20,7 @@ struct Claims {
     ent: Entitlements,
 }
 
-/// What a license says besides, when it is signed here.
+/// The claims of a license that this server signs.
 #[derive(Serialize)]
 struct Signed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,15 +31,14 @@ struct Signed<'a> {
     claims: Claims,
 }
 
-/// The license in a token, if it was signed for this organization; whether it has run out is told by its times. `None`
-/// where no key is configured.
+/// Returns the license in a token that was signed for this organization. It may have expired. `None` if no key is configured.
 pub(crate) fn read(config: &Config, key: &Jwt, organization: OrganizationUuid) -> Result<Option<License>> {
     let Some(settings) = &config.plus.license else { return Ok(None) };
     let wrong = |reason: &str| Error::Invalid(format!("The license cannot be used: {reason}."));
     let signer = DecodingKey::from_ec_pem(settings.public_key.as_bytes())
         .map_err(|error| Error::Internal(error.into()))?;
     let mut validation = Validation::new(Algorithm::ES256);
-    // By the clock of the server, and not at all for one that is only shown.
+    // The caller compares the expiration with the clock of the server. It does not matter for display.
     validation.validate_exp = false;
     validation.validate_aud = settings.audience.is_some();
     if let Some(audience) = &settings.audience {
@@ -71,7 +70,7 @@ pub(crate) fn read(config: &Config, key: &Jwt, organization: OrganizationUuid) -
     }))
 }
 
-/// Refuses a license that cannot be kept: one that is not good, or has run out.
+/// Rejects an invalid or expired license.
 pub(crate) fn check(
     config: &Config,
     key: &Jwt,
@@ -90,7 +89,7 @@ pub(crate) fn check(
     }
 }
 
-/// Refuses a key that cannot sign.
+/// Rejects a key that cannot sign.
 pub(crate) fn check_key(settings: &Licenses) -> Result<()> {
     let key = settings.private_key.as_ref();
     match key.map(|key| EncodingKey::from_ec_pem(key.expose().as_bytes())) {
@@ -101,7 +100,7 @@ pub(crate) fn check_key(settings: &Licenses) -> Result<()> {
     }
 }
 
-/// Signs a license for an organization, where the operator has given the key.
+/// Signs a license for an organization, if the operator has configured the private key.
 pub(crate) fn sign(
     settings: &Licenses,
     organization: OrganizationUuid,

@@ -1,4 +1,4 @@
-//! Who is calling, from the `Authorization` header or the cookie to a row in the database.
+//! The caller: resolves the `Authorization` header or the cookie to a row in the database.
 
 use axum::http::{header, request::Parts};
 use tidemark_api::{Actor, ActorKind, ResourceName, Timestamp, UserKeyUuid};
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::domain::{app::App, error::Result};
 
-/// A credential as it was sent, its form and signature checked, its row not looked up yet.
+/// A credential whose form and signature are checked. Its row is not looked up yet.
 #[derive(Clone, Debug)]
 pub enum Credential {
-    /// None was sent, or not as a bearer or in our cookie.
+    /// No credential, or not as a bearer token or in the cookie of this server.
     None,
-    /// It is not one of ours, or has run out.
+    /// Not a credential of this server, or expired.
     Bad,
     /// A session of this server.
     Session(Claims),
@@ -24,7 +24,7 @@ pub enum Credential {
     Token(Claims, Vec<u8>),
     /// The hash of a key.
     Key(Kind, Vec<u8>),
-    /// The database itself: the caller has opened it.
+    /// Access to the database itself: the caller has opened it.
     Database,
 }
 
@@ -53,12 +53,12 @@ impl Credential {
     }
 }
 
-/// Whether a request has a bearer token, which then counts instead of the cookie.
+/// Whether a request has a bearer token, which takes precedence over the cookie.
 pub fn has_bearer(parts: &Parts) -> bool {
     bearer(parts).is_some()
 }
 
-/// What follows the word `Bearer`.
+/// Returns the text after the word `Bearer`.
 fn bearer(parts: &Parts) -> Option<&str> {
     let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, text) = value.split_once(' ')?;
@@ -66,16 +66,16 @@ fn bearer(parts: &Parts) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !text.is_empty()).then_some(text)
 }
 
-/// Who is calling.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// Nobody we know.
+    /// No credential.
     Anonymous,
-    /// Whoever has opened the database itself, while it has no administrator.
+    /// A process that has opened the database, while there is no administrator.
     Owner,
-    /// Somebody with a credential that is not, or no longer, good.
+    /// An invalid, expired or revoked credential.
     Unknown,
-    /// Somebody whose account is locked.
+    /// A user whose account is locked.
     Locked,
     /// A user.
     User(SignedIn),
@@ -83,28 +83,28 @@ pub enum Caller {
     Project(project_key::ProjectKeyRow),
 }
 
-/// A user and how the user proved it.
+/// A user and the credential of the user.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// The user.
     pub found: user::UserRow,
-    /// By which credential.
+    /// The type of the credential.
     pub via: Via,
 }
 
-/// How a user proved to be one.
+/// The type of a user's credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// By a session.
+    /// A session.
     Session,
-    /// By this key.
+    /// This key.
     Key(UserKeyUuid),
-    /// By a deprecated token.
+    /// A deprecated token.
     Token,
 }
 
 impl Caller {
-    /// The key of the user, if it is one.
+    /// Returns the id of the user, if the caller is one.
     pub fn user(&self) -> Option<UserId> {
         match self {
             Self::User(by) => Some(by.found.id),
@@ -112,7 +112,7 @@ impl Caller {
         }
     }
 
-    /// Looks the credential up. The flag says that a deprecated token was seen for the first time.
+    /// Looks up the credential. The flag is `true` if a deprecated token is used for the first time.
     pub fn find(tx: &mut Tx<'_>, credential: &Credential, now: Timestamp) -> Result<(Self, bool)> {
         let mut first_use = false;
         let signed_in = match credential {
@@ -121,7 +121,7 @@ impl Caller {
                 Some(found) => Some((found, Via::Session)),
                 None => return Ok((Self::Owner, false)),
             },
-            // A runner's key opens nothing but its channel.
+            // The key of a runner gives access only to its channel.
             Credential::Bad | Credential::Key(Kind::Runner, _) => None,
             Credential::Session(claims) => match claims.jti {
                 Some(jti) => session::find(tx, jti, now)?.map(|found| (found, Via::Session)),
@@ -132,7 +132,7 @@ impl Caller {
                 Some((user, false)) => Some((user::by_id(tx, user)?, Via::Token)),
                 None => {
                     first_use = true;
-                    // A token names its owner by address: it must not reach whoever took that address later.
+                    // A token names its owner by e-mail address. It must not authenticate a later owner of that address.
                     let issued = Timestamp::from_micros(claims.iat.saturating_mul(1_000_000));
                     match user::email_given_up(tx, &claims.sub)? {
                         Some(given_up) if given_up >= issued => None,
@@ -150,14 +150,14 @@ impl Caller {
         };
         Ok(match signed_in {
             None => (Self::Unknown, false),
-            // A key of a locked account is as dead as a revoked one; only its owner, by signing in, learns why.
+            // A key of a locked account is handled as a revoked key. Only a sign-in shows that the account is locked.
             Some((found, Via::Key(_))) if found.user.locked => (Self::Unknown, false),
             Some((found, _)) if found.user.locked => (Self::Locked, false),
             Some((found, via)) => (Self::User(SignedIn { found, via }), first_use),
         })
     }
 
-    /// Who to name in the audit log.
+    /// Returns the actor for the audit log.
     pub fn actor(&self) -> Actor {
         match self {
             Self::User(signed_in) => signed_in.actor(),
@@ -174,14 +174,14 @@ impl Caller {
 }
 
 impl SignedIn {
-    /// Who to name in the audit log.
+    /// Returns the actor for the audit log.
     pub fn actor(&self) -> Actor {
         let user = &self.found.user;
         Actor { kind: ActorKind::User, uuid: Some(user.uuid.uuid()), name: Some(user.name.to_string()) }
     }
 }
 
-/// Remembers a deprecated token at its first use, so that its owner can list and revoke it.
+/// Records a deprecated token at its first use, so that its owner can list and revoke it.
 pub fn record_token(
     tx: &mut Tx<'_>,
     fresh: &Fresh,

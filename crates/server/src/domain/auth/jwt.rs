@@ -1,12 +1,12 @@
-//! The tokens this server signs: HS256, with the claims of the contract and an id of our own (`jti`), so that each
-//! can be used once or ended.
+//! The tokens that this server signs: HS256, with the claims of the contract and an additional id (`jti`), so that each token can
+//! be used once or revoked.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tidemark_api::{Email, Jwt, OrganizationRole, OrganizationUuid, Timestamp};
 use uuid::Uuid;
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {
@@ -14,49 +14,49 @@ pub enum Audience {
     Auth,
     /// A session.
     Client,
-    /// A deprecated API token; read, never written.
+    /// A deprecated API token. It is accepted, but not issued.
     ApiKey,
-    /// An invitation into an organization.
+    /// An invitation to an organization.
     Invite,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
-    /// What it is for.
+    /// The purpose.
     pub aud: Audience,
-    /// When it runs out, in seconds.
+    /// Expiration time, in seconds since the epoch.
     pub exp: i64,
-    /// When it was signed, in seconds.
+    /// Time of signing, in seconds since the epoch.
     pub iat: i64,
-    /// Who signed it.
+    /// The server that signed the token.
     pub iss: String,
-    /// The address of the user it speaks of.
+    /// The e-mail address of the user.
     pub sub: Email,
     /// The organization of an invitation.
     #[serde(default)]
     pub org: Option<Membership>,
-    /// Always null here; the contract's other tokens use it.
+    /// Always null here; other tokens of the contract use it.
     #[serde(default)]
     pub state: Option<()>,
-    /// Always null here; the registry's tokens have claims of their own.
+    /// Always null here; tokens of the registry have their own claims.
     #[serde(default)]
     pub oci: Option<()>,
-    /// The row that this token stands for. Tokens of older servers have none.
+    /// The id of the row of this token. Tokens of older servers have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jti: Option<Uuid>,
 }
 
-/// What an invitation offers.
+/// The membership that an invitation offers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Membership {
     /// The organization.
     pub uuid: OrganizationUuid,
-    /// The role in it.
+    /// The role in the organization.
     pub role: OrganizationRole,
 }
 
-/// Signs and verifies.
+/// Signs and verifies tokens.
 pub struct Signer {
     encoding: EncodingKey,
     decoding: DecodingKey,
@@ -64,7 +64,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// A signer with the server's secret.
+    /// Creates a signer with the secret of the server.
     pub fn new(secret: &[u8], issuer: String) -> Self {
         Self {
             encoding: EncodingKey::from_secret(secret),
@@ -73,7 +73,7 @@ impl Signer {
         }
     }
 
-    /// Signs the token of one row; the same row always gives the same token.
+    /// Signs the token of a row. The same row always results in the same token.
     pub fn sign(
         &self,
         aud: Audience,
@@ -97,7 +97,7 @@ impl Signer {
         self.sign_claims(&claims)
     }
 
-    /// Signs claims of another kind; they say themselves who signed them, and for what.
+    /// Signs other claims, which include their own issuer and audience.
     pub fn sign_claims(&self, claims: &impl Serialize) -> Jwt {
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &self.encoding)
             .expect("plain claims serialize and HMAC cannot fail")
@@ -105,14 +105,14 @@ impl Signer {
             .expect("a signed token has the form of one")
     }
 
-    /// What a token says, if this server signed it for one of these purposes and it has not run out.
+    /// Returns the claims of a token if this server signed it for one of these audiences and it has not expired.
     pub fn verify(&self, token: &str, audiences: &[Audience], now: Timestamp) -> Option<Claims> {
         let claims: Claims = self.verify_claims(token)?;
         (audiences.contains(&claims.aud) && claims.exp >= now.seconds()).then_some(claims)
     }
 
-    /// The claims of a token, if this server signed it. Whether it has run out, and what it is for, the caller checks:
-    /// by the clock of the server, and by the type of the claims.
+    /// Returns the claims of a token if this server signed it. The caller checks the expiration, with the clock of the server,
+    /// and the audience, with the type of the claims.
     pub fn verify_claims<C: DeserializeOwned + Clone>(&self, token: &str) -> Option<C> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.validate_aud = false;
@@ -122,7 +122,7 @@ impl Signer {
         Some(jsonwebtoken::decode::<C>(token, &self.decoding, &validation).ok()?.claims)
     }
 
-    /// The name of this server in what it signs.
+    /// Returns the issuer name of this server.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }

@@ -1,23 +1,23 @@
-//! API keys: how they are made, told apart and hashed.
+//! API keys: generation, detection of their kind, and hashing.
 
 use sha2::{Digest, Sha256};
 use tidemark_api::PlainKey;
 use tidemark_store::Fresh;
 
 const ALPHABET: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Random characters of a key: about 178 bits.
+/// Number of random characters of a key: about 178 bits.
 const LENGTH: usize = 30;
-/// All characters of a runner's key. A prefix has at most sixteen, which leaves more than a hundred random bits.
+/// Total length of a runner key. A prefix has at most 16 characters, which leaves more than 100 random bits.
 const RUNNER_LENGTH: usize = 45;
 
-/// What a key opens.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It acts as a user.
+    /// Has the rights of a user.
     User,
-    /// It opens one project.
+    /// Gives access to one project.
     Project,
-    /// It acts as a runner.
+    /// Belongs to a runner.
     Runner,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// How many random characters such a key has.
+    /// Returns the number of random characters of a key.
     fn length(self, prefix: &str) -> usize {
         match self {
             Self::User | Self::Project => LENGTH,
@@ -39,13 +39,13 @@ impl Kind {
     }
 }
 
-/// A new key; `prefix` is the installation's `security.key_prefix`.
+/// Generates a key. `prefix` is `security.key_prefix` of the configuration.
 pub fn generate(fresh: &Fresh, prefix: &str, kind: Kind) -> PlainKey {
     let secret = fresh.letters(ALPHABET, kind.length(prefix));
     format!("{prefix}_{}_{secret}", kind.word()).parse().expect("letters, digits and underscores make a key")
 }
 
-/// What kind of key this is, if it has the form of one.
+/// Returns the kind of a key, if the text has the form of a key.
 pub fn kind(prefix: &str, text: &str) -> Option<Kind> {
     let rest = text.strip_prefix(prefix)?.strip_prefix('_')?;
     [Kind::User, Kind::Project, Kind::Runner].into_iter().find(|kind| {
@@ -55,7 +55,7 @@ pub fn kind(prefix: &str, text: &str) -> Option<Kind> {
     })
 }
 
-/// What is stored of a credential. It needs no salt: what is hashed is random, not chosen by a person.
+/// Returns the stored hash of a credential. It needs no salt, because credentials are random.
 pub fn hash(credential: &str) -> Vec<u8> {
     Sha256::digest(credential).to_vec()
 }

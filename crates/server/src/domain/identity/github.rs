@@ -1,4 +1,4 @@
-//! GitHub: OAuth without OpenID. The address comes from its API.
+//! GitHub: OAuth without OpenID Connect. The address comes from the GitHub API.
 
 use serde::Deserialize;
 use tidemark_api::Secret;
@@ -28,7 +28,7 @@ struct Address {
     verified: bool,
 }
 
-/// The media type of its API.
+/// Media type of the GitHub API.
 const MEDIA_TYPE: &str = "application/vnd.github+json";
 
 pub(super) fn start(github: &GitHub, redirect: &str, secrets: &Secrets) -> String {

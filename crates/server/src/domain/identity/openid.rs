@@ -1,5 +1,5 @@
-//! OpenID Connect Core 1.0, the authorization code flow: discovery, the exchange of the code, the checks of the ID token
-//! and the user info. Every provider that signs with a public key works.
+//! OpenID Connect Core 1.0, authorization code flow: discovery, exchange of the code, validation of the ID token, and user info.
+//! Supports every provider that signs with a public key.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{
@@ -15,11 +15,11 @@ use ureq::Agent;
 use super::{Person, Refused, Secrets, call, challenge, get, read};
 use crate::infra::config::OpenId;
 
-/// `openid` asks for an ID token, the others for the name and the address.
+/// `openid` requests an ID token, the others the name and the address.
 const SCOPES: &str = "openid profile email";
 
-/// Signatures with a public key. HMAC is not among them: its key is the client secret, and a provider that publishes an
-/// HMAC key by mistake would let anyone sign.
+/// Public-key signature algorithms. HMAC is excluded: its key is the client secret, and if a provider published an HMAC key by
+/// mistake, anyone could sign.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -32,7 +32,7 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The provider's configuration, as OpenID Connect Discovery 1.0 defines it.
+/// The configuration of the provider, as defined by OpenID Connect Discovery 1.0.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -49,7 +49,7 @@ struct Tokens {
     id_token: Option<String>,
 }
 
-/// The claims of an ID token, less those that [`Validation`] checks.
+/// The claims of an ID token, without those that [`Validation`] checks.
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
@@ -102,7 +102,7 @@ pub(super) fn end(
     let id_token = tokens.id_token.ok_or_else(|| Refused::Code("it sent no ID token".into()))?;
     let keys: JwkSet = read(agent.get(&metadata.jwks_uri).call())?;
     let claims = verify(openid, &keys, &id_token, &tokens.access_token, &secrets.nonce)?;
-    // Some providers put the address into the user info only.
+    // Some providers include the address only in the user info.
     let info: UserInfo = get(agent, &metadata.userinfo_endpoint, "application/json", &tokens.access_token)?;
     if info.sub != claims.sub {
         return Err(Refused::Code("its user info is about another subject than its ID token".into()));
@@ -127,11 +127,11 @@ pub(super) fn end(
     Ok(Person { subject: claims.sub, email, name })
 }
 
-/// Reads the provider's configuration. It is read every time: endpoints and keys change.
+/// Reads the configuration of the provider. It is not cached, because endpoints and keys change.
 fn discover(openid: &OpenId, agent: &Agent) -> Result<Metadata, Refused> {
     let url = format!("{}/.well-known/openid-configuration", openid.issuer.trim_end_matches('/'));
     let metadata: Metadata = match read(agent.get(&url).call()) {
-        // No sign-in was refused: there is no configuration at this address.
+        // A client error here means that the configuration does not exist at this address, not that a sign-in was rejected.
         Err(Refused::Code(reason)) => return Err(Refused::Silent(reason)),
         outcome => outcome?,
     };
@@ -142,7 +142,7 @@ fn discover(openid: &OpenId, agent: &Agent) -> Result<Metadata, Refused> {
     Ok(metadata)
 }
 
-/// Exchanges the code for tokens. The client authenticates in the header unless the provider takes it in the body only.
+/// Exchanges the code for tokens. The client authenticates in the header, unless the provider supports only the body.
 fn exchange(
     openid: &OpenId,
     metadata: &Metadata,
@@ -162,7 +162,7 @@ fn exchange(
     let in_header =
         methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"));
     let request = if in_header {
-        // RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+        // RFC 6749, section 2.3.1: both are form-encoded before they are joined.
         let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = format!("{}:{}", encode(&openid.client_id), encode(openid.client_secret.expose()));
         request.header("authorization", format!("Basic {}", STANDARD.encode(pair)))
@@ -174,7 +174,7 @@ fn exchange(
     read(request.send_form(form))
 }
 
-/// Checks an ID token as OpenID Connect Core 1.0, section 3.1.3.7, demands, and returns its claims.
+/// Validates an ID token as required by OpenID Connect Core 1.0, section 3.1.3.7, and returns its claims.
 fn verify(
     openid: &OpenId,
     keys: &JwkSet,
@@ -199,7 +199,7 @@ fn verify(
     let claims: Claims = jsonwebtoken::decode(id_token, &key, &validation)
         .map_err(|error| refused(&error.to_string()))?
         .claims;
-    // A token for several audiences may have been given to another of them.
+    // A token for several audiences may have been issued to another one.
     let for_us = |audience: &Value| audience.as_str() == Some(&openid.client_id);
     if !claims.aud.as_array().map_or_else(|| for_us(&claims.aud), |all| all.iter().all(for_us)) {
         return Err(refused("it has another audience"));
@@ -213,20 +213,20 @@ fn verify(
     Ok(claims)
 }
 
-/// Whether a published key can be the one that signed.
+/// Whether a published key may have signed the token.
 fn can_sign(key: &Jwk, id: Option<&str>, algorithm: Algorithm) -> bool {
     let common = &key.common;
     let fits_id = id.is_none_or(|id| common.key_id.as_deref() == Some(id));
     let fits_use = common.public_key_use.as_ref().is_none_or(|purpose| *purpose == PublicKeyUse::Signature);
     let fits_algorithm = match common.key_algorithm {
         Some(named) => named.to_string() == format!("{algorithm:?}"),
-        // Without a name, the type of the key decides.
+        // Without an algorithm, the type of the key decides.
         None => DecodingKey::from_jwk(key).is_ok_and(|key| key.family() == algorithm.family()),
     };
     fits_id && fits_use && fits_algorithm
 }
 
-/// The left half of the hash of an access token, with the hash function of the signature.
+/// Returns the left half of the hash of an access token, with the hash function of the signature.
 fn access_token_hash(algorithm: Algorithm, token: &str) -> String {
     let hash: Vec<u8> = match algorithm {
         Algorithm::RS384 | Algorithm::PS384 | Algorithm::ES384 => Sha384::digest(token).to_vec(),
