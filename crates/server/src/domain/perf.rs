@@ -1,5 +1,5 @@
-//! Metrics over time: which series a query asks for, and their points, one series after the other, so that an answer
-//! never has to be held as a whole.
+//! Metrics over time: the series of a query and their points, one series after the other, so that the whole response is never in
+//! memory.
 
 mod lane;
 mod query;
@@ -27,12 +27,12 @@ pub use self::query::Query;
 pub(crate) use self::query::list;
 use crate::domain::error::Result;
 
-/// How many points are read in one go.
+/// Maximum number of points per read.
 const BATCH: u64 = 65_536;
-/// How many reports of a lane are asked what else there is.
+/// Number of the newest reports of a lane in which missing series are searched first.
 const NEWEST: usize = 8;
 
-/// The series that a query asks for, in its order, to be read one after the other.
+/// The series of a query in its order, read one after the other.
 pub struct PerfResult {
     truncated: Option<usize>,
     rest: VecDeque<Wanted>,
@@ -42,7 +42,7 @@ pub struct PerfResult {
     judges: HashMap<ModelId, Shared<ThresholdModel>>,
 }
 
-/// One series that was asked for.
+/// One requested series.
 struct Wanted {
     lane: Key,
     series: u32,
@@ -51,12 +51,12 @@ struct Wanted {
     metrics: PerfMetrics,
 }
 
-/// A branch with the head that was asked for.
+/// A branch with the requested head.
 type Headed = (HeadId, Arc<Branch>);
-/// A testbed with the spec that was asked for.
+/// A testbed with the requested spec.
 type Specced = (TestbedId, Option<SpecId>, Arc<Testbed>);
 
-/// Finds the series that a query asks for. Their metrics are not read yet.
+/// Finds the series of a query. It does not read their metrics.
 pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<PerfResult> {
     let branches = branches(tx, project, query)?;
     let testbeds = testbeds(tx, project, query)?;
@@ -80,8 +80,7 @@ pub fn find(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<PerfRe
 }
 
 impl PerfResult {
-    /// How much was asked for, if that is more than is answered: permutations or, if it is variants that make it too
-    /// much, series.
+    /// Returns the requested number if it exceeds the limit: of permutations, or of series if only the variants exceed the limit.
     pub fn truncated(&self) -> Option<usize> {
         self.truncated
     }
@@ -91,7 +90,7 @@ impl PerfResult {
         self.next_of(tx, usize::MAX)
     }
 
-    /// Reads the next series that has metrics, by somebody who wants no more than so many.
+    /// Reads the next series that has metrics, for a caller that reads at most `most` series.
     pub fn next_of(&mut self, tx: &mut Tx<'_>, most: usize) -> Result<Option<PerfMetrics>> {
         loop {
             if self.batch.is_empty() {
@@ -110,8 +109,8 @@ impl PerfResult {
         }
     }
 
-    /// Counts the series with metrics that have not been read yet. The newest reports of their lanes mostly know of all;
-    /// only for what they lack are the others asked.
+    /// Counts the series with metrics that have not been read yet. The newest reports of a lane usually have all series; older
+    /// reports are searched only for the missing ones.
     pub fn count_rest(mut self, tx: &mut Tx<'_>) -> Result<usize> {
         self.rest.extend(std::mem::take(&mut self.batch).into_iter().map(|(one, _)| one));
         let same = self.rest.make_contiguous().chunk_by(|left, right| left.lane == right.lane);
@@ -127,7 +126,7 @@ impl PerfResult {
         Ok(found.sum())
     }
 
-    /// Takes as many series as are read in one go.
+    /// Moves the series of the next read into the batch.
     fn fill(&mut self, most: usize) {
         let mut size = 0;
         while let Some(next) = self.rest.front() {
@@ -142,7 +141,7 @@ impl PerfResult {
     }
 }
 
-/// Looks in a part of each lane for the series that it may be missing.
+/// Searches a part of each lane for its missing series.
 fn search(
     tx: &mut Tx<'_>,
     lanes: &[Lane],
@@ -198,8 +197,8 @@ fn testbeds(tx: &mut Tx<'_>, project: ProjectId, query: &Query) -> Result<Vec<Op
     Ok(query.testbeds.iter().map(resolve).collect())
 }
 
-/// The series behind the permutations, in the order of the query, and how many there are in all; a benchmark with
-/// variants has several.
+/// Returns the series of the permutations in the order of the query, and their total number. A benchmark with variants has
+/// several series.
 fn wanted(
     tx: &mut Tx<'_>,
     project: ProjectId,
@@ -261,15 +260,15 @@ fn wanted(
     Ok((wanted, count))
 }
 
-/// The different ones among these; a list may name the same thing again and again.
+/// Returns the distinct UUIDs, because a list may contain duplicates.
 fn distinct(uuids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
     uuids.collect::<HashSet<_>>().into_iter().collect()
 }
 
-/// The metrics of some series, as they were read.
+/// The metrics of the series in a batch.
 #[derive(Default)]
 struct Points {
-    /// By series; those of one in the order of the keys of their reports.
+    /// By series, ordered by the key of the report.
     metrics: HashMap<u32, Vec<(ReportId, u32, Packed)>>,
     alerts: HashMap<(ReportId, u32), MetricAlert>,
 }
@@ -305,7 +304,7 @@ impl Points {
         Ok(Self { metrics, alerts: alerts.into_iter().collect() })
     }
 
-    /// The points of one series on one lane.
+    /// Returns the points of a series in a lane.
     fn of(
         &self,
         series: u32,

@@ -1,8 +1,8 @@
-//! Pictures of how benchmarks did over time: numbers in, an image out.
+//! Plots of benchmarks over time.
 //!
-//! [`svg`] draws a [`Picture`]; [`png()`] and [`jpeg`] turn that drawing into pixels, so that all three formats show
-//! the same. Nothing here reads the database or knows of HTTP. The cost has a bound: at most [`LINES`] lines are
-//! drawn, and each is thinned to what the pixels can show.
+//! [`svg`] draws a [`Picture`]; [`png()`] and [`jpeg`] convert that drawing to pixels, so that all three formats show the same.
+//! This module uses neither the database nor HTTP. The cost is limited: at most [`LINES`] lines are drawn, and each line is
+//! reduced to the points that the pixels can show.
 
 mod badge;
 mod calendar;
@@ -26,52 +26,52 @@ pub use badge::{Tone, badge};
 pub use raster::{RasterError, jpeg, png};
 pub use theme::Theme;
 
-/// The width of a picture in pixels.
+/// Width of a picture in pixels.
 pub const WIDTH: u32 = 1024;
-/// The height of a picture in pixels.
+/// Height of a picture in pixels.
 pub const HEIGHT: u32 = 768;
-/// The most lines that are drawn; the legend counts the others.
+/// Maximum number of lines that are drawn. The legend has the number of the others.
 pub const LINES: usize = 10;
 
-/// What a picture shows.
+/// The content of a picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The heading, of any length; only what fits is shown.
+    /// The title. It is shortened to fit.
     pub title: String,
-    /// Whether it stands on light or on dark.
+    /// The light or dark theme.
     pub theme: Theme,
-    /// What the horizontal axis shows.
+    /// The quantity on the horizontal axis.
     pub x: XAxis,
-    /// How the vertical axes are scaled. Where a value is not positive, an axis is linear whatever this says.
+    /// The scale of the vertical axes. An axis with a value that is not positive is always linear.
     pub y: YAxis,
-    /// Whether the lower values of the metrics are shown.
+    /// Whether to show the lower values of the metrics.
     pub lower_value: bool,
-    /// Whether the upper values of the metrics are shown.
+    /// Whether to show the upper values of the metrics.
     pub upper_value: bool,
-    /// Whether the lower limits are shown.
+    /// Whether to show the lower limits.
     pub lower_boundary: bool,
-    /// Whether the upper limits are shown.
+    /// Whether to show the upper limits.
     pub upper_boundary: bool,
     /// The lines, the most important first.
     ///
-    /// The measure of the first line stands on the left axis, the next one on the right axis and further ones on
-    /// the left again. A line without points is left out.
+    /// The measure of the first line is on the left axis, the second measure on the right axis, and further measures on the left
+    /// axis. A line without points is omitted.
     pub lines: Vec<Line>,
-    /// How many more lines there are; the legend counts them.
+    /// Number of lines that are not included. The legend shows it.
     pub hidden: usize,
 }
 
 /// One series of metrics.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What tells it from the others, such as branch, testbed, benchmark and measure, in the same order for every
-    /// line: what all lines share is said once.
+    /// The parts of the name, for example branch, testbed, benchmark and measure, in the same order for every line. Parts that
+    /// all lines share are shown once.
     pub label: Vec<String>,
-    /// The measure; lines of the same measure share an axis.
+    /// The measure. Lines of the same measure share an axis.
     pub measure: MeasureUuid,
     /// The name of the measure.
     pub measure_name: String,
-    /// The units of the measure, such as `nanoseconds (ns)`.
+    /// The units of the measure, for example `nanoseconds (ns)`.
     pub units: String,
     /// The metrics, in any order.
     pub points: Vec<Point>,
@@ -80,7 +80,7 @@ pub struct Line {
 /// One metric of a line. A number that is not finite counts as absent.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// When its report started.
+    /// The start time of its report.
     pub time: Timestamp,
     /// The number of its version.
     pub version: u32,
@@ -90,15 +90,15 @@ pub struct Point {
     pub lower_value: Option<f64>,
     /// The upper value, if it has one.
     pub upper_value: Option<f64>,
-    /// The lower limit it was tested against, if any.
+    /// The lower limit of the threshold, if any.
     pub lower_limit: Option<f64>,
-    /// The upper limit it was tested against, if any.
+    /// The upper limit of the threshold, if any.
     pub upper_limit: Option<f64>,
     /// Whether it raised an alert.
     pub alert: bool,
 }
 
-/// Draw a picture as a standalone SVG document.
+/// Draws a picture as a standalone SVG document.
 pub fn svg(picture: &Picture) -> String {
     draw::picture(picture, &chart::Chart::of(picture))
 }

@@ -1,5 +1,5 @@
-//! A report against the runs before it: those of the branch that its own starts from, or earlier ones of its own. No threshold
-//! is asked for. Which steps matter is for `stats` to say.
+//! The verdict of a report: compares it with the runs of the start point of its branch, or with earlier runs of its own branch.
+//! It needs no threshold. `stats` decides which differences are significant.
 
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
@@ -25,22 +25,22 @@ use crate::domain::{
     error::{Error, Result},
 };
 
-/// How sure to be.
+/// Confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// What it takes to call something a change, and something the same: as the command line compares.
+/// Limits for a change and for no change, the same as in `tidemark compare`.
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
-/// What a verdict is made of, as it is read.
+/// The input of a verdict.
 pub(crate) struct Material {
     report: Report,
     base: History,
     head: History,
     subjects: HashMap<u32, SeriesKey>,
-    /// Of each series, the reports with which its level changed, and what is known of it.
+    /// Reports with a change of level by series, with the status of the change.
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
-    /// Whether the base is earlier runs of the own branch.
+    /// Whether the baseline consists of earlier runs of the same branch.
     is_own: bool,
-    /// By series, the spread of one run as its tool states it; empty if there are enough runs to tell.
+    /// Spread of a single run by series, as its tool reports it; empty if the baseline has enough runs to estimate it.
     own_spread: HashMap<u32, f64>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
@@ -50,7 +50,7 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// Reads what is needed of a report.
+    /// Reads the input for a report.
     pub(crate) fn read(
         tx: &mut Tx<'_>,
         project: ProjectId,
@@ -73,7 +73,7 @@ impl Material {
             heads = vec![place.head];
         }
         if base.reports.is_empty() {
-            // There is nothing but runs of this version: the one in question is compared with those before it.
+            // There are only runs of this version: the report is compared with the earlier ones.
             let place = head.reports.iter().position(|one| one.report == report);
             (base, head) = head.split_at(place.unwrap_or_default());
         }
@@ -114,7 +114,7 @@ impl Material {
         })
     }
 
-    /// Judges. It takes a while where there are many series.
+    /// Computes the verdict. The time depends on the number of series.
     pub(crate) fn judge(self) -> Result<Verdict> {
         let hosts = Hosts::of(&self.base, &self.head);
         let pairs = self.head.series.keys().filter_map(|series| self.pair(*series, &hosts));
@@ -193,7 +193,7 @@ impl Material {
                 .collect();
             let BaselineRange { count, changes } = match self.is_own {
                 true => select_baseline(&values, &cuts, &new),
-                // A branch is not to blame for what happened on the one that it starts from.
+                // A branch is not responsible for changes on the branch that it starts from.
                 false => BaselineRange {
                     count: base.values.len(),
                     changes: cuts
@@ -219,7 +219,7 @@ impl Material {
         Some(pair)
     }
 
-    /// What the benchmarks have in common, by measure, and by how much the machine moved those that it did.
+    /// Returns the common factor by measure, and the shift by measure if the machine caused it.
     fn factors(&self, pairs: &[Pair]) -> (Vec<VerdictFactor>, HashMap<MeasureId, f64>) {
         let mut steps: HashMap<MeasureId, Vec<(f64, f64)>> = HashMap::new();
         for pair in pairs.iter().filter(|pair| pair.follows_machine()) {
@@ -297,7 +297,7 @@ impl Material {
     }
 }
 
-/// A comparison, what it comes to, and how likely it is when nothing has changed.
+/// A comparison, its verdict and its p-value.
 #[derive(Clone, Copy)]
 struct Judged<'a> {
     comparison: &'a Comparison,
@@ -305,11 +305,11 @@ struct Judged<'a> {
     p: Option<f64>,
 }
 
-/// The hosts of the reports of a base, and of those that are compared with it.
+/// The hosts of the reports of a baseline, and of the reports that are compared with it.
 struct Hosts {
     base: Vec<Option<u16>>,
     head: Vec<Option<u16>>,
-    /// Whether there are several.
+    /// Whether there are several hosts.
     differ: bool,
 }
 
@@ -321,8 +321,8 @@ impl Hosts {
         Self { base: all, head, differ }
     }
 
-    /// The values of a series in both, as they would have been on the host of the newest report: a run on a slow host is
-    /// compared with what the runs before it would have been there.
+    /// Converts the values of a series in both to the speed of the host of the newest report, so that a run on a slow host is
+    /// compared with the values that earlier runs would have had on that host.
     fn on_newest<'a>(&self, base: &'a Values, head: &'a Values) -> (Cow<'a, [f64]>, Cow<'a, [f64]>) {
         if !self.differ {
             return (Cow::Borrowed(&base.values), Cow::Borrowed(&head.values));
@@ -338,26 +338,26 @@ impl Hosts {
     }
 }
 
-/// A series of a report and its base.
+/// A series of a report and its baseline.
 struct Pair {
     subject: SeriesKey,
     new: Vec<f64>,
     baseline: Option<Baseline>,
-    /// How many runs of the base there are since its level last changed.
+    /// Number of runs of the baseline since its last change of level.
     runs: usize,
-    /// Whether its values are counted, not timed.
+    /// Whether the values are counts rather than times.
     is_exact: bool,
 }
 
 impl Pair {
-    /// Whether a slow machine shows in it.
+    /// Whether the machine affects the values.
     fn follows_machine(&self) -> bool {
         !self.is_exact && self.baseline.as_ref().is_some_and(|baseline| baseline.step().is_some())
     }
 }
 
-/// What is known of a change. One of the machine is open, too, so that all series of a run are compared with the same time and
-/// show what they have in common.
+/// Returns the status of a change for the selection of the baseline. A change with the cause `host` is open, too, so that all
+/// series of a run are compared with the same runs and their common factor can be estimated.
 fn kind(change: &change::StoredChange) -> LevelChangeStatus {
     match change.status {
         ChangeStatus::FalseAlarm => LevelChangeStatus::Dismissed,
@@ -366,14 +366,14 @@ fn kind(change: &change::StoredChange) -> LevelChangeStatus {
     }
 }
 
-/// Whether two reports measured the same, so that they differ by noise only. The same commit says less: what was measured may
-/// not have been committed.
+/// Whether two reports measured the same binary, so that they differ only by noise. The commit is not sufficient, because the
+/// measured code may not have been committed.
 fn is_same_binary(one: &MeasuredReport, other: &MeasuredReport) -> bool {
     one.binary_hash.is_some() && one.binary_hash == other.binary_hash
 }
 
-/// Returns the spread of one run of each series as its tool states it: half of the distance from the lower to the upper value, as a
-/// share of the value. Tools state a standard deviation, a confidence interval or the range of all samples.
+/// Returns the spread of a single run by series, as its tool reports it: half the distance from the lower to the upper value, as
+/// a share of the value. Tools report a standard deviation, a confidence interval or the range of all samples.
 fn own_spread<'a>(
     tx: &mut Tx<'_>,
     reports: impl Iterator<Item = &'a MeasuredReport>,
@@ -390,7 +390,7 @@ fn own_spread<'a>(
     Ok(spreads.into_iter().filter_map(|(series, spreads)| Some((series, median(&spreads)?))).collect())
 }
 
-/// What the histories of each measure tell of its noise.
+/// Returns the noise of each measure, estimated from the histories of all its series.
 fn peers(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
     let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
     for pair in pairs {
@@ -414,7 +414,7 @@ fn count(comparisons: &[VerdictComparison]) -> VerdictCounts {
     counts
 }
 
-/// Where a comparison stands: the smaller, the sooner.
+/// Returns the sort key of a comparison, in ascending order.
 fn rank(comparison: &VerdictComparison) -> f64 {
     let kind = match (comparison.answer, comparison.direction) {
         (VerdictAnswer::Changed, ChangeDirection::Regression) => 0.0,
@@ -423,6 +423,6 @@ fn rank(comparison: &VerdictComparison) -> f64 {
         (VerdictAnswer::Inconclusive, _) => 3.0,
         (VerdictAnswer::Unchanged, _) => 4.0,
     };
-    // A share of a change that is below one, and the smaller the larger the change is.
+    // The second term is below one and decreases with the size of the change.
     kind + 1.0 / (2.0 + comparison.change.unwrap_or(0.0).abs())
 }

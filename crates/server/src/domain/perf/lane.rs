@@ -1,4 +1,4 @@
-//! Lanes: the reports of a head and a testbed, inherited ones included, from the oldest version to the newest.
+//! Lanes: the reports of a head on a testbed, including inherited ones, from the oldest version to the newest.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ use crate::domain::error::Result;
 /// The reports of a lane.
 pub(super) type Lane = Arc<[Arc<Placed>]>;
 
-/// What tells one lane from another.
+/// Identifies a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) head: HeadId,
@@ -26,8 +26,8 @@ pub(super) struct Key {
     pub(super) spec: Option<SpecId>,
 }
 
-/// The reports that lanes are made of. A lane is made when it is asked for: many branches that share a long history
-/// would be long together.
+/// The reports of all lanes. A lane is built on request, because many branches that share a long history would need much memory
+/// together.
 pub(super) struct Lanes {
     histories: HashMap<HeadId, Vec<VersionRange>>,
     reports: HashMap<(HeadId, TestbedId), Vec<Arc<Placed>>>,
@@ -35,7 +35,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Reads what the lanes of these heads and testbeds are made of.
+    /// Reads the reports of the lanes of these heads and testbeds.
     pub(super) fn read(
         tx: &mut Tx<'_>,
         heads: &[i64],
@@ -56,7 +56,7 @@ impl Lanes {
         Ok(Self { histories, reports, last: None })
     }
 
-    /// One lane. The last one is remembered, since series of the same lane follow each other.
+    /// Returns a lane. The last one is cached, because series of the same lane follow each other.
     pub(super) fn get(&mut self, key: Key) -> Lane {
         if let Some((last, lane)) = &self.last
             && *last == key
@@ -64,7 +64,7 @@ impl Lanes {
             return Arc::clone(lane);
         }
         let mut lane: Vec<Arc<Placed>> = Vec::new();
-        // The oldest stretch first, so that there is next to nothing to sort.
+        // The oldest version range first, so that the list is almost sorted.
         for stretch in self.histories.get(&key.head).into_iter().flatten().rev() {
             let reports = self.reports.get(&(stretch.head, key.testbed)).into_iter().flatten();
             let seen = reports.filter(|report| {

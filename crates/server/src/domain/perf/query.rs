@@ -1,20 +1,20 @@
-//! What a query for metrics over time asks for: its lists, read, and the permutations of them that are answered.
+//! The parsed query for metrics over time: its lists, and the permutations that are answered.
 
 use tidemark_api::{MAX_PERMUTATIONS, PerfQuery, Timestamp};
 use uuid::Uuid;
 
 use crate::domain::error::{Error, Result};
 
-/// What a query asks for, read and counted.
+/// A parsed query.
 ///
-/// The lists are as long as the permutations that are answered need them, however long those were that were asked for.
+/// The lists are truncated to the permutations that are answered, regardless of the length of the requested lists.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub(super) branches: Vec<(Uuid, Option<Uuid>)>,
     pub(super) testbeds: Vec<(Uuid, Option<Uuid>)>,
     pub(super) benchmarks: Vec<Uuid>,
     pub(super) measures: Vec<Uuid>,
-    /// How many permutations were asked for.
+    /// Number of requested permutations.
     pub(super) asked: usize,
     /// Only runs that began at this time or later.
     pub start_time: Option<Timestamp>,
@@ -23,7 +23,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads the lists of a query.
+    /// Parses the lists of a query.
     pub fn read(query: &PerfQuery) -> Result<Self> {
         Ok(Self {
             branches: paired(list("branches", &query.branches)?, "heads", query.heads.as_deref())?,
@@ -37,7 +37,7 @@ impl Query {
         .cut())
     }
 
-    /// How the current heads and any specs of these dimensions are asked for, as a pinned plot does.
+    /// Creates a query for the current heads and any specs of these dimensions, as for a pinned plot.
     pub fn of(
         branches: Vec<Uuid>,
         testbeds: Vec<Uuid>,
@@ -58,7 +58,7 @@ impl Query {
         .cut()
     }
 
-    /// Counts what is asked for, and forgets what lies behind the last permutation that is answered.
+    /// Counts the requested permutations and truncates the lists to the answered ones.
     fn cut(mut self) -> Self {
         let mut asked = 1_usize;
         let mut keep = |length: usize| {
@@ -75,7 +75,7 @@ impl Query {
         self
     }
 
-    /// The permutations that are answered, as places in the lists.
+    /// Returns the permutations that are answered, as indexes into the lists.
     pub(super) fn permutations(&self) -> impl Iterator<Item = [usize; 4]> {
         let (branches, testbeds) = (self.branches.len(), self.testbeds.len());
         let (benchmarks, measures) = (self.benchmarks.len(), self.measures.len());
@@ -90,7 +90,7 @@ impl Query {
     }
 }
 
-/// Reads a list of UUIDs that stands in the query under this name.
+/// Parses the list of UUIDs in the query parameter `name`.
 pub(crate) fn list(name: &str, text: &str) -> Result<Vec<Uuid>> {
     text.split(',').map(|item| uuid(name, item)).collect()
 }
@@ -101,7 +101,7 @@ fn uuid(name: &str, text: &str) -> Result<Uuid> {
     })
 }
 
-/// Pairs each UUID with what stands in the same place of another list, if anything does.
+/// Pairs each UUID with the item at the same index of another list, if it exists.
 fn paired(uuids: Vec<Uuid>, name: &str, others: Option<&str>) -> Result<Vec<(Uuid, Option<Uuid>)>> {
     let mut others = others.filter(|text| !text.is_empty()).into_iter().flat_map(|text| text.split(','));
     uuids

@@ -1,25 +1,25 @@
-//! Badges: two words on one line, for the front pages of others.
+//! Badges: a label and a message on one line, for example for a README.
 
 use tidemark_render::markup::html;
 
 use super::text::{self, Weight};
 
-/// The height of a badge in pixels.
+/// Height of a badge in pixels.
 const HEIGHT: u32 = 20;
 const FONT_SIZE: f64 = 11.0;
-/// What is free on each side of a text.
+/// Space on each side of a text.
 const MARGIN: f64 = 6.0;
-/// The most room that a text gets; more of it is cut.
+/// Maximum width of a text. A longer text is cut.
 const TEXT_MAX: f64 = 400.0;
 
-/// How good the news of a badge is. White stands out from each color by at least 4.5 to 1.
+/// The color of a message. The contrast of white text is at least 4.5:1 on each color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// All is well.
+    /// No problem.
     Good,
-    /// Somebody should look.
+    /// A problem that needs review.
     Bad,
-    /// Nothing is known.
+    /// No data.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl Tone {
     }
 }
 
-/// Draws a badge as SVG: what it is about on the left, and the news on the right.
+/// Draws a badge as SVG, with the label on the left and the message on the right.
 pub fn badge(label: &str, message: &str, tone: Tone) -> String {
     let [(label, left), (message, right)] = [label, message].map(|text| {
         let text = text::cut_end(&text::clean(text), FONT_SIZE, Weight::Regular, TEXT_MAX);
@@ -41,7 +41,7 @@ pub fn badge(label: &str, message: &str, tone: Tone) -> String {
         (html(&text), width)
     });
     let (split, end) = (left + 2.0 * MARGIN, left + right + 4.0 * MARGIN);
-    // The length of each text is told, so that it fits whichever font the reader has.
+    // The length of each text is specified, so that it fits with any font.
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{end}\" height=\"{HEIGHT}\" \
          viewBox=\"0 0 {end} {HEIGHT}\" role=\"img\" aria-label=\"{label}: {message}\">\n\
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// The share of light that comes from a color, as WCAG reckons it.
+    /// Returns the relative luminance of a color, as defined by WCAG.
     fn luminance(color: &str) -> f64 {
         let channel = |at: usize| {
             let share = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;

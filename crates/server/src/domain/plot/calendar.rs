@@ -1,4 +1,4 @@
-//! The horizontal scale: moments or versions, and which of them are written below. All moments are in UTC.
+//! The horizontal scale: times or versions, and their tick labels. All times are in UTC.
 
 use jiff::{
     civil::{Date, DateTime},
@@ -12,12 +12,12 @@ const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// 1970 began on a Thursday; weeks begin on Mondays.
+/// 1970 began on a Thursday; weeks begin on Monday.
 const MONDAY: i64 = 4 * DAY;
-/// The most intervals between ticks.
+/// Maximum number of intervals between ticks.
 const MOST: i64 = 11;
 
-/// Distances between ticks that have the same length everywhere.
+/// Tick distances of constant length, in microseconds.
 const EVEN: &[i64] = &[
     1_000,
     2_000,
@@ -51,7 +51,7 @@ const EVEN: &[i64] = &[
     7 * DAY,
     14 * DAY,
 ];
-/// Distances between ticks in months.
+/// Tick distances in months.
 const MONTHS: &[i64] = &[1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200, 2_400, 6_000, 12_000];
 
 /// The horizontal scale.
@@ -59,21 +59,21 @@ const MONTHS: &[i64] = &[1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200, 2_400, 6_
 pub(super) struct Span {
     low: f64,
     high: f64,
-    /// What is written below, from left to right.
+    /// The labeled ticks, from left to right.
     pub(super) ticks: Vec<XTick>,
 }
 
-/// A place on the horizontal axis.
+/// A tick on the horizontal axis.
 #[derive(Debug)]
 pub(super) struct XTick {
     pub(super) place: f64,
     pub(super) label: String,
-    /// What the label leaves open, such as the year; empty if nothing.
+    /// The part of the time that the label omits, for example the year; empty if none.
     pub(super) context: String,
 }
 
 impl Span {
-    /// The scale that holds both places, which are microseconds or version numbers.
+    /// Creates the scale for a range of microseconds or version numbers.
     pub(super) fn of(axis: XAxis, low: f64, high: f64) -> Self {
         match axis {
             XAxis::DateTime => Self::moments(low, high),
@@ -81,7 +81,7 @@ impl Span {
         }
     }
 
-    /// Where a place lies, from 0 at the left to 1 at the right.
+    /// Returns the position of a value, from 0 at the left to 1 at the right.
     pub(super) fn share(&self, place: f64) -> f64 {
         ((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }

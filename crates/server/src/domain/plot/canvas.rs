@@ -1,4 +1,4 @@
-//! The words of SVG: shapes and texts, written one after the other. What they mean is not known here.
+//! Writes SVG elements: shapes and texts.
 
 use tidemark_render::markup::html;
 
@@ -7,17 +7,17 @@ use super::{
     text::{self, Weight},
 };
 
-/// How many places make a line dense.
+/// Number of points from which on a line is dense.
 const DENSE: usize = 256;
 
-/// A place in the picture, in pixels from the top left.
+/// A position in the picture, in pixels from the top left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dot {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
-/// Which end of a text stands at its place.
+/// The end of a text that is at its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -25,7 +25,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a text is set.
+/// The style of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type {
     pub(super) size: f64,
@@ -34,7 +34,7 @@ pub(super) struct Type {
     pub(super) color: &'static str,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pen {
     pub(super) color: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// A full stroke.
+    /// Creates a solid stroke.
     pub(super) const fn solid(color: &'static str, width: f64) -> Self {
         Self { color, width, dashed: false, opacity: 1.0 }
     }
@@ -56,7 +56,7 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// An empty picture with a name for those who cannot see it.
+    /// Creates an empty picture with an accessible name.
     pub(super) fn new(name: &str, background: &str) -> Self {
         let mut out = String::with_capacity(64 * 1_024);
         out.push_str(&format!(
@@ -69,13 +69,13 @@ impl Canvas {
         Self { out }
     }
 
-    /// The whole document.
+    /// Returns the document.
     pub(super) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
     }
 
-    /// Set a text, which must be clean, with its baseline at a place.
+    /// Writes a text, which must be clean, with its baseline at a position.
     pub(super) fn text(&mut self, at: Dot, style: Type, content: &str) {
         if content.is_empty() {
             return;
@@ -98,12 +98,12 @@ impl Canvas {
         self.out.push_str(&format!("{anchor}{weight} fill=\"{}\">{}</text>\n", style.color, html(content)));
     }
 
-    /// Draw a straight line.
+    /// Draws a straight line.
     pub(super) fn segment(&mut self, from: Dot, to: Dot, pen: Pen) {
         self.polyline(&[from, to], pen);
     }
 
-    /// Draw a line through places.
+    /// Draws a line through points.
     pub(super) fn polyline(&mut self, dots: &[Dot], pen: Pen) {
         if dots.len() < 2 {
             return;
@@ -112,7 +112,7 @@ impl Canvas {
         self.out.push_str(&format!("\" fill=\"none\" stroke=\"{}\"", pen.color));
         self.attribute("stroke-width", pen.width);
         if pen.width >= 2.0 {
-            // The corners of a dense line are too small to be seen, and round ones take most of the time to draw.
+            // The corners of a dense line are too small to see, and drawing round ones takes most of the time.
             let join = if dots.len() < DENSE { "round" } else { "bevel" };
             self.out.push_str(&format!(" stroke-linejoin=\"{join}\""));
         }
@@ -125,7 +125,7 @@ impl Canvas {
         self.out.push_str("/>\n");
     }
 
-    /// Fill the area that places go around.
+    /// Fills the area of an outline.
     pub(super) fn area(&mut self, outline: &[Dot], color: &str, opacity: f64) {
         if outline.len() < 3 {
             return;
@@ -134,7 +134,7 @@ impl Canvas {
         self.out.push_str(&format!("Z\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
     }
 
-    /// Fill circles around places.
+    /// Fills circles around points.
     pub(super) fn disks(&mut self, centers: &[Dot], radius: f64, color: &str) {
         for center in centers {
             self.circle(*center, radius);
@@ -142,7 +142,7 @@ impl Canvas {
         }
     }
 
-    /// Draw a ring with a dot in it, and hide what is below.
+    /// Draws a ring with a dot in it that covers the shapes below.
     pub(super) fn target(&mut self, center: Dot, color: &str, background: &str) {
         self.circle(center, 5.5);
         self.out.push_str(&format!(" fill=\"{background}\" stroke=\"{color}\" stroke-width=\"2\"/>\n"));
@@ -175,7 +175,7 @@ impl Canvas {
         self.out.push('"');
     }
 
-    /// Write a length to a tenth of a pixel.
+    /// Writes a length with a precision of a tenth of a pixel.
     fn number(&mut self, value: f64) {
         let tenths = (value * 10.0).round() as i64;
         self.out.push_str(&(tenths / 10).to_string());

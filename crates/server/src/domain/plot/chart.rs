@@ -1,4 +1,4 @@
-//! What of a picture is shown, on which axis and at which scale. How it looks is the drawing's business.
+//! Selects the lines of a picture, their axes and their scales. `draw` has the layout.
 
 use std::ops::RangeInclusive;
 
@@ -6,20 +6,20 @@ use tidemark_api::{MeasureUuid, Unit, XAxis, YAxis, unit};
 
 use super::{LINES, Line, Picture, Point, calendar::Span, scale::Scale, text};
 
-/// Numbers beyond this count as this: their differences must stay finite.
+/// Maximum magnitude of a number. Larger numbers are clamped, so that differences stay finite.
 const LARGEST: f64 = 1e300;
-/// Numbers closer to zero than this count as zero: their quotients must stay finite.
+/// Minimum magnitude of a number. Smaller numbers count as zero, so that quotients stay finite.
 const SMALLEST: f64 = 1e-300;
-/// How many times the smallest value the largest must be for an axis to become logarithmic by itself.
+/// Ratio of the largest to the smallest value from which on an automatic axis is logarithmic.
 const FAR: f64 = 10.0;
 
-/// A picture with its numbers cleaned and its axes chosen.
+/// A picture with cleaned numbers and selected axes.
 pub(super) struct Chart<'a> {
     /// The lines that are drawn.
     pub(super) series: Vec<Series<'a>>,
-    /// How many lines are not.
+    /// Number of lines that are not drawn.
     pub(super) hidden: usize,
-    /// The axes, if there is anything to show.
+    /// The axes; `None` without data.
     pub(super) axes: Option<Axes>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 pub(super) struct Series<'a> {
     pub(super) line: &'a Line,
     pub(super) side: Side,
-    /// Its points from left to right.
+    /// The points from left to right.
     pub(super) points: Vec<Shown>,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Side {
     Right,
 }
 
-/// A point with what is shown of it; every number is finite.
+/// The visible numbers of a point. Every number is finite.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown {
     pub(super) place: f64,
@@ -65,7 +65,7 @@ pub(super) struct Shown {
 }
 
 impl<'a> Chart<'a> {
-    /// Choose what is shown.
+    /// Selects the lines and axes.
     pub(super) fn of(picture: &'a Picture) -> Self {
         let mut series: Vec<Series<'a>> = Vec::new();
         let mut hidden = picture.hidden;
@@ -91,7 +91,7 @@ impl<'a> Chart<'a> {
 }
 
 impl Axes {
-    /// The axis at an edge.
+    /// Returns the axis at an edge.
     pub(super) fn at(&self, side: Side) -> &Axis {
         match (side, &self.right) {
             (Side::Right, Some(right)) => right,
@@ -101,13 +101,13 @@ impl Axes {
 }
 
 impl Axis {
-    /// Where a number lies, from 0 at the bottom to 1 at the top; what lies beyond is at the edge.
+    /// Returns the position of a number, from 0 at the bottom to 1 at the top. Numbers outside the range are at the edge.
     pub(super) fn share(&self, value: f64) -> f64 {
         self.scale.share(value / self.divisor).clamp(0.0, 1.0)
     }
 
-    /// Whether a number lies at its own height: limits may be beyond the edge, and none but positive ones are on a
-    /// logarithmic axis.
+    /// Whether a number is inside the range of the axis. Limits may be outside, and a logarithmic axis shows only positive
+    /// numbers.
     pub(super) fn shows(&self, value: f64) -> bool {
         self.scale.shows(value) && (0.0..=1.0).contains(&self.scale.share(value / self.divisor))
     }
@@ -121,7 +121,7 @@ impl Axis {
                 YAxis::Linear => false,
                 YAxis::Log => true,
             };
-        // On a logarithmic axis, what is not positive lies below everything.
+        // On a logarithmic axis, numbers that are not positive are below the range.
         let places = |number: &f64| !log || *number > 0.0;
         let points = || series.iter().flat_map(|series| &series.points);
         let (low, high) = ends(points().flat_map(Shown::numbers).filter(places))?;
@@ -149,8 +149,9 @@ impl Shown {
     }
 }
 
-/// How far limits make an axis longer than the numbers from `low` to `high` do: to where those of a line usually lie,
-/// and to what is near. Those after the first few values of a history may lie anywhere, and would flatten all lines.
+/// Returns the range to which limits may extend an axis beyond the numbers from `low` to `high`: to the median limit of a line,
+/// and to limits near the numbers. The limits after the first few values of a history can be far away and would flatten all
+/// lines.
 fn reach(series: &[&Series<'_>], log: bool, low: f64, high: f64) -> RangeInclusive<f64> {
     let usual = |limit: fn(&Shown) -> Option<f64>| {
         series.iter().filter_map(move |series| {
@@ -207,7 +208,7 @@ fn axes(picture: &Picture, series: &[Series<'_>]) -> Option<Axes> {
     Some(Axes { span: Span::of(picture.x, low, high), left, right })
 }
 
-/// The title of the axis that some lines share, and what its numbers are divided by.
+/// Returns the title of the axis that some lines share, and the divisor of its numbers.
 fn title(series: &[&Series<'_>], size: f64) -> (String, f64) {
     let mut measures: Vec<&Line> = Vec::new();
     for one in series {
@@ -226,13 +227,13 @@ fn title(series: &[&Series<'_>], size: f64) -> (String, f64) {
     if let Some(first) = measures.first()
         && measures.iter().all(|line| line.units == first.units)
     {
-        // Units that only repeat the name say nothing.
+        // Units that only repeat the name are omitted.
         let repeats = first.units.eq_ignore_ascii_case(&first.measure_name);
         let unit = Unit::for_size(if repeats { "" } else { &first.units }, size);
         let names: Vec<&str> = measures.iter().map(|line| line.measure_name.as_str()).collect();
         return (with(&names.join(", "), &unit.symbol), unit.divisor);
     }
-    // One factor cannot suit different units.
+    // One divisor does not fit different units.
     let titles: Vec<String> =
         measures.iter().map(|line| with(&line.measure_name, unit::symbol(&line.units))).collect();
     (titles.join(", "), 1.0)

@@ -1,4 +1,4 @@
-//! The drawing: where each part of a picture stands and how it looks.
+//! The layout and the style of the parts of a picture.
 
 use super::{
     HEIGHT, Picture, WIDTH,
@@ -11,32 +11,32 @@ use super::{
     thin::{self, Edge},
 };
 
-/// The free space at the edges.
+/// Space at the edges.
 pub(super) const MARGIN: f64 = 36.0;
 
-/// The most characters of a title that are shown.
+/// Maximum number of characters of a title.
 const TITLE_CHARACTERS: usize = 120;
 const TITLE_SIZES: (f64, f64) = (15.0, 24.0);
 const SMALL: f64 = 13.0;
-/// Between an axis and its labels.
+/// Distance between an axis and its labels.
 const TICK_GAP: f64 = 10.0;
-/// From the axes to the outermost points, so that these are seen whole.
+/// Distance from the axes to the outermost points, so that the points are completely visible.
 const INSET: f64 = 12.0;
-/// The two lines of labels below the chart.
+/// Height of the two lines of labels below the chart.
 const X_LABELS: f64 = 48.0;
 const FOOTER: f64 = 42.0;
-/// Lines with more points than this have no dots on them: they would hide the line.
+/// Maximum number of points of a line with dots. More dots would hide the line.
 const MOST_DOTS: usize = 80;
-/// Lines that are longer than this together, in pixels, are drawn as fine as can be: there is no room for more, and
-/// fine lines cost a fraction of wide ones.
+/// Total length of all lines in pixels from which on they are drawn thin: there is no space for thicker lines, and thin lines are
+/// much faster to draw.
 const LONG: f64 = 25_000.0;
-/// Dashes of longer limits than this would be a gray fog, and costly.
+/// Maximum length of dashed limits. Longer ones would be slow to draw and unreadable.
 const LONGEST_DASHED: f64 = 10_000.0;
-/// Bands and limits show their outermost point in so many pixels.
+/// Width in pixels in which bands and limits show only their outermost point.
 const BOUND_WIDTH: f64 = 3.0;
-/// Alerts closer than this cover each other.
+/// Minimum distance of alert markers. Closer markers would cover each other.
 const ALERT_WIDTH: f64 = 8.0;
-/// How far the limits of a single point reach to either side.
+/// Length of the limits of a single point on each side.
 const STUB: f64 = 9.0;
 
 /// The edges of the area in which lines are drawn.
@@ -48,7 +48,7 @@ struct Frame {
     bottom: f64,
 }
 
-/// Draw a picture.
+/// Draws a picture.
 pub(super) fn picture(picture: &Picture, chart: &Chart<'_>) -> String {
     let colors = picture.theme.colors();
     let title = text::shorten(&text::clean(&picture.title), TITLE_CHARACTERS);
@@ -73,7 +73,7 @@ pub(super) fn picture(picture: &Picture, chart: &Chart<'_>) -> String {
     canvas.finish()
 }
 
-/// Set the title and what all lines share; returns where the heading ends.
+/// Writes the title and the parts of the names that all lines share. Returns the bottom of the heading.
 fn heading(canvas: &mut Canvas, colors: &Colors, title: &str, shared: &str) -> f64 {
     let room = f64::from(WIDTH) - 2.0 * MARGIN;
     let (size, title) = text::fit(title, Weight::SemiBold, TITLE_SIZES, room);
@@ -120,7 +120,7 @@ fn frame(axes: &Axes, top: f64, bottom: f64) -> Frame {
     }
 }
 
-/// The color of an axis's title: that of its line where each axis has one.
+/// Returns the color of the title of an axis: the color of its line if there are two axes and this one has a single line.
 fn axis_color(chart: &Chart<'_>, axes: &Axes, side: Side, colors: &Colors) -> &'static str {
     let mut own = chart.series.iter().zip(colors.lines).filter(|(series, _)| series.side == side);
     match (axes.right.is_some(), own.next(), own.next()) {
@@ -143,7 +143,7 @@ fn axis_titles(canvas: &mut Canvas, axes: &Axes, frame: Frame, colors: [&'static
     }
 }
 
-/// Draw the grid, and the labels at both sides.
+/// Draws the grid and the labels at both sides.
 fn vertical(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
     let row = |canvas: &mut Canvas, y: f64, pen: Pen| {
         let y = y.floor() + 0.5;
@@ -170,7 +170,7 @@ fn vertical(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
     row(canvas, frame.bottom, Pen::solid(colors.axis, 1.0));
 }
 
-/// Draw the ticks below and their labels, leaving out what would touch its neighbor.
+/// Draws the ticks at the bottom and their labels, without labels that would touch their neighbor.
 fn horizontal(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
     let style = Type { size: SMALL, weight: Weight::Regular, anchor: Anchor::Middle, color: colors.muted };
     let mut free_from = f64::NEG_INFINITY;
@@ -199,7 +199,7 @@ fn horizontal(canvas: &mut Canvas, colors: &Colors, axes: &Axes, frame: Frame) {
     }
 }
 
-/// Each context with the first tick it holds for.
+/// Returns each context with its first tick.
 fn contexts(ticks: &[XTick]) -> Vec<(&str, &XTick)> {
     let mut contexts: Vec<(&str, &XTick)> = Vec::new();
     for mark in ticks {
@@ -211,7 +211,7 @@ fn contexts(ticks: &[XTick]) -> Vec<(&str, &XTick)> {
 }
 
 fn series(canvas: &mut Canvas, colors: &Colors, chart: &Chart<'_>, axes: &Axes, frame: Frame) {
-    // The first line is the most important one and lies on top.
+    // The first line is the most important one and is drawn on top.
     let layers = || chart.series.iter().zip(colors.lines).rev();
     for (series, color) in layers() {
         bounds(canvas, frame, axes, series, color);
@@ -235,7 +235,7 @@ fn series(canvas: &mut Canvas, colors: &Colors, chart: &Chart<'_>, axes: &Axes, 
     }
 }
 
-/// Draw what surrounds the values of a line: their own bounds as a band, the limits as dashes.
+/// Draws the bounds of the values of a line as a band, and the limits as dashed lines.
 fn bounds(canvas: &mut Canvas, frame: Frame, axes: &Axes, series: &Series<'_>, color: &'static str) {
     let axis = axes.at(series.side);
     let value_band = |point: &Shown| {
@@ -278,7 +278,7 @@ fn band(
     }
 }
 
-/// The same run, or a short one where there is one point only: it must be seen too.
+/// Returns the run, or a short line for a single point, so that it is visible.
 fn widened(run: Vec<Dot>) -> Vec<Dot> {
     match run[..] {
         [Dot { x, y }] => vec![Dot { x: x - STUB, y }, Dot { x: x + STUB, y }],
@@ -286,12 +286,12 @@ fn widened(run: Vec<Dot>) -> Vec<Dot> {
     }
 }
 
-/// How long a line through places is.
+/// Returns the length of a line through points.
 fn length(dots: &[Dot]) -> f64 {
     dots.windows(2).map(|pair| (pair[1].x - pair[0].x).hypot(pair[1].y - pair[0].y)).sum()
 }
 
-/// Explain the signs that occur, at the bottom left.
+/// Draws the key of the symbols in use, at the bottom left.
 fn keys(canvas: &mut Canvas, colors: &Colors, chart: &Chart<'_>) {
     let any = |sign: fn(&Shown) -> bool| chart.series.iter().any(|series| series.points.iter().any(sign));
     let style = Type { size: 12.0, weight: Weight::Regular, anchor: Anchor::Start, color: colors.muted };
@@ -318,7 +318,7 @@ fn key(canvas: &mut Canvas, style: Type, at: Dot, name: &str) -> f64 {
     at.x + 30.0 + text::width(name, style.size, style.weight) + 24.0
 }
 
-/// Set the word mark at the bottom right.
+/// Draws the logo at the bottom right.
 fn mark(canvas: &mut Canvas, colors: &Colors) {
     let (right, y) = (f64::from(WIDTH) - MARGIN, f64::from(HEIGHT) - 22.0);
     let style = Type { size: 13.0, weight: Weight::SemiBold, anchor: Anchor::End, color: colors.brand };
@@ -334,24 +334,24 @@ fn mark(canvas: &mut Canvas, colors: &Colors) {
 }
 
 impl Frame {
-    /// The height of a share of the vertical axis.
+    /// Returns the y coordinate of a position on the vertical axis.
     fn height(&self, share: f64) -> f64 {
         self.bottom - share * (self.bottom - self.top)
     }
 
-    /// The place of a share of the horizontal axis.
+    /// Returns the x coordinate of a position on the horizontal axis.
     fn across(&self, share: f64) -> f64 {
         self.left + INSET + share * (self.right - self.left - 2.0 * INSET)
     }
 
-    /// Where a number of each point lies that has one.
+    /// Returns the positions of a number of each point that has it.
     fn dots(&self, axes: &Axes, series: &Series<'_>, number: impl Fn(&Shown) -> Option<f64>) -> Vec<Dot> {
         let axis = axes.at(series.side);
         let places = series.points.iter().filter_map(|point| Some((point.place, number(point)?)));
         places.map(|(place, number)| self.dot(axes, axis, place, number)).collect()
     }
 
-    /// The outermost of such places, as runs of neighbors that have one.
+    /// Returns the outermost positions, as runs of adjacent points that have the number.
     fn runs(
         &self,
         axes: &Axes,

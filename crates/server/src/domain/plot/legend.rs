@@ -1,4 +1,4 @@
-//! The legend: what each line is called, with what all of them share said once.
+//! The legend: the name of each line. Parts that all lines share are shown once, in the heading.
 
 use super::{
     WIDTH,
@@ -11,15 +11,15 @@ use super::{
 
 const SIZE: f64 = 13.0;
 const ROW: f64 = 21.0;
-/// From the left end of an entry's stroke to its text.
+/// Distance from the left end of the stroke of an entry to its text.
 const INDENT: f64 = 30.0;
-/// Between two columns.
+/// Distance between two columns.
 const GAP: f64 = 24.0;
 const SEPARATOR: &str = " · ";
 
 /// The legend of a chart.
 pub(super) struct Legend {
-    /// What all lines share; empty if nothing, or if there is one line only.
+    /// The parts of the name that all lines share; empty if there are none or only one line.
     pub(super) shared: String,
     entries: Vec<String>,
     hidden: usize,
@@ -53,7 +53,7 @@ impl Legend {
         Self { shared, entries, hidden: chart.hidden, columns }
     }
 
-    /// How high it is.
+    /// Returns the height.
     pub(super) fn height(&self) -> f64 {
         self.rows() as f64 * ROW
     }
@@ -83,13 +83,13 @@ impl Legend {
     }
 }
 
-/// How wide the text of an entry may be.
+/// Returns the maximum width of the text of an entry.
 fn room(columns: usize) -> f64 {
     let columns = columns as f64;
     (f64::from(WIDTH) - 2.0 * MARGIN - (columns - 1.0) * GAP) / columns - INDENT
 }
 
-/// Tell what all labels share from what is left of each.
+/// Splits labels into the parts that all share and the remaining parts of each.
 fn split(labels: &[Vec<String>]) -> (String, Vec<String>) {
     let whole = || labels.iter().map(|label| label.join(SEPARATOR)).collect();
     let Some((first, others)) = labels.split_first() else { return (String::new(), Vec::new()) };

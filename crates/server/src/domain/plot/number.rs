@@ -1,13 +1,13 @@
-//! Numbers as the labels of an axis show them: with the digits that tell neighbors apart, and no more.
+//! Formats the numbers of axis labels, with only as many digits as needed to distinguish neighbors.
 
 use tidemark_api::unit::grouped;
 
-/// Magnitudes from here on are written with a power of ten.
+/// Magnitude from which on numbers are written with a power of ten.
 const LARGE: f64 = 1e7;
-/// Magnitudes below this are written with a power of ten.
+/// Magnitude below which numbers are written with a power of ten.
 const SMALL: f64 = 1e-3;
 
-/// Write a number of an axis whose labels are `step` apart and reach up to `magnitude`.
+/// Formats a number of an axis whose labels are `step` apart and reach up to `magnitude`.
 pub(super) fn linear(value: f64, step: f64, magnitude: f64) -> String {
     if value.abs() < step * 1e-6 {
         return "0".to_owned();
@@ -20,7 +20,7 @@ pub(super) fn linear(value: f64, step: f64, magnitude: f64) -> String {
     format!("{}×10{}", plain(value / unit, decimals(step / unit)), superscript(exponent))
 }
 
-/// Write `digit` × 10^`exponent` for a logarithmic axis; `powers` where its ends are too far for plain digits.
+/// Formats `digit` × 10^`exponent` for a logarithmic axis, as a power if `powers` is set.
 pub(super) fn logarithmic(digit: i32, exponent: i32, powers: bool) -> String {
     match (powers, digit, exponent) {
         (false, _, _) | (true, _, 0) | (true, 1, 1) => {
@@ -36,19 +36,19 @@ pub(super) fn needs_powers(low: f64, high: f64) -> bool {
     high >= LARGE || low < SMALL
 }
 
-/// 10^`exponent`.
+/// Returns 10^`exponent`.
 pub(super) fn power_of_ten(exponent: i32) -> f64 {
     10_f64.powi(exponent)
 }
 
-/// The exponent of the largest power of ten that is not above a positive number.
+/// Returns the exponent of the largest power of ten that is not above a positive number.
 pub(super) fn floor_log10(value: f64) -> i32 {
-    // Finite positive numbers lie between 1e-324 and 1e309. The quotient of logarithms may miss by one at a power.
+    // Finite positive numbers are between 1e-324 and 1e309. The logarithm may be off by one at a power of ten.
     let guess = value.log10().floor() as i32;
     if power_of_ten(guess + 1) <= value { guess + 1 } else { guess }
 }
 
-/// How many decimals tell multiples of a step apart.
+/// Returns the number of decimals that distinguish multiples of a step.
 fn decimals(step: f64) -> usize {
     let exponent = floor_log10(step);
     let mantissa = step / power_of_ten(exponent);
@@ -56,7 +56,7 @@ fn decimals(step: f64) -> usize {
     usize::try_from(halves - exponent).unwrap_or(0).min(12)
 }
 
-/// Write a number with so many decimals and its thousands set apart.
+/// Formats a number with this many decimals and thousands separators.
 fn plain(value: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", value.abs());
     format!("{}{}", if value < 0.0 { "−" } else { "" }, grouped(&digits))

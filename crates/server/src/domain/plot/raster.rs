@@ -1,4 +1,4 @@
-//! From a drawing to pixels: PNG and JPEG. What is drawn has been decided before.
+//! Converts a drawing to pixels: PNG and JPEG.
 
 use std::{
     error::Error,
@@ -14,13 +14,13 @@ use resvg::{
 
 use super::{HEIGHT, WIDTH, text};
 
-/// High enough that letters have no halos.
+/// High enough to avoid visible artifacts around letters.
 const JPEG_QUALITY: u8 = 92;
 
-/// The sides of a picture as the JPEG format counts them.
+/// Width and height of a picture, in the type of the JPEG encoder.
 const SIDES: (u16, u16) = (WIDTH as u16, HEIGHT as u16);
 
-/// A drawing that could not be turned into pixels.
+/// A drawing could not be converted to pixels.
 #[derive(Debug)]
 pub struct RasterError(Box<dyn Error + Send + Sync>);
 
@@ -36,10 +36,10 @@ impl Error for RasterError {
     }
 }
 
-/// Turn a drawing of [`svg`](super::svg) into a PNG image.
+/// Converts a drawing of [`svg`](super::svg) to a PNG image.
 pub fn png(svg: &str) -> Result<Vec<u8>, RasterError> {
     let pixmap = render(svg)?;
-    // Nothing shines through, so that a fourth byte per pixel would say nothing.
+    // The picture is opaque, so the alpha channel is omitted.
     let mut pixels = vec![0; pixmap.data().len() / 4 * 3];
     for (rgb, rgba) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(pixmap.data().as_chunks::<4>().0) {
         rgb.copy_from_slice(&rgba[..3]);
@@ -55,12 +55,12 @@ pub fn png(svg: &str) -> Result<Vec<u8>, RasterError> {
     Ok(bytes)
 }
 
-/// Turn a drawing of [`svg`](super::svg) into a JPEG image.
+/// Converts a drawing of [`svg`](super::svg) to a JPEG image.
 pub fn jpeg(svg: &str) -> Result<Vec<u8>, RasterError> {
     let pixmap = render(svg)?;
     let mut bytes = Vec::with_capacity(128 * 1_024);
     let mut encoder = Encoder::new(&mut bytes, JPEG_QUALITY);
-    // Every second column of color is left out: a third less to write, and lines run from left to right mostly.
+    // Subsamples the color horizontally: the image is a third smaller, and most lines are horizontal.
     encoder.set_sampling_factor(SamplingFactor::F_2_1);
     encoder
         .encode(pixmap.data(), SIDES.0, SIDES.1, ColorType::Rgba)
@@ -68,7 +68,7 @@ pub fn jpeg(svg: &str) -> Result<Vec<u8>, RasterError> {
     Ok(bytes)
 }
 
-/// The fonts of every picture: ours alone, so that a picture looks the same wherever the server runs.
+/// The fonts of every picture: only the embedded ones, so that a picture looks the same on every server.
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_source(fontdb::Source::Binary(Arc::new(text::REGULAR)));
@@ -76,7 +76,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// The pixels of a drawing, row by row, four bytes each, the last of which is always full.
+/// Renders a drawing to pixels, row by row, four bytes each, with an opaque alpha channel.
 fn render(svg: &str) -> Result<Pixmap, RasterError> {
     let options = Options { fontdb: FONTS.clone(), ..Options::default() };
     let tree = Tree::from_str(svg, &options).map_err(|error| RasterError(error.into()))?;

@@ -1,29 +1,30 @@
-//! The vertical scale: where a number lies between the ends of an axis, and which numbers are written beside it.
+//! The vertical scale: the positions of numbers on an axis, and its tick labels.
 
 use super::number;
 
-/// About how many intervals an axis has.
+/// Approximate number of intervals of an axis.
 const INTERVALS: f64 = 6.0;
-/// Ends closer than this, as a share of their magnitude, are moved apart: their labels would have too many digits.
+/// Minimum distance of the ends as a share of their magnitude. Closer ends are moved apart, because their labels would have too
+/// many digits.
 const CLOSEST: f64 = 1e-9;
-/// The room between the outermost numbers and the ends, as a share of the distance between them.
+/// Space between the outermost numbers and the ends, as a share of the distance between them.
 const HEADROOM: f64 = 0.03;
-/// The mantissas that read well.
+/// Mantissas of round steps.
 const NICE: [f64; 5] = [1.0, 2.0, 2.5, 5.0, 10.0];
 
-/// The scale of one vertical axis.
+/// The scale of a vertical axis.
 #[derive(Debug)]
 pub(super) struct Scale {
     low: f64,
     high: f64,
     log: bool,
-    /// The numbers that are written, upward.
+    /// The labeled ticks, from bottom to top.
     pub(super) ticks: Vec<Tick>,
-    /// Numbers between them that deserve a faint line.
+    /// Numbers between the ticks, for faint grid lines.
     pub(super) minor: Vec<f64>,
 }
 
-/// A number beside an axis.
+/// A labeled tick.
 #[derive(Debug)]
 pub(super) struct Tick {
     pub(super) value: f64,
@@ -31,7 +32,7 @@ pub(super) struct Tick {
 }
 
 impl Scale {
-    /// A linear scale that holds both numbers, its ends and ticks at round ones.
+    /// Creates a linear scale for a range, with its ends and ticks at round numbers.
     pub(super) fn linear(low: f64, high: f64) -> Self {
         let (low, high) = apart(low, high);
         let step = nice_step((high - low) / INTERVALS);
@@ -39,7 +40,7 @@ impl Scale {
         Self::steps(first, last - first, step)
     }
 
-    /// A linear scale with so many intervals, so that its ticks stand level with those of another.
+    /// Creates a linear scale with as many intervals as another scale, so that the ticks of both are aligned.
     pub(super) fn level_with(other: &Self, low: f64, high: f64) -> Self {
         let (low, high) = apart(low, high);
         let intervals = (other.ticks.len().max(2) - 1) as f64;
@@ -53,10 +54,10 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale that holds both numbers, which must be positive.
+    /// Creates a logarithmic scale for a range of positive numbers.
     pub(super) fn logarithmic(low: f64, high: f64) -> Self {
         if high / low < 3.0 {
-            // Powers of ten would leave most of such an axis empty.
+            // With powers of ten, most of the axis would be empty.
             return Self { log: true, ..Self::linear(low, high) };
         }
         let (bottom, top) = (number::floor_log10(low), number::floor_log10(high));
@@ -74,7 +75,7 @@ impl Scale {
         let candidates = &candidates[first..=last];
         let (low, high) = (value(candidates[0]), value(candidates[candidates.len() - 1]));
         let powers = number::needs_powers(low, high);
-        // Far apart, only every so many powers are written.
+        // On a wide range, only every nth power is labeled.
         let every = 1 + decades / 8;
         let written = candidates.iter().filter(|(_, exponent)| exponent % every == 0);
         let ticks = written.map(|(digit, exponent)| Tick {
@@ -92,7 +93,7 @@ impl Scale {
         Self { low, high, log: true, ticks: ticks.collect(), minor }
     }
 
-    /// Where a number lies, from 0 at the bottom to 1 at the top; numbers beyond the ends lie at the ends.
+    /// Returns the position of a number, from 0 at the bottom to 1 at the top. Numbers outside the range are at the ends.
     pub(super) fn share(&self, value: f64) -> f64 {
         let share = if !self.log {
             (value - self.low) / (self.high - self.low)
@@ -104,7 +105,7 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// Whether a number can be shown at its own height.
+    /// Whether a number has a position on the scale.
     pub(super) fn shows(&self, value: f64) -> bool {
         !self.log || value > 0.0
     }
@@ -128,14 +129,14 @@ impl Scale {
     }
 }
 
-/// The same ends with some room beyond them, and more of it if there is next to nothing between them.
+/// Returns the ends with some space beyond them, and with more space if they are almost equal.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let magnitude = low.abs().max(high.abs());
     if magnitude == 0.0 {
         (0.0, 1.0)
     } else if high - low > magnitude * CLOSEST {
         let margin = (high - low) * HEADROOM;
-        // Where nothing is negative, neither is the axis.
+        // Without negative numbers, the axis has no negative range.
         (
             if low >= 0.0 { (low - margin).max(0.0) } else { low - margin },
             if high <= 0.0 { (high + margin).min(0.0) } else { high + margin },
@@ -146,7 +147,7 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// The smallest nice step that is not below a positive number.
+/// Returns the smallest round step that is not below a positive number.
 fn nice_step(least: f64) -> f64 {
     let unit = number::power_of_ten(number::floor_log10(least));
     let nice = NICE.iter().map(|mantissa| mantissa * unit).find(|step| *step >= least * (1.0 - 1e-9));

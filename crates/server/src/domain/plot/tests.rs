@@ -1,4 +1,4 @@
-//! Whole pictures.
+//! Tests of whole pictures.
 
 use proptest::prelude::*;
 use resvg::usvg::roxmltree::Document;
@@ -49,7 +49,7 @@ fn picture(lines: Vec<Line>) -> Picture {
     }
 }
 
-/// Every text of a drawing, in the order in which they were written.
+/// Returns the texts of a drawing, in document order.
 fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
@@ -91,7 +91,7 @@ fn a_wild_limit_does_not_flatten_the_lines() {
     };
     assert!(highest(&watched(90_000.0, 103.0)) < 200.0, "after the first value a limit may lie anywhere");
     assert!(highest(&watched(400.0, 400.0)) >= 400.0, "where limits usually lie can be seen");
-    // What lies beyond is not drawn at a height that is not its own.
+    // A limit outside the range is not drawn.
     let usual = svg(&watched(103.0, 103.0)).matches("stroke-dasharray").count();
     assert_eq!(svg(&watched(90_000.0, 103.0)).matches("stroke-dasharray").count(), usual);
 }

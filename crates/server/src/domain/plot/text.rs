@@ -1,4 +1,4 @@
-//! Texts from outside, made fit to be set: cleaned, measured and cut. Drawing them is the canvas's business.
+//! Cleans, measures and cuts texts of users for drawing.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -7,25 +7,25 @@ use skrifa::{
     instance::{LocationRef, Size},
 };
 
-/// The regular cut of the font, in the characters that names and units are made of.
+/// The regular font, with the characters of names and units.
 pub(super) const REGULAR: &[u8] = include_bytes!("../../../assets/Inter-Regular.ttf");
-/// The semi-bold cut of the same.
+/// The semi-bold font.
 pub(super) const SEMI_BOLD: &[u8] = include_bytes!("../../../assets/Inter-SemiBold.ttf");
 
-/// The font's name, and what a reader without it falls back to.
+/// The font family, with fallback fonts.
 pub(super) const FAMILY: &str =
     "Inter, 'Helvetica Neue', Helvetica, Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
 const ELLIPSIS: char = '…';
 
-/// How heavy letters are.
+/// The font weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Regular,
     SemiBold,
 }
 
-/// The widths of the characters of a cut, as shares of the font size.
+/// The widths of the characters of a font, as shares of the font size.
 struct Advances(HashMap<char, f64>);
 
 impl Advances {
@@ -39,7 +39,7 @@ impl Advances {
     }
 
     fn width(&self, character: char) -> f64 {
-        // A reader's own font will step in for what we do not have: such characters are mostly as wide as high.
+        // The reader's system renders a missing character with another font. Most of these characters are as wide as high.
         self.0.get(&character).copied().unwrap_or(1.0)
     }
 }
@@ -53,20 +53,20 @@ fn advances(weight: Weight) -> &'static Advances {
     }
 }
 
-/// How wide a text is, in pixels.
+/// Returns the width of a text in pixels.
 pub(super) fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let advances = advances(weight);
     text.chars().map(|character| advances.width(character)).sum::<f64>() * size
 }
 
-/// One line of printable characters: runs of spaces and control characters become one space, and what would turn
-/// the direction of the text around it is dropped.
+/// Converts a text to one line of printable characters: runs of spaces and control characters become one space, and characters
+/// that change the text direction are removed.
 pub(super) fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len().min(1_024));
     for character in text.chars() {
         match character {
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {}
-            // XML has no way to write these two.
+            // XML does not allow these two characters.
             '\u{fffe}' | '\u{ffff}' => {}
             _ if character.is_control() || character.is_whitespace() => {
                 if !cleaned.is_empty() && !cleaned.ends_with(' ') {
@@ -80,7 +80,7 @@ pub(super) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// At most so many characters of a text, the last an ellipsis if some are missing.
+/// Returns at most `most` characters of a text, with an ellipsis if it was cut.
 pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -88,7 +88,8 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// The size between two at which a text fits into a width, and as much of it as then fits.
+/// Returns the font size within a range at which a text fits into a width, and the text, cut if it does not fit at the smallest
+/// size.
 pub(super) fn fit(text: &str, weight: Weight, sizes: (f64, f64), room: f64) -> (f64, String) {
     let (smallest, largest) = sizes;
     let natural = width(text, largest, weight);
@@ -99,7 +100,7 @@ pub(super) fn fit(text: &str, weight: Weight, sizes: (f64, f64), room: f64) -> (
     (size, cut_end(text, size, weight, room))
 }
 
-/// As much of the beginning of a text as fits, with an ellipsis if some is missing.
+/// Returns the start of a text that fits, with an ellipsis if it was cut.
 pub(super) fn cut_end(text: &str, size: f64, weight: Weight, room: f64) -> String {
     if width(text, size, weight) <= room {
         return text.to_owned();
@@ -116,7 +117,7 @@ pub(super) fn cut_end(text: &str, size: f64, weight: Weight, room: f64) -> Strin
     cut
 }
 
-/// As much of both ends of a text as fits, with an ellipsis between them if some is missing.
+/// Returns the start and the end of a text that fit, with an ellipsis between them if it was cut.
 pub(super) fn cut_middle(text: &str, size: f64, weight: Weight, room: f64) -> String {
     if width(text, size, weight) <= room {
         return text.to_owned();

@@ -1,8 +1,8 @@
-//! The colors of a picture. Where they go is the drawing's business.
+//! The colors of a picture.
 
 use super::LINES;
 
-/// Whether a picture stands on light or on dark.
+/// The light or dark theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on white.
@@ -12,7 +12,7 @@ pub enum Theme {
     Dark,
 }
 
-/// The colors of one theme.
+/// The colors of a theme.
 pub(super) struct Colors {
     pub(super) background: &'static str,
     pub(super) text: &'static str,
@@ -21,8 +21,8 @@ pub(super) struct Colors {
     pub(super) grid: &'static str,
     pub(super) alert: &'static str,
     pub(super) brand: &'static str,
-    /// Chosen by search so that any two stay apart for the three kinds of color blindness, stand out from the
-    /// background and do not look like an alert; the first five, which most pictures need, are the farthest apart.
+    /// Selected by a search, so that any two are distinguishable with the three kinds of color blindness, contrast with the
+    /// background and differ from the color of alerts. The first five, which are enough for most pictures, differ the most.
     pub(super) lines: [&'static str; LINES],
 }
 

@@ -1,20 +1,20 @@
-//! Thinning: of many points in one column of pixels, only a few can be seen.
+//! Reduces the points of a line: only a few points in one column of pixels are visible.
 
 use super::canvas::Dot;
 
 /// An edge of a band.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Edge {
-    /// The upper one, which has the smaller `y`.
+    /// The upper edge, which has the smaller `y`.
     Top,
-    /// The lower one.
+    /// The lower edge.
     Bottom,
 }
 
-/// Keep of each column of pixels the first, the lowest, the highest and the last point.
+/// Keeps the first, the lowest, the highest and the last point of each column of pixels.
 ///
-/// The points come ordered by `x` and stay so. A line through what is left covers the same pixels, whatever came in,
-/// and its length depends on the width of the picture alone.
+/// The points are ordered by `x` and stay ordered. A line through the remaining points covers the same pixels, and its length
+/// depends only on the width of the picture.
 pub(super) fn columns(points: &[Dot]) -> Vec<Dot> {
     let mut kept = Vec::with_capacity(points.len().min(4 * 1024));
     for column in points.chunk_by(|one, other| one.x.floor() == other.x.floor()) {
@@ -41,8 +41,7 @@ pub(super) fn columns(points: &[Dot]) -> Vec<Dot> {
     kept
 }
 
-/// Keep of each stretch of `width` pixels the topmost or the lowest point only, of those that count; nothing stands
-/// for a stretch in which none does.
+/// Keeps only the topmost or the lowest included point of each `width` pixels; `None` if there is no included point.
 pub(super) fn envelope(points: &[(Dot, bool)], width: f64, edge: Edge) -> Vec<Option<Dot>> {
     let stretch = |dot: &Dot| (dot.x / width).floor();
     let stretches = points.chunk_by(|(one, _), (other, _)| stretch(one) == stretch(other));
@@ -56,7 +55,7 @@ pub(super) fn envelope(points: &[(Dot, bool)], width: f64, edge: Edge) -> Vec<Op
     outermost.collect()
 }
 
-/// Keep of markers that would cover each other the highest and the lowest in each stretch of `width` pixels.
+/// Keeps only the highest and the lowest marker of each `width` pixels, because markers would cover each other.
 pub(super) fn markers(points: &[Dot], width: f64) -> Vec<Dot> {
     let mut kept = Vec::new();
     for stretch in points.chunk_by(|one, other| (one.x / width).floor() == (other.x / width).floor()) {
