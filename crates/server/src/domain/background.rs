@@ -200,7 +200,7 @@ impl Worker {
         let now = (self.fresh)().now;
         if let Err(error) = self.db.write(move |tx| outbox::release(tx, now)).await {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "what an earlier server had begun waits until its claim runs out");
+            tracing::warn!(error, "releasing outbox claims failed; waiting until they expire");
         }
     }
 
@@ -218,7 +218,7 @@ impl Worker {
             let Some(pause) = signals.unless_stopped(filled).await else { break };
             let pause = pause.unwrap_or_else(|error| {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the outbox cannot be read; retrying");
+                tracing::warn!(error, "reading the outbox failed; retrying");
                 SHARED_POLL
             });
             let ended = async {
@@ -289,7 +289,7 @@ impl Worker {
             let pause = cleared.map_or_else(
                 |error| {
                     let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "expired rows cannot be deleted; retrying");
+                    tracing::warn!(error, "deleting expired rows failed; retrying");
                     SHARED_POLL
                 },
                 |()| self.poll(),
@@ -359,13 +359,7 @@ impl Worker {
             Ok(()) => self.db.write(move |tx| outbox::done(tx, id)).await,
             Err(Undelivered::NotBefore(due)) => self.db.write(move |tx| outbox::put_back(tx, id, due)).await,
             Err(Undelivered::Later(reason)) if !too_old => {
-                tracing::warn!(
-                    item = id,
-                    kind,
-                    attempts,
-                    reason,
-                    "outbox work failed; it will be tried again"
-                );
+                tracing::warn!(item = id, kind, attempts, reason, "outbox work failed; retrying");
                 let due = fresh.now.plus_seconds(delay(attempts, &fresh));
                 self.db.write(move |tx| outbox::postpone(tx, id, due, &reason)).await
             }
@@ -375,7 +369,7 @@ impl Worker {
                     kind,
                     attempts,
                     reason,
-                    "outbox work failed for good; it is dropped"
+                    "outbox work failed permanently; dropping it"
                 );
                 self.db.write(move |tx| outbox::done(tx, id)).await
             }
@@ -385,7 +379,7 @@ impl Worker {
             tracing::warn!(
                 item = id,
                 error,
-                "the outcome of outbox work was not recorded; it will be repeated"
+                "recording the result of outbox work failed; it will be repeated"
             );
         }
     }
@@ -408,7 +402,7 @@ impl Worker {
 /// Logs a task that panicked.
 fn report(result: Result<(), JoinError>) {
     if let Err(error) = result {
-        tracing::error!(%error, "a delivery attempt failed unexpectedly; retrying later");
+        tracing::error!(%error, "outbox task panicked; retrying");
     }
 }
 

@@ -334,7 +334,7 @@ impl Billing {
                 Seen::Foreign => return Ok(None),
                 Seen::Kept(organization) => return Ok(Some(organization)),
                 Seen::Surplus => {
-                    tracing::warn!(subscription, "a plan too many was paid for; it is ended at the provider");
+                    tracing::warn!(subscription, "surplus subscription; canceling it at the provider");
                     let surplus = subscription.to_owned();
                     self.ask(move |provider| provider.cancel(&surplus))
                         .await
@@ -392,7 +392,7 @@ impl Billing {
         match &current {
             None if is_over => return Ok(Seen::Foreign),
             Some(other) if own.is_none() && is_over => {
-                tracing::debug!(subscription, other = other.subscription, "an earlier plan has ended");
+                tracing::debug!(subscription, other = other.subscription, "an earlier subscription ended");
                 return Ok(Seen::Foreign);
             }
             Some(other) if own.is_none() && !other.status.is_over() => return Ok(Seen::Surplus),
@@ -467,7 +467,7 @@ fn told(trouble: &Trouble) -> Error {
         Trouble::Unknown => "it does not know of it",
         Trouble::Refused(reason) | Trouble::Silent(reason) => reason,
     };
-    tracing::warn!(reason, "the payment provider did not do what it was asked");
+    tracing::warn!(reason, "request to the payment provider failed");
     Error::Elsewhere("The payment provider does not do this now, and nothing was changed; try again.".into())
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn check(
         Ok(false) => Err(refused()),
         Err(error) => {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, "the service that tells people from machines does not answer as it should");
+            tracing::warn!(error, "request to the CAPTCHA service failed");
             Err(Error::Elsewhere(
                 "The service that tells people from machines does not answer; try again.".into(),
             ))

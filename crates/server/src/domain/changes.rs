@@ -113,7 +113,7 @@ async fn run(app: App) {
         };
         let Round { next, is_useful } = looked.unwrap_or_else(|error| {
             let cause = error.cause();
-            tracing::warn!(cause, "series could not be looked at for changes; will try again");
+            tracing::warn!(cause, "change detection failed; retrying");
             Round { next: None, is_useful: false }
         });
         has_worked |= is_useful;
@@ -147,7 +147,7 @@ async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
             Ok(()) => round.is_useful = true,
             Err(error) => {
                 let cause = error.cause();
-                tracing::warn!(cause, "a branch could not be looked at for changes; will try again");
+                tracing::warn!(cause, "change detection of a lane failed; retrying");
             }
         }
     }

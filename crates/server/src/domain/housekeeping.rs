@@ -35,7 +35,7 @@ impl Housekeeper {
         };
         if let Err(error) = outcome.await {
             let cause = error.cause();
-            tracing::warn!(cause, "the registry could not be cleared up; will try again");
+            tracing::warn!(cause, "clearing the registry failed; retrying");
         }
     }
 

@@ -141,11 +141,11 @@ impl Provider {
         };
         Err(match refused {
             Refused::Silent(reason) => {
-                tracing::warn!(provider = name, reason, "an identity provider does not answer as it should");
+                tracing::warn!(provider = name, reason, "request to an identity provider failed");
                 Error::Elsewhere(format!("{name} does not answer; try again, or sign in by a mailed link."))
             }
             Refused::Code(reason) => {
-                tracing::info!(provider = name, reason, "an identity provider refused a sign-in");
+                tracing::info!(provider = name, reason, "identity provider rejected a sign-in");
                 Error::Unauthorized(format!("{name} did not accept the sign-in; begin it again."))
             }
             Refused::Unverified => Error::Unauthorized(format!(

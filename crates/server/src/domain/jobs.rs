@@ -157,7 +157,7 @@ async fn listen(app: App) {
             () = told(&mut stopped) => return,
             ended = heard => if let Err(error) = ended {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the other servers cannot be heard; will try again");
+                tracing::warn!(error, "listening for signals of other servers failed; retrying");
             },
         }
         // Signals may have been missed, so that connections read the queue.

@@ -99,10 +99,10 @@ pub(crate) async fn put_off(app: &App, uuid: JobUuid, error: &Error) -> Result<(
     let cause = error.cause();
     match attempts {
         Some(attempts) if attempts < ATTEMPTS => {
-            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read; will try again");
+            tracing::error!(%uuid, cause, attempts, "processing the results of a job failed; retrying");
         }
         Some(attempts) => {
-            tracing::error!(%uuid, cause, attempts, "the results of a job could not be read, and the job has failed");
+            tracing::error!(%uuid, cause, attempts, "processing the results of a job failed; the job failed");
             app.background.poke();
         }
         None => {}

@@ -23,7 +23,7 @@ pub(super) async fn run(app: App) {
     loop {
         let is_open = round(&app).await.unwrap_or_else(|error| {
             let cause = error.cause();
-            tracing::warn!(cause, "jobs could not be worked on; will try again");
+            tracing::warn!(cause, "processing jobs failed; retrying");
             true
         });
         let pause = match is_open {
