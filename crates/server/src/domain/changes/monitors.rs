@@ -31,7 +31,7 @@ pub(super) struct Monitors {
     unstored: Vec<(ReportId, Factors)>,
     /// Number of the first report in `reports` among all reports of the lane.
     first: usize,
-    /// Number of the first existing report.
+    /// No existing report has a smaller number.
     origin: usize,
     /// Number of deleted reports of the lane at the time of creation.
     deleted: i64,

@@ -49,7 +49,7 @@ struct Tokens {
     id_token: Option<String>,
 }
 
-/// The claims of an ID token, without those that [`Validation`] checks.
+/// The claims of an ID token, except the ones that [`Validation`] checks.
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
