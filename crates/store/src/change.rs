@@ -50,7 +50,7 @@ pub struct StoredChange {
     /// UUID.
     pub uuid: ChangeUuid,
     /// Benchmark, variant and measure.
-    pub subject: SeriesKey,
+    pub series_key: SeriesKey,
     /// The change.
     pub found: DetectedChange,
     /// Status set by users.
@@ -69,7 +69,7 @@ pub struct ChangeWrite {
     /// UUID; `None` for a new change.
     pub uuid: Option<ChangeUuid>,
     /// Benchmark, variant and measure.
-    pub subject: SeriesKey,
+    pub series_key: SeriesKey,
     /// The change.
     pub found: DetectedChange,
     /// Time when detection withdrew the change.
@@ -93,7 +93,7 @@ pub fn of_heads(tx: &mut Tx<'_>, heads: &[HeadId], testbed: TestbedId) -> Result
             let cells = &mut row.cells();
             Ok(StoredChange {
                 uuid: cells.take()?,
-                subject: SeriesKey {
+                series_key: SeriesKey {
                     benchmark: cells.take()?,
                     variant: cells.take()?,
                     measure: cells.take()?,
@@ -164,15 +164,15 @@ pub fn write(
     let rows: Vec<Vec<Value<'_>>> = changes
         .iter()
         .zip(&made)
-        .map(|(ChangeWrite { subject, found, withdrawn, .. }, (uuid, size, raised))| {
+        .map(|(ChangeWrite { series_key, found, withdrawn, .. }, (uuid, size, raised))| {
             let columns: [&dyn Param; 26] = [
                 uuid,
                 &lane.project,
                 &lane.head,
                 &lane.testbed,
-                &subject.benchmark,
-                &subject.variant,
-                &subject.measure,
+                &series_key.benchmark,
+                &series_key.variant,
+                &series_key.measure,
                 &found.at,
                 &found.earliest,
                 &found.latest,

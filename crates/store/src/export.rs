@@ -84,7 +84,7 @@ pub struct Entry<'a> {
 pub struct Batch {
     reports: Vec<Report>,
     metrics: Vec<(ReportId, u32, Packed)>,
-    subjects: HashMap<u32, SeriesKey>,
+    series_keys: HashMap<u32, SeriesKey>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
     measures: HashMap<MeasureId, Shared<Measure>>,
@@ -104,23 +104,24 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
         Ok(())
     })?;
     let series = distinct(metrics.iter().map(|(_, _, metric)| i64::from(metric.series)));
-    let mut subjects = series::subjects(tx, &series)?;
-    if subjects.len() < series.len() {
+    let mut series_keys = series::series_keys(tx, &series)?;
+    if series_keys.len() < series.len() {
         return Err(gone());
     }
-    let of = |subject: fn(&SeriesKey) -> i64| distinct(subjects.values().map(subject));
-    let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
-    let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
+    let of = |series_key: fn(&SeriesKey) -> i64| distinct(series_keys.values().map(series_key));
+    let benchmarks = benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
+    let measures = measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
     if filter.benchmarks.is_some() || filter.measures.is_some() {
-        subjects.retain(|_, subject| {
-            let benchmark = benchmarks.get(&subject.benchmark).map(|benchmark| benchmark.uuid.uuid());
-            let measure = measures.get(&subject.measure).map(|measure| measure.uuid.uuid());
+        series_keys.retain(|_, series_key| {
+            let benchmark = benchmarks.get(&series_key.benchmark).map(|benchmark| benchmark.uuid.uuid());
+            let measure = measures.get(&series_key.measure).map(|measure| measure.uuid.uuid());
             is_wanted(filter.benchmarks.as_deref(), benchmark)
                 && is_wanted(filter.measures.as_deref(), measure)
         });
-        metrics.retain(|(_, _, metric)| subjects.contains_key(&metric.series));
+        metrics.retain(|(_, _, metric)| series_keys.contains_key(&metric.series));
     }
-    let with_parameters = subjects.values().map(|subject| subject.variant).filter(|variant| *variant > 0);
+    let with_parameters =
+        series_keys.values().map(|series_key| series_key.variant).filter(|variant| *variant > 0);
     let variants = variant::by_ids(tx, &distinct(with_parameters))?;
     let alerts = if metrics.iter().any(|(_, _, metric)| metric.judged.is_some()) {
         alert::of_metrics(tx, &ids)?
@@ -128,7 +129,7 @@ pub fn batch(tx: &mut Tx<'_>, project: ProjectId, filter: &Filter, after: Report
         Vec::new()
     };
     let alerts = alerts.into_iter().map(|(place, alert)| (place, alert.status)).collect();
-    Ok(Batch { reports, metrics, subjects, benchmarks, variants, measures, alerts })
+    Ok(Batch { reports, metrics, series_keys, benchmarks, variants, measures, alerts })
 }
 
 impl Batch {
@@ -144,13 +145,13 @@ impl Batch {
             // Both lists are in the order of primary keys.
             while reports.next_if(|report| report.id < *id).is_some() {}
             let report = *reports.peek().ok_or_else(gone)?;
-            let subject = self.subjects.get(&metric.series).ok_or_else(gone)?;
+            let series_key = self.series_keys.get(&metric.series).ok_or_else(gone)?;
             Ok(Entry {
                 report,
                 iteration: metric.iteration,
-                benchmark: self.benchmarks.get(&subject.benchmark).ok_or_else(gone)?,
-                variant: self.variants.get(&subject.variant.into()).map(|variant| &**variant),
-                measure: self.measures.get(&subject.measure).ok_or_else(gone)?,
+                benchmark: self.benchmarks.get(&series_key.benchmark).ok_or_else(gone)?,
+                variant: self.variants.get(&series_key.variant.into()).map(|variant| &**variant),
+                measure: self.measures.get(&series_key.measure).ok_or_else(gone)?,
                 metric: Metric {
                     uuid: metric::uuid(report.uuid, *place),
                     value: metric.value,

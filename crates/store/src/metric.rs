@@ -73,9 +73,10 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
         Ok(())
     })?;
     let one = metric.ok_or(Error::NotFound("metric"))?;
-    let subject =
-        series::subjects(tx, &[one.series.into()])?.remove(&one.series).ok_or(Error::NotFound("series"))?;
-    let variant = variant::by_ids(tx, &[subject.variant])?.remove(&subject.variant.into());
+    let series_key = series::series_keys(tx, &[one.series.into()])?
+        .remove(&one.series)
+        .ok_or(Error::NotFound("series"))?;
+    let variant = variant::by_ids(tx, &[series_key.variant])?.remove(&series_key.variant.into());
     let judges = match one.judged {
         Some(judged) => threshold::by_models(tx, &[judged.model.get()])?,
         None => HashMap::new(),
@@ -89,9 +90,9 @@ pub fn view(tx: &mut Tx<'_>, (id, project): (ProjectId, &Project), uuid: MetricU
         end_time: found.end_time,
         branch: found.branch,
         testbed: found.testbed,
-        benchmark: benchmark::view(tx, subject.benchmark)?,
+        benchmark: benchmark::view(tx, series_key.benchmark)?,
         variant: variant.map(Arc::unwrap_or_clone),
-        measure: measure::view(tx, subject.measure)?,
+        measure: measure::view(tx, series_key.measure)?,
         metric: Metric { uuid, value: one.value, lower_value: one.lower_value, upper_value: one.upper_value },
         threshold: judges.into_values().next(),
         boundary: one.judged.map(|judged| judged.boundary()),

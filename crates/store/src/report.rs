@@ -372,13 +372,13 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
         Ok(())
     })?;
     let all = || metrics.values().flatten().map(|(_, metric)| metric);
-    let subjects = series::subjects(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
-    let of = |subject: fn(&series::SeriesKey) -> i64| distinct(subjects.values().map(subject));
-    let benchmarks = benchmark::by_ids(tx, &of(|subject| subject.benchmark.get()))?;
-    let measures = measure::by_ids(tx, &of(|subject| subject.measure.get()))?;
+    let series_keys = series::series_keys(tx, &distinct(all().map(|metric| i64::from(metric.series))))?;
+    let of = |series_key: fn(&series::SeriesKey) -> i64| distinct(series_keys.values().map(series_key));
+    let benchmarks = benchmark::by_ids(tx, &of(|series_key| series_key.benchmark.get()))?;
+    let measures = measure::by_ids(tx, &of(|series_key| series_key.measure.get()))?;
     let variants = variant::by_ids(
         tx,
-        &distinct(subjects.values().map(|subject| subject.variant).filter(|id| *id > 0)),
+        &distinct(series_keys.values().map(|series_key| series_key.variant).filter(|id| *id > 0)),
     )?;
     let judges = all().filter_map(|metric| metric.judged).map(|judged| judged.model.get());
     let thresholds = threshold::by_models(tx, &distinct(judges))?;
@@ -391,18 +391,18 @@ pub fn expand(tx: &mut Tx<'_>, reports: &mut [ReportRow]) -> Result<()> {
         // Iteration, then benchmark and variant, then measure, each by name.
         let mut results: BTreeMap<u32, BTreeMap<_, Vec<ReportMeasure>>> = BTreeMap::new();
         for (place, metric) in metrics.remove(&found.id).unwrap_or_default() {
-            let subject = subjects.get(&metric.series).ok_or_else(gone)?;
-            let benchmark = benchmarks.get(&subject.benchmark).ok_or_else(gone)?;
-            let variant = variants.get(&subject.variant.into());
+            let series_key = series_keys.get(&metric.series).ok_or_else(gone)?;
+            let benchmark = benchmarks.get(&series_key.benchmark).ok_or_else(gone)?;
+            let variant = variants.get(&series_key.variant.into());
             let judged = metric.judged;
             let key = (
                 benchmark.name.as_str(),
                 variant.map(|variant| &variant.parameters),
-                subject.benchmark,
-                subject.variant,
+                series_key.benchmark,
+                series_key.variant,
             );
             results.entry(metric.iteration).or_default().entry(key).or_default().push(ReportMeasure {
-                measure: measures.get(&subject.measure).ok_or_else(gone)?.clone(),
+                measure: measures.get(&series_key.measure).ok_or_else(gone)?.clone(),
                 metric: Metric {
                     uuid: metric::uuid(found.report.uuid, place),
                     value: metric.value,

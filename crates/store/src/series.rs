@@ -24,25 +24,25 @@ pub struct Series {
     pub since: ReportId,
 }
 
-/// Returns the series of a testbed for `subjects`, which are sorted and distinct. Missing series are created and start
+/// Returns the series of a testbed for `series_keys`, which are sorted and distinct. Missing series are created and start
 /// with this report.
 pub fn ensure(
     tx: &mut Tx<'_>,
     testbed: TestbedId,
     report: ReportId,
-    subjects: &[SeriesKey],
+    series_keys: &[SeriesKey],
 ) -> Result<Vec<Series>> {
-    if subjects.is_empty() {
+    if series_keys.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = known(tx, testbed, subjects)?;
-    let missing: Vec<usize> = (0..subjects.len()).filter(|place| known[*place].is_none()).collect();
+    let mut known = known(tx, testbed, series_keys)?;
+    let missing: Vec<usize> = (0..series_keys.len()).filter(|place| known[*place].is_none()).collect();
     let rows: Vec<Vec<Value<'_>>> = missing
         .iter()
         .map(|place| {
-            let subject = &subjects[*place];
+            let series_key = &series_keys[*place];
             let columns: [&dyn Param; 5] =
-                [&testbed, &subject.benchmark, &subject.variant, &subject.measure, &report];
+                [&testbed, &series_key.benchmark, &series_key.variant, &series_key.measure, &report];
             columns.into_iter().map(Param::value).collect()
         })
         .collect();
@@ -68,11 +68,11 @@ pub fn ensure(
     Ok(found)
 }
 
-/// Returns the existing series of the subjects.
-fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
-    let mut benchmarks: Vec<i64> = subjects.iter().map(|subject| subject.benchmark.get()).collect();
+/// Returns the existing series of the series_keys.
+fn known(tx: &mut Tx<'_>, testbed: TestbedId, series_keys: &[SeriesKey]) -> Result<Vec<Option<Series>>> {
+    let mut benchmarks: Vec<i64> = series_keys.iter().map(|series_key| series_key.benchmark.get()).collect();
     benchmarks.dedup();
-    let mut found: Vec<Option<Series>> = vec![None; subjects.len()];
+    let mut found: Vec<Option<Series>> = vec![None; series_keys.len()];
     let mut place = 0;
     // Both lists have the same order, so that one pass is enough.
     tx.each(
@@ -80,11 +80,11 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[SeriesKey]) -> Result<
          where testbed_id = $1 and benchmark_id in {ints $2} order by benchmark_id, variant_id, measure_id",
         &[&testbed, &benchmarks],
         |row| {
-            let subject = SeriesKey { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
-            while subjects.get(place).is_some_and(|wanted| *wanted < subject) {
+            let series_key = SeriesKey { benchmark: row.get(0)?, variant: row.get(1)?, measure: row.get(2)? };
+            while series_keys.get(place).is_some_and(|wanted| *wanted < series_key) {
                 place += 1;
             }
-            if subjects.get(place) == Some(&subject) {
+            if series_keys.get(place) == Some(&series_key) {
                 found[place] = Some(Series { id: row.get(3)?, since: row.get(4)? });
             }
             Ok(())
@@ -94,21 +94,21 @@ fn known(tx: &mut Tx<'_>, testbed: TestbedId, subjects: &[SeriesKey]) -> Result<
 }
 
 /// Returns the benchmark, variant and measure of each series.
-pub fn subjects(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, SeriesKey>> {
+pub fn series_keys(tx: &mut Tx<'_>, ids: &[i64]) -> Result<HashMap<u32, SeriesKey>> {
     let mut found = HashMap::with_capacity(ids.len());
     tx.each(
         "select id, benchmark_id, variant_id, measure_id from series where id in {ints $1}",
         &[&ids],
         |row| {
-            let subject = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
-            found.insert(row.get(0)?, subject);
+            let series_key = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            found.insert(row.get(0)?, series_key);
             Ok(())
         },
     )?;
     Ok(found)
 }
 
-/// Returns the series of testbeds, benchmarks and measures: testbed, subject and number; series without parameters
+/// Returns the series of testbeds, benchmarks and measures: testbed, series_key and number; series without parameters
 /// first.
 pub fn find(
     tx: &mut Tx<'_>,
@@ -122,8 +122,8 @@ pub fn find(
          order by variant_id",
         &[&testbeds, &benchmarks, &measures],
         |row| {
-            let subject = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
-            Ok((row.get(0)?, subject, row.get(4)?))
+            let series_key = SeriesKey { benchmark: row.get(1)?, variant: row.get(2)?, measure: row.get(3)? };
+            Ok((row.get(0)?, series_key, row.get(4)?))
         },
     )
 }

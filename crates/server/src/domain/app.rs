@@ -146,7 +146,7 @@ impl App {
                 blobs: blobs.clone(),
                 timeout: config.plus.registry.timeout_seconds(),
             };
-            let teller = CallbackSender {
+            let callback_sender = CallbackSender {
                 db: db.clone(),
                 console: config.console.url.clone(),
                 allows_private: config.plus.runners.private_callbacks,
@@ -163,7 +163,7 @@ impl App {
             Background::start(Worker {
                 db,
                 mailer,
-                teller,
+                callback_sender,
                 notifier,
                 billing,
                 housekeeper,

@@ -184,7 +184,7 @@ struct Clearings {
 pub(crate) struct Worker {
     pub(crate) db: Db,
     pub(crate) mailer: Mailer,
-    pub(crate) teller: CallbackSender,
+    pub(crate) callback_sender: CallbackSender,
     pub(crate) notifier: Notifier,
     pub(crate) billing: Option<Billing>,
     pub(crate) housekeeper: Housekeeper,
@@ -387,7 +387,7 @@ impl Worker {
     async fn perform(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         match item.kind.as_str() {
             mail::KIND => self.mailer.deliver(item, (self.fresh)().now).await,
-            job::CALLBACK => self.teller.tell(item).await,
+            job::CALLBACK => self.callback_sender.send(item).await,
             plan::SYNC | plan::SESSION | plan::CANCEL | plan::METER => match &self.billing {
                 Some(billing) => billing.perform(item).await,
                 None => Err(Undelivered::Later("plus.billing is not configured any more".to_owned())),

@@ -48,7 +48,7 @@ pub(crate) struct Material {
     branch: Branch,
     testbed: Testbed,
     history: History,
-    subjects: HashMap<u32, SeriesKey>,
+    series_keys: HashMap<u32, SeriesKey>,
     stored: Vec<StoredChange>,
     benchmarks: HashMap<BenchmarkId, Arc<Benchmark>>,
     variants: HashMap<VariantId, Arc<Variant>>,
@@ -60,25 +60,25 @@ impl Material {
     pub(crate) fn read(tx: &mut Tx<'_>, lane: &Lane, part: &SeriesFilter) -> Result<Self> {
         let mut history = History::read(tx, &[VersionRange::whole(lane.head)], lane.testbed, REPORTS)?;
         let ids: Vec<i64> = history.series.keys().map(|series| i64::from(*series)).collect();
-        let mut subjects = series::subjects(tx, &ids)?;
-        subjects.retain(|_, subject| {
-            part.benchmark.is_none_or(|wanted| subject.benchmark == wanted)
-                && part.measure.is_none_or(|wanted| subject.measure == wanted)
+        let mut series_keys = series::series_keys(tx, &ids)?;
+        series_keys.retain(|_, series_key| {
+            part.benchmark.is_none_or(|wanted| series_key.benchmark == wanted)
+                && part.measure.is_none_or(|wanted| series_key.measure == wanted)
         });
-        history.series.retain(|series, _| subjects.contains_key(series));
+        history.series.retain(|series, _| series_keys.contains_key(series));
         let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
-            let keys: HashSet<i64> = subjects.values().map(key).collect();
+            let keys: HashSet<i64> = series_keys.values().map(key).collect();
             keys.into_iter().collect()
         };
         Ok(Self {
             branch: branch::view(tx, lane.branch)?,
             testbed: testbed::view(tx, lane.testbed)?,
             stored: change::of_heads(tx, &[lane.head], lane.testbed)?,
-            benchmarks: benchmark::by_ids(tx, &keys(|subject| subject.benchmark.get()))?,
-            variants: variant::by_ids(tx, &keys(|subject| subject.variant))?,
-            measures: measure::by_ids(tx, &keys(|subject| subject.measure.get()))?,
+            benchmarks: benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
+            variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
+            measures: measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             history,
-            subjects,
+            series_keys,
         })
     }
 }
@@ -116,8 +116,8 @@ impl Outcome {
         self.until = self.until.into_iter().chain(times()).max();
         let hosts = hosts(&lane.history.reports);
         for (series, values) in &lane.history.series {
-            let Some(subject) = lane.subjects.get(series) else { continue };
-            let Some(measure) = lane.measures.get(&subject.measure) else { continue };
+            let Some(series_key) = lane.series_keys.get(series) else { continue };
+            let Some(measure) = lane.measures.get(&series_key.measure) else { continue };
             self.series += 1;
             self.values += values.values.len();
             let alarms = match detector {
@@ -125,7 +125,7 @@ impl Outcome {
                     let is_exact = is_exact(&values.values);
                     let factor = |place: usize| match is_exact {
                         true => 1.0,
-                        false => reports[place].factor(subject.measure),
+                        false => reports[place].factor(series_key.measure),
                     };
                     changes(values, &hosts, factor, settings)
                 }
@@ -135,7 +135,7 @@ impl Outcome {
                     crossings(&values.values, &times, model, measure.worse())?
                 }
             };
-            self.score(lane, *subject, values, &alarms);
+            self.score(lane, *series_key, values, &alarms);
         }
         self.alarms.sort_by_key(|alarm| std::cmp::Reverse(alarm.start_time));
         self.alarms.truncate(SHOWN);
@@ -143,7 +143,7 @@ impl Outcome {
     }
 
     /// Compares the alarms of a series with the status that users set for its changes.
-    fn score(&mut self, lane: &Material, subject: SeriesKey, values: &Values, alarms: &[Alarm]) {
+    fn score(&mut self, lane: &Material, series_key: SeriesKey, values: &Values, alarms: &[Alarm]) {
         let reports = &lane.history.reports;
         let place = |one: &StoredChange| {
             values.places.iter().position(|place| reports[*place].report == one.found.at)
@@ -151,7 +151,7 @@ impl Outcome {
         let said: Vec<(usize, &StoredChange)> = lane
             .stored
             .iter()
-            .filter(|one| one.subject == subject && one.status != ChangeStatus::Active)
+            .filter(|one| one.series_key == series_key && one.status != ChangeStatus::Active)
             .filter_map(|one| Some((place(one)?, one)))
             .collect();
         let mut found: HashSet<ChangeUuid> = HashSet::new();
@@ -172,7 +172,7 @@ impl Outcome {
             let (at, raised) = (&reports[values.places[alarm.at]], &reports[values.places[alarm.raised]]);
             self.runs.insert(raised.uuid);
             let (Some(benchmark), Some(measure)) =
-                (lane.benchmarks.get(&subject.benchmark), lane.measures.get(&subject.measure))
+                (lane.benchmarks.get(&series_key.benchmark), lane.measures.get(&series_key.measure))
             else {
                 continue;
             };
@@ -180,7 +180,7 @@ impl Outcome {
                 branch: lane.branch.clone(),
                 testbed: lane.testbed.clone(),
                 benchmark: (**benchmark).clone(),
-                variant: lane.variants.get(&subject.variant.into()).map(|variant| (**variant).clone()),
+                variant: lane.variants.get(&series_key.variant.into()).map(|variant| (**variant).clone()),
                 measure: (**measure).clone(),
                 at: at.uuid,
                 raised: raised.uuid,

@@ -119,7 +119,7 @@ impl Billing {
                         )
                     })
                     .await
-                    .map_err(|trouble| told(&trouble))?;
+                    .map_err(|trouble| provider_error(&trouble))?;
                 self.db.write(move |tx| plan::set_customer(tx, user, &made.id)).await?
             }
         };
@@ -150,8 +150,9 @@ impl Billing {
                 })
             })
             .await
-            .map_err(|trouble| told(&trouble))?;
-        let url = session.url.ok_or_else(|| told(&Trouble::Silent("its page has no address".into())))?;
+            .map_err(|trouble| provider_error(&trouble))?;
+        let url =
+            session.url.ok_or_else(|| provider_error(&Trouble::Silent("its page has no address".into())))?;
         let (now, opened) = ((self.fresh)().now, session.id.clone());
         self.db.write(move |tx| plan::open_checkout(tx, id, &opened, now)).await?;
         Ok(Checkout { session: session.id, url })
@@ -170,7 +171,7 @@ impl Billing {
             let session = self.ask(move |provider| provider.session(&given)).await;
             let session = session.map_err(|trouble| match trouble {
                 Trouble::Unknown => Error::NotFound("The payment provider knows of no such checkout.".into()),
-                trouble => told(&trouble),
+                trouble => provider_error(&trouble),
             })?;
             if session.client_reference_id != Some(organization.uuid.to_string()) {
                 return Err(Error::NotFound("This checkout is not for this organization.".into()));
@@ -217,7 +218,7 @@ impl Billing {
         let subscription = found.subscription.clone();
         self.ask(move |provider| provider.cancel_at_period_end(&subscription, cancels))
             .await
-            .map_err(|trouble| told(&trouble))?;
+            .map_err(|trouble| provider_error(&trouble))?;
         self.look(&found.subscription).await?;
         self.db.read(move |tx| plan::view(tx, id)).await?.ok_or_else(no_plan)
     }
@@ -230,7 +231,7 @@ impl Billing {
         if remote {
             self.ask(move |provider| provider.cancel(&subscription))
                 .await
-                .map_err(|trouble| told(&trouble))?;
+                .map_err(|trouble| provider_error(&trouble))?;
         } else {
             self.look(&subscription).await?;
         }
@@ -279,7 +280,7 @@ impl Billing {
         let found = match self.ask(move |provider| provider.session(&asked)).await {
             Ok(found) => Some(found),
             Err(Trouble::Unknown) => None,
-            Err(trouble) => return Err(told(&trouble)),
+            Err(trouble) => return Err(provider_error(&trouble)),
         };
         match found {
             Some(found) if found.status == "open" => return Ok(()),
@@ -291,7 +292,7 @@ impl Billing {
                     // The organization of the subscription no longer exists.
                     self.ask(move |provider| provider.cancel(&subscription))
                         .await
-                        .map_err(|trouble| told(&trouble))?;
+                        .map_err(|trouble| provider_error(&trouble))?;
                 }
             }
             None => {}
@@ -325,7 +326,7 @@ impl Billing {
             let sight = match sight.await {
                 Ok(sight) => Some(sight),
                 Err(Trouble::Unknown) => None,
-                Err(trouble) => return Err(told(&trouble)),
+                Err(trouble) => return Err(provider_error(&trouble)),
             };
             let (billing, wanted) = (self.clone(), subscription.to_owned());
             let seen = self.db.write(move |tx| billing.keep(tx, &wanted, revision, sight)).await?;
@@ -338,7 +339,7 @@ impl Billing {
                     let surplus = subscription.to_owned();
                     self.ask(move |provider| provider.cancel(&surplus))
                         .await
-                        .map_err(|trouble| told(&trouble))?;
+                        .map_err(|trouble| provider_error(&trouble))?;
                     // A subscription that is stored here needs another lookup for its new state.
                     if revision.is_none() {
                         return Ok(None);
@@ -462,7 +463,7 @@ pub(crate) fn no_plan() -> Error {
 }
 
 /// Returns the error for callers and logs the reason of the provider for the operator.
-fn told(trouble: &Trouble) -> Error {
+fn provider_error(trouble: &Trouble) -> Error {
     let reason = match trouble {
         Trouble::Unknown => "it does not know of it",
         Trouble::Refused(reason) | Trouble::Silent(reason) => reason,

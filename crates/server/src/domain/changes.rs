@@ -6,8 +6,8 @@ mod factors;
 mod history;
 mod hosts;
 mod monitors;
-mod places;
-mod seen;
+mod reconciliation;
+mod report_numbers;
 mod series;
 
 use std::{
@@ -22,7 +22,7 @@ use tidemark_store::{
     BranchId, Lock, MeasureId, TestbedId, Tx, change, delivery, detection,
     lane::{self, Lane},
     measure,
-    series::subjects,
+    series::series_keys,
     vector::{self, ReportPosition},
     version::VersionRange,
 };
@@ -36,7 +36,7 @@ pub(crate) use self::history::{History, Spread, Values, hosts};
 use self::{
     cache::Cache,
     monitors::{Monitors, Vector},
-    seen::Known,
+    reconciliation::ReconciledChange,
     series::Series,
 };
 use crate::domain::{
@@ -111,12 +111,12 @@ async fn run(app: App) {
             looked = round(&app, from) => looked,
             _ = stopped.wait_for(|stop| *stop) => return,
         };
-        let Round { next, is_useful } = looked.unwrap_or_else(|error| {
+        let RoundResult { next, made_progress } = looked.unwrap_or_else(|error| {
             let cause = error.cause();
             tracing::warn!(cause, "change detection failed; retrying");
-            Round { next: None, is_useful: false }
+            RoundResult { next: None, made_progress: false }
         });
-        has_worked |= is_useful;
+        has_worked |= made_progress;
         // Each lane is analyzed once before any lane is analyzed again. A lane that failed is retried in the next pass.
         from = next.unwrap_or(lane::before_all());
         if next.is_none() && !std::mem::take(&mut has_worked) {
@@ -130,21 +130,22 @@ async fn run(app: App) {
 }
 
 /// Result of the analysis of some lanes.
-struct Round {
+struct RoundResult {
     /// The last analyzed lane, if there may be more.
     next: Option<(BranchId, TestbedId)>,
     /// Whether the analysis of at least one lane succeeded.
-    is_useful: bool,
+    made_progress: bool,
 }
 
 /// Analyzes up to `LANES` lanes after `from` that have new reports.
-async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
+async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<RoundResult> {
     let lanes = app.db.read(move |tx| lane::stale(tx, from, LANES)).await?;
-    let mut round = Round { next: lanes.last().map(|last| (last.branch, last.testbed)), is_useful: false };
+    let mut round =
+        RoundResult { next: lanes.last().map(|last| (last.branch, last.testbed)), made_progress: false };
     for lane in lanes {
         // A lane that fails must neither block the others nor keep the processor busy.
-        match look(app, lane).await {
-            Ok(()) => round.is_useful = true,
+        match analyze(app, lane).await {
+            Ok(()) => round.made_progress = true,
             Err(error) => {
                 let cause = error.cause();
                 tracing::warn!(cause, "change detection of a lane failed; retrying");
@@ -155,14 +156,14 @@ async fn round(app: &App, from: (BranchId, TestbedId)) -> Result<Round> {
 }
 
 /// Analyzes all series of a lane, writes the changes and enqueues the notifications.
-async fn look(app: &App, lane: Lane) -> Result<()> {
+async fn analyze(app: &App, lane: Lane) -> Result<()> {
     let kept = app.changes.cache().take(&lane);
     let mut watched = match kept {
-        Some(monitors) => extend(app, &lane, monitors).await?,
+        Some(monitors) => extend_monitors(app, &lane, monitors).await?,
         None => None,
     };
     if watched.is_none() {
-        watched = Some(begin(app, &lane).await?);
+        watched = Some(build_monitors(app, &lane).await?);
     }
     let Some(mut monitors) = watched else { return Ok(()) };
     let fresh = app.fresh();
@@ -171,16 +172,17 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
         let measures = measure::by_ids(tx, &monitors.measures())?;
         let worse =
             |measure: MeasureId| measures.get(&measure).map_or(Worse::Unknown, |measure| measure.worse());
-        let sightings = seen::sightings(&monitors, worse);
-        let mut is_promised = false;
-        if !sightings.is_empty() {
+        let changed_series = reconciliation::changed_series(&monitors, worse);
+        let mut is_enqueued = false;
+        if !changed_series.is_empty() {
             tx.lock(Lock::Project(lane.project.get()))?;
             let stored = change::of_heads(tx, &[lane.head], lane.testbed)?;
-            let (mut known, mut written) = seen::reconcile(&monitors, &sightings, &stored, fresh.now);
-            let is_event = raise(tx, &lane, monitors.series().len(), &mut known, fresh.now)?;
+            let (mut known, mut written) =
+                reconciliation::reconcile(&monitors, &changed_series, &stored, fresh.now);
+            let is_event = select_notifications(tx, &lane, monitors.series().len(), &mut known, fresh.now)?;
             let open = known.iter().filter(|one| is_open(one, fresh.now) && !one.written.is_raised);
-            let open = open.map(|one| (one.written.subject, one.written.found.at)).collect();
-            seen::note(&mut monitors, &sightings, &open);
+            let open = open.map(|one| (one.written.series_key, one.written.found.at)).collect();
+            reconciliation::record_written(&mut monitors, &changed_series, &open);
             let news = known.into_iter().filter(|one| !one.is_stored || one.written.is_raised);
             written.extend(news.map(|one| one.written));
             let newest = monitors.newest().map(|newest| newest.report);
@@ -188,33 +190,33 @@ async fn look(app: &App, lane: Lane) -> Result<()> {
                 change::write(tx, &fresh, &lane, newest, &written)?;
             }
             if let Some(newest) = newest.filter(|_| is_event) {
-                is_promised = delivery::enqueue(tx, &fresh, lane.project, newest)?;
+                is_enqueued = delivery::enqueue(tx, &fresh, lane.project, newest)?;
             }
         }
         lane::settle(tx, &lane)?;
-        Ok::<_, Error>((monitors, is_promised))
+        Ok::<_, Error>((monitors, is_enqueued))
     };
-    let (monitors, is_promised) = app.db.write(write).await?;
+    let (monitors, is_enqueued) = app.db.write(write).await?;
     app.changes.cache().put(&lane, monitors);
-    if is_promised {
+    if is_enqueued {
         app.background.poke();
     }
     Ok(())
 }
 
 /// Adds the new reports to cached monitors. Returns `None` if a report arrived out of order.
-async fn extend(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
+async fn extend_monitors(app: &App, lane: &Lane, monitors: Monitors) -> Result<Option<Monitors>> {
     let Some(mark) = monitors.mark() else { return Ok(None) };
     let monitors = read(app, lane, monitors, mark, |_| true).await?;
     if monitors.count() < reports(lane) {
         return Ok(None);
     }
-    Ok(Some(in_background(move || watch(monitors)).await?))
+    Ok(Some(in_background(move || detect(monitors)).await?))
 }
 
 /// Creates monitors from the newest reports of a lane. If the series of the lane need more memory than allowed, the monitors
 /// process the series in parts and discard their values.
-async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
+async fn build_monitors(app: &App, lane: &Lane) -> Result<Monitors> {
     let (head, testbed) = (lane.head, lane.testbed);
     let most = i64::try_from(Monitors::REPORTS).unwrap_or(i64::MAX);
     let (mark, given, series) = app
@@ -236,13 +238,13 @@ async fn begin(app: &App, lane: &Lane) -> Result<Monitors> {
         let empty = Monitors::new(reports(lane), given, is_all, lane.deleted);
         let is_wanted = move |series: u32| series as usize % parts == part;
         let monitors = read(app, lane, empty, from, is_wanted).await?;
-        let mut monitors = in_background(move || watch(monitors)).await?;
+        let mut monitors = in_background(move || detect(monitors)).await?;
         if parts > 1 {
-            monitors.forget();
+            monitors.discard_values();
         }
         all = Some(match all {
             Some(mut all) => {
-                all.join(monitors);
+                all.merge(monitors);
                 all
             }
             None => monitors,
@@ -261,7 +263,7 @@ async fn read(
 ) -> Result<Monitors> {
     let (head, testbed, reports) = (lane.head, lane.testbed, reports(lane));
     loop {
-        let known = monitors.subjects();
+        let known = monitors.series_keys();
         let read = move |tx: &mut Tx<'_>| {
             let mut vectors = Vec::new();
             vector::after(tx, head, testbed, mark, VECTORS, |measured, series, values| {
@@ -275,7 +277,7 @@ async fn read(
                 .collect();
             unknown.sort_unstable();
             unknown.dedup();
-            let named = if unknown.is_empty() { HashMap::new() } else { subjects(tx, &unknown)? };
+            let named = if unknown.is_empty() { HashMap::new() } else { series_keys(tx, &unknown)? };
             Ok::<_, Error>((vectors, named))
         };
         let (vectors, named) = app.db.read(read).await?;
@@ -296,10 +298,10 @@ async fn read(
 }
 
 /// Finds changes and computes their p-values.
-fn watch(mut monitors: Monitors) -> Monitors {
+fn detect(mut monitors: Monitors) -> Monitors {
     let mut scratch = Scratch::default();
-    monitors.look(&mut scratch);
-    seen::weigh(&mut monitors, &mut scratch);
+    monitors.detect_changes(&mut scratch);
+    reconciliation::compute_p_values(&mut monitors, &mut scratch);
     monitors
 }
 
@@ -312,15 +314,21 @@ fn reports(lane: &Lane) -> usize {
 }
 
 /// Whether a change can still be notified.
-fn is_open(one: &Known, now: Timestamp) -> bool {
+fn is_open(one: &ReconciledChange, now: Timestamp) -> bool {
     let found = &one.written.found;
     one.is_open && found.cause != ChangeCause::Noise && found.start_time >= now.plus_seconds(-HORIZON_SECONDS)
 }
 
 /// Selects the changes to notify about, within the project's false-alarm budget. Returns whether they include an event that was
 /// not notified before.
-fn raise(tx: &mut Tx<'_>, lane: &Lane, series: usize, known: &mut [Known], now: Timestamp) -> Result<bool> {
-    let mut open: Vec<&mut Known> = known.iter_mut().filter(|one| is_open(one, now)).collect();
+fn select_notifications(
+    tx: &mut Tx<'_>,
+    lane: &Lane,
+    series: usize,
+    known: &mut [ReconciledChange],
+    now: Timestamp,
+) -> Result<bool> {
+    let mut open: Vec<&mut ReconciledChange> = known.iter_mut().filter(|one| is_open(one, now)).collect();
     if open.is_empty() {
         return Ok(false);
     }

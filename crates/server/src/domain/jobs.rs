@@ -154,7 +154,7 @@ async fn listen(app: App) {
             }
         });
         tokio::select! {
-            () = told(&mut stopped) => return,
+            () = wait_for_shutdown(&mut stopped) => return,
             ended = heard => if let Err(error) = ended {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(error, "listening for signals of other servers failed; retrying");
@@ -163,14 +163,14 @@ async fn listen(app: App) {
         // Signals may have been missed, so that connections read the queue.
         app.jobs.signal(Signal::Queued);
         tokio::select! {
-            () = told(&mut stopped) => return,
+            () = wait_for_shutdown(&mut stopped) => return,
             () = sleep(RETRY) => {}
         }
     }
 }
 
 /// Waits until the server stops. Returns at once if it has already stopped.
-pub(crate) async fn told(stopped: &mut watch::Receiver<bool>) {
+pub(crate) async fn wait_for_shutdown(stopped: &mut watch::Receiver<bool>) {
     // An error means that the sender was dropped, which also means stop.
     drop(stopped.wait_for(|stop| *stop).await);
 }

@@ -212,11 +212,11 @@ fn wanted(
     let benchmark_ids: Vec<i64> = benchmarks.values().map(|(id, _)| id.get()).collect();
     let measure_ids: Vec<i64> = measures.values().map(|(id, _)| id.get()).collect();
     let mut known: HashMap<_, Vec<(i64, u32)>> = HashMap::new();
-    for (testbed, subject, series) in series::find(tx, &testbed_ids, &benchmark_ids, &measure_ids)? {
+    for (testbed, series_key, series) in series::find(tx, &testbed_ids, &benchmark_ids, &measure_ids)? {
         known
-            .entry((testbed, subject.benchmark, subject.measure))
+            .entry((testbed, series_key.benchmark, series_key.measure))
             .or_default()
-            .push((subject.variant, series));
+            .push((series_key.variant, series));
     }
 
     let mut wanted = Vec::new();

@@ -35,7 +35,7 @@ pub(crate) struct Material {
     report: Report,
     base: History,
     head: History,
-    subjects: HashMap<u32, SeriesKey>,
+    series_keys: HashMap<u32, SeriesKey>,
     /// Reports with a change of level by series, with the status of the change.
     changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>>,
     /// Whether the baseline consists of earlier runs of the same branch.
@@ -85,13 +85,13 @@ impl Material {
         let mut changed: HashMap<SeriesKey, Vec<(ReportId, LevelChangeStatus)>> = HashMap::new();
         for one in change::of_heads(tx, &heads, place.testbed)? {
             if !one.is_withdrawn {
-                changed.entry(one.subject).or_default().push((one.found.at, kind(&one)));
+                changed.entry(one.series_key).or_default().push((one.found.at, kind(&one)));
             }
         }
         let ids: Vec<i64> = head.series.keys().map(|series| i64::from(*series)).collect();
-        let subjects = series::subjects(tx, &ids)?;
+        let series_keys = series::series_keys(tx, &ids)?;
         let keys = |key: fn(&SeriesKey) -> i64| -> Vec<i64> {
-            let mut keys: Vec<i64> = subjects.values().map(key).collect();
+            let mut keys: Vec<i64> = series_keys.values().map(key).collect();
             keys.sort_unstable();
             keys.dedup();
             keys
@@ -99,15 +99,15 @@ impl Material {
         let which = change::ChangeFilter { report: Some(report), ..Default::default() };
         let page = Page::default();
         Ok(Self {
-            benchmarks: benchmark::by_ids(tx, &keys(|subject| subject.benchmark.get()))?,
-            variants: variant::by_ids(tx, &keys(|subject| subject.variant))?,
-            measures: measure::by_ids(tx, &keys(|subject| subject.measure.get()))?,
+            benchmarks: benchmark::by_ids(tx, &keys(|series_key| series_key.benchmark.get()))?,
+            variants: variant::by_ids(tx, &keys(|series_key| series_key.variant))?,
+            measures: measure::by_ids(tx, &keys(|series_key| series_key.measure.get()))?,
             settled: lane::is_settled(tx, place.branch, place.testbed)?,
             changes: change::list(tx, project, &which, ProjChangesSort::Size, &page)?.0,
             report: found,
             base,
             head,
-            subjects,
+            series_keys,
             changed,
             is_own,
             own_spread,
@@ -119,9 +119,9 @@ impl Material {
         let hosts = Hosts::of(&self.base, &self.head);
         let pairs = self.head.series.keys().filter_map(|series| self.pair(*series, &hosts));
         let mut pairs: Vec<Pair> = pairs.collect();
-        pairs.sort_by_key(|pair| pair.subject);
+        pairs.sort_by_key(|pair| pair.series_key);
         let (factors, shifts) = self.factors(&pairs);
-        let shift = |pair: &Pair| match shifts.get(&pair.subject.measure) {
+        let shift = |pair: &Pair| match shifts.get(&pair.series_key.measure) {
             Some(shift) if pair.follows_machine() => *shift,
             _ => 0.0,
         };
@@ -129,8 +129,8 @@ impl Material {
         let compared: Vec<_> = pairs
             .iter()
             .filter_map(|pair| {
-                let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.subject.measure)?);
-                Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.subject.measure)))
+                let (baseline, peers) = (pair.baseline.as_ref()?, peers.get(&pair.series_key.measure)?);
+                Some((baseline.compare(CONFIDENCE, shift(pair), peers), self.worse(pair.series_key.measure)))
             })
             .collect();
         let mut judged = compared
@@ -177,12 +177,13 @@ impl Material {
     }
 
     fn pair(&self, series: u32, hosts: &Hosts) -> Option<Pair> {
-        let subject = *self.subjects.get(&series)?;
+        let series_key = *self.series_keys.get(&series)?;
         let head = self.head.series.get(&series)?;
-        let mut pair = Pair { subject, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
+        let mut pair =
+            Pair { series_key, new: head.values.clone(), baseline: None, runs: 0, is_exact: false };
         if let Some(base) = self.base.series.get(&series) {
             let (values, new) = hosts.on_newest(base, head);
-            let changed = self.changed.get(&subject).map(Vec::as_slice).unwrap_or_default();
+            let changed = self.changed.get(&series_key).map(Vec::as_slice).unwrap_or_default();
             let cuts: Vec<LevelChange> = (1..base.values.len())
                 .filter_map(|at| {
                     let report = &self.base.reports[base.places[at]];
@@ -225,7 +226,7 @@ impl Material {
         for pair in pairs.iter().filter(|pair| pair.follows_machine()) {
             let step = pair.baseline.as_ref().and_then(|baseline| Some((baseline.step()?, baseline.noise())));
             if let Some(step) = step {
-                steps.entry(pair.subject.measure).or_default().push(step);
+                steps.entry(pair.series_key.measure).or_default().push(step);
             }
         }
         let (mut factors, mut shifts) = (Vec::new(), HashMap::new());
@@ -257,7 +258,7 @@ impl Material {
         judged: Option<Judged<'_>>,
         is_same_code: bool,
     ) -> Result<VerdictComparison> {
-        let SeriesKey { benchmark, variant, measure } = pair.subject;
+        let SeriesKey { benchmark, variant, measure } = pair.series_key;
         let (Some(benchmark), Some(measure)) = (self.benchmarks.get(&benchmark), self.measures.get(&measure))
         else {
             return Err(Error::not_found("benchmark"));
@@ -340,7 +341,7 @@ impl Hosts {
 
 /// A series of a report and its baseline.
 struct Pair {
-    subject: SeriesKey,
+    series_key: SeriesKey,
     new: Vec<f64>,
     baseline: Option<Baseline>,
     /// Number of runs of the baseline since its last change of level.
@@ -394,7 +395,7 @@ fn own_spread<'a>(
 fn peers(pairs: &[Pair]) -> HashMap<MeasureId, PeerNoise> {
     let mut baselines: HashMap<MeasureId, Vec<&Baseline>> = HashMap::new();
     for pair in pairs {
-        baselines.entry(pair.subject.measure).or_default().extend(&pair.baseline);
+        baselines.entry(pair.series_key.measure).or_default().extend(&pair.baseline);
     }
     let count = baselines.values().map(Vec::len).sum();
     baselines.into_iter().map(|(measure, baselines)| (measure, PeerNoise::of(baselines, count))).collect()

@@ -31,7 +31,7 @@ use crate::{
         app::App,
         auth::{caller::Credential, key::Kind},
         error::{Error, Result},
-        jobs::{output, told},
+        jobs::{output, wait_for_shutdown},
     },
     infra::limits::Rule,
     transport::http::{
@@ -197,7 +197,7 @@ async fn talk(
     loop {
         let wake = conversation.wait_ends().map_or(heard + silence, |ends| ends.min(Instant::now() + LOOK));
         let reply = tokio::select! {
-            () = told(stopped) => return Ok(Some((AWAY, "the server stops"))),
+            () = wait_for_shutdown(stopped) => return Ok(Some((AWAY, "the server stops"))),
             received = socket.recv() => match received {
                 None | Some(Err(_) | Ok(Message::Close(_))) => return Ok(None),
                 Some(Ok(Message::Text(text))) => {

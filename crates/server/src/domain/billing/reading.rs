@@ -8,7 +8,7 @@ use tidemark_store::{Tx, plan};
 use super::{
     Billing, Sight,
     provider::{self, Subscription, Trouble},
-    told,
+    provider_error,
 };
 use crate::domain::{
     error::{Error, Result},
@@ -24,7 +24,7 @@ impl Billing {
         sight: &Sight,
         before: Option<Plan>,
     ) -> Result<Plan> {
-        let odd = |what: &str| told(&Trouble::Silent(format!("{what} is not as it should be")));
+        let odd = |what: &str| provider_error(&Trouble::Silent(format!("{what} is not as it should be")));
         let Sight { subscription, customer, card } = sight;
         let said = subscription.metadata.get("level").and_then(|level| level.parse().ok());
         let priced = subscription.prices().find_map(|price| self.settings.level(&price.id));
@@ -79,7 +79,9 @@ impl Billing {
         else {
             return Ok(None);
         };
-        let odd = || told(&Trouble::Silent("the license of a subscription is not as it should be".into()));
+        let odd = || {
+            provider_error(&Trouble::Silent("the license of a subscription is not as it should be".into()))
+        };
         let entitlements = entitlements.parse::<u32>().ok().and_then(|count| count.try_into().ok());
         let entitlements: Entitlements = entitlements.ok_or_else(odd)?;
         let organization: OrganizationUuid = organization.parse().map_err(|_| odd())?;

@@ -45,7 +45,7 @@ impl Cache {
     /// Inserts the monitors of a lane and evicts the least recently used ones if needed.
     pub(super) fn put(&mut self, lane: &Lane, monitors: Monitors) {
         let bytes = monitors.bytes();
-        if bytes > self.bound || !monitors.can_go_on() {
+        if bytes > self.bound || !monitors.can_extend() {
             return;
         }
         while self.used + bytes > self.bound {

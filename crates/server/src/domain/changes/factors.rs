@@ -9,14 +9,14 @@ use tidemark_store::{BenchmarkId, MeasureId, series::SeriesKey, vector::Factors}
 use super::series::Series;
 
 /// Minimum and maximum number of recent values from which the level of a series is estimated.
-const FEWEST: usize = 8;
-const MOST: usize = 16;
+const MIN_VALUES: usize = 8;
+const MAX_VALUES: usize = 16;
 /// Maximum age of a recent value, in reports.
 const REPORTS: usize = 64;
 /// Minimum number of benchmarks to estimate a common factor.
-const TOGETHER: usize = 5;
+const MIN_BENCHMARKS: usize = 5;
 /// Ratio of the standard deviation to the median absolute deviation of normal noise.
-const NORMAL: f64 = 1.482_602;
+const MAD_TO_SIGMA: f64 = 1.482_602;
 
 /// Estimates the common factors of a lane's reports, by measure.
 #[derive(Default)]
@@ -53,10 +53,10 @@ impl Recent {
 
     /// Returns the distance of a value to the level, and the noise, both as logarithms; `None` with too few values.
     fn step(&self, value: f64) -> Option<(f64, f64)> {
-        if self.values.len() < FEWEST || value <= 0.0 || self.is_exact() {
+        if self.values.len() < MIN_VALUES || value <= 0.0 || self.is_exact() {
             return None;
         }
-        let mut logs = [0.0; MOST];
+        let mut logs = [0.0; MAX_VALUES];
         let logs = &mut logs[..self.values.len()];
         for (log, recent) in logs.iter_mut().zip(&self.values) {
             *log = f64::from(recent.log);
@@ -67,7 +67,7 @@ impl Recent {
         }
         let level = median_in_place(logs)?;
         logs.iter_mut().for_each(|log| *log = (*log - level).abs());
-        Some((value.ln() - level, NORMAL * median_in_place(logs)?))
+        Some((value.ln() - level, MAD_TO_SIGMA * median_in_place(logs)?))
     }
 
     /// Removes values that are too old for the report with this number.
@@ -84,7 +84,7 @@ impl FactorEstimator {
         &mut self,
         number: usize,
         values: &[(u32, f64)],
-        subjects: &HashMap<u32, SeriesKey>,
+        series_keys: &HashMap<u32, SeriesKey>,
     ) -> Factors {
         let mut steps: BTreeMap<MeasureId, Vec<(f64, f64)>> = BTreeMap::new();
         for (id, value) in values {
@@ -92,8 +92,8 @@ impl FactorEstimator {
                 recent.expire(number);
                 recent.step(*value)
             });
-            if let Some((subject, step)) = subjects.get(id).zip(step) {
-                steps.entry(subject.measure).or_default().push(step);
+            if let Some((series_key, step)) = series_keys.get(id).zip(step) {
+                steps.entry(series_key.measure).or_default().push(step);
             }
         }
         let common = |steps: &[(f64, f64)]| CommonFactor::of(steps).filter(CommonFactor::is_machine_effect);
@@ -107,47 +107,47 @@ impl FactorEstimator {
         host: Option<u16>,
         values: &mut [(u32, f64)],
         factors: &Factors,
-        subjects: &HashMap<u32, SeriesKey>,
+        series_keys: &HashMap<u32, SeriesKey>,
         scratch: &mut Scratch,
     ) {
         let mut timed: BTreeMap<MeasureId, usize> = BTreeMap::new();
         for (id, value) in values {
-            let Some(subject) = subjects.get(id) else { continue };
+            let Some(series_key) = series_keys.get(id) else { continue };
             let recent = self.recent.entry(*id).or_default();
             recent.expire(number);
             let previous = std::mem::replace(&mut recent.last, *value);
             let is_equal = !recent.values.is_empty() && previous == *value;
             if !recent.is_exact() {
-                *timed.entry(subject.measure).or_default() += 1;
-                let divided = *value / log_factor(factors, subject.measure).exp();
+                *timed.entry(series_key.measure).or_default() += 1;
+                let divided = *value / log_factor(factors, series_key.measure).exp();
                 *value = if divided.is_finite() { divided } else { *value };
             }
-            if recent.values.len() == MOST {
+            if recent.values.len() == MAX_VALUES {
                 recent.values.pop_front();
             }
             recent.values.push_back(RecentValue { report: number as u32, log: value.ln() as f32, is_equal });
         }
-        for (measure, _) in timed.into_iter().filter(|(_, count)| *count >= TOGETHER) {
+        for (measure, _) in timed.into_iter().filter(|(_, count)| *count >= MIN_BENCHMARKS) {
             let factor = log_factor(factors, measure).exp();
             self.measure(measure).take(number, host, factor, reports, scratch);
         }
     }
 
     fn measure(&mut self, measure: MeasureId) -> &mut Series {
-        let index = self.measures.iter().position(|series| series.subject.measure == measure);
+        let index = self.measures.iter().position(|series| series.series_key.measure == measure);
         let index = index.unwrap_or_else(|| {
-            let subject = SeriesKey { benchmark: BenchmarkId::from(0), variant: 0, measure };
-            self.measures.push(Series::new(measure.get() as u32, subject));
+            let series_key = SeriesKey { benchmark: BenchmarkId::from(0), variant: 0, measure };
+            self.measures.push(Series::new(measure.get() as u32, series_key));
             self.measures.len() - 1
         });
         &mut self.measures[index]
     }
 
     /// Finds the changes of the common factors.
-    pub(super) fn look(&mut self, reports: usize, scratch: &mut Scratch) {
-        self.measures.retain_mut(|series| series.look(reports, scratch));
+    pub(super) fn detect_changes(&mut self, reports: usize, scratch: &mut Scratch) {
+        self.measures.retain_mut(|series| series.detect_changes(reports, scratch));
         for series in &mut self.measures {
-            series.weigh(|_| false, scratch);
+            series.compute_p_values(|_| false, scratch);
         }
         self.recent.retain(|_, recent| {
             recent.expire(reports);
@@ -157,7 +157,7 @@ impl FactorEstimator {
 
     /// Returns the common factors of a measure, as a series.
     pub(super) fn series(&self, measure: MeasureId) -> Option<&Series> {
-        self.measures.iter().find(|series| series.subject.measure == measure)
+        self.measures.iter().find(|series| series.series_key.measure == measure)
     }
 
     /// Returns the memory use in bytes.
@@ -176,7 +176,7 @@ fn log_factor(factors: &Factors, measure: MeasureId) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::monitors::tests::subject, *};
+    use super::{super::monitors::tests::series_key, *};
 
     /// Values of 12 series near 100, each with noise of 1 %.
     fn values(number: usize) -> Vec<(u32, f64)> {
@@ -186,12 +186,12 @@ mod tests {
 
     /// Records reports `0..count` and returns the values after division and the factor of each.
     fn record(count: usize, values: impl Fn(usize) -> Vec<(u32, f64)>) -> Vec<(Vec<(u32, f64)>, f64)> {
-        let subjects = (0..12).map(|id| (id, subject(id))).collect();
+        let series_keys = (0..12).map(|id| (id, series_key(id))).collect();
         let (mut estimator, mut scratch) = (FactorEstimator::default(), Scratch::default());
         let record = |number: usize| {
             let mut values = values(number);
-            let factors = estimator.estimate(number, &values, &subjects);
-            estimator.take((number, count), None, &mut values, &factors, &subjects, &mut scratch);
+            let factors = estimator.estimate(number, &values, &series_keys);
+            estimator.take((number, count), None, &mut values, &factors, &series_keys, &mut scratch);
             (values, log_factor(&factors, MeasureId::from(1)).exp())
         };
         (0..count).map(record).collect()
@@ -255,18 +255,18 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_per_series() {
-        let subjects = (0..1_000).map(|id| (id, subject(id))).collect();
+        let series_keys = (0..1_000).map(|id| (id, series_key(id))).collect();
         let (mut estimator, mut scratch) = (FactorEstimator::default(), Scratch::default());
         for number in 0..2_000 {
             let mut values: Vec<(u32, f64)> =
                 (0..1_000).map(|id| (id, 1.0 + f64::from(id) + number as f64)).collect();
-            estimator.take((number, 2_000), None, &mut values, &Vec::new(), &subjects, &mut scratch);
+            estimator.take((number, 2_000), None, &mut values, &Vec::new(), &series_keys, &mut scratch);
         }
-        estimator.look(2_000, &mut scratch);
+        estimator.detect_changes(2_000, &mut scratch);
         let factors = estimator.series(MeasureId::from(1)).map_or(0, Series::bytes);
         assert!(estimator.bytes() - factors < 512 * 1_000, "{} bytes", estimator.bytes());
         // Series that ended are removed.
-        estimator.look(3_000, &mut scratch);
+        estimator.detect_changes(3_000, &mut scratch);
         assert!(estimator.recent.is_empty() && estimator.series(MeasureId::from(1)).is_none());
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Hosts(Vec<(String, usize)>);
 
 impl Hosts {
     /// Adds a report and returns the number of its host, if known.
-    pub(super) fn enter(&mut self, report: &MeasuredReport) -> Option<u16> {
+    pub(super) fn add_report(&mut self, report: &MeasuredReport) -> Option<u16> {
         let host = report.host.as_deref()?;
         let known = self.0.iter().position(|(name, _)| name == host);
         let number = known.or_else(|| self.0.iter().position(|(_, reports)| *reports == 0));
@@ -26,7 +26,7 @@ impl Hosts {
     }
 
     /// Removes a report.
-    pub(super) fn leave(&mut self, report: &MeasuredReport) {
+    pub(super) fn remove_report(&mut self, report: &MeasuredReport) {
         let Some(host) = report.host.as_deref() else { return };
         if let Some((_, reports)) = self.0.iter_mut().find(|(name, reports)| name == host && *reports > 0) {
             *reports -= 1;
@@ -51,15 +51,15 @@ mod tests {
             |host: Option<&str>| MeasuredReport { host: host.map(str::to_owned), ..vector(0, &[]).measured };
         let mut hosts = Hosts::default();
         assert_eq!(
-            [Some("a"), None, Some("b"), Some("a")].map(|host| hosts.enter(&on(host))),
+            [Some("a"), None, Some("b"), Some("a")].map(|host| hosts.add_report(&on(host))),
             [Some(0), None, Some(1), Some(0)]
         );
-        hosts.leave(&on(Some("a")));
-        assert_eq!(hosts.enter(&on(Some("c"))), Some(2));
-        hosts.leave(&on(Some("a")));
-        hosts.leave(&on(None));
+        hosts.remove_report(&on(Some("a")));
+        assert_eq!(hosts.add_report(&on(Some("c"))), Some(2));
+        hosts.remove_report(&on(Some("a")));
+        hosts.remove_report(&on(None));
         assert_eq!(
-            [Some("d"), Some("b"), Some("a")].map(|host| hosts.enter(&on(host))),
+            [Some("d"), Some("b"), Some("a")].map(|host| hosts.add_report(&on(host))),
             [Some(0), Some(1), Some(3)]
         );
     }

@@ -36,11 +36,11 @@ pub(super) struct Monitors {
     /// Number of deleted reports of the lane at the time of creation.
     deleted: i64,
     /// The key of each series.
-    subjects: Arc<HashMap<u32, SeriesKey>>,
+    series_keys: Arc<HashMap<u32, SeriesKey>>,
     /// The series, ordered by id.
     series: Vec<Series>,
     /// Whether the values of the series are kept, so that reports can be added.
-    can_go_on: bool,
+    can_extend: bool,
 }
 
 /// A report, with its series and values.
@@ -86,15 +86,15 @@ impl Monitors {
             first,
             origin,
             deleted,
-            subjects: Arc::default(),
+            series_keys: Arc::default(),
             series: Vec::new(),
-            can_go_on: true,
+            can_extend: true,
         }
     }
 
     /// Whether reports can be added.
-    pub(super) fn can_go_on(&self) -> bool {
-        self.can_go_on
+    pub(super) fn can_extend(&self) -> bool {
+        self.can_extend
     }
 
     /// Returns the number of reports that the lane has had.
@@ -150,26 +150,26 @@ impl Monitors {
         wanted: impl Fn(u32) -> bool,
         scratch: &mut Scratch,
     ) {
-        let subjects = Arc::clone(&self.subjects);
+        let series_keys = Arc::clone(&self.series_keys);
         let mut begun: HashMap<u32, Series> = HashMap::new();
         for vector in vectors {
             let (number, mut values) = (self.count(), vector.medians());
             let mut measured = vector.measured;
-            let host = self.hosts.enter(&measured);
+            let host = self.hosts.add_report(&measured);
             let factors = measured.factors.take().unwrap_or_else(|| {
-                let factors = self.factors.estimate(number, &values, &subjects);
+                let factors = self.factors.estimate(number, &values, &series_keys);
                 self.unstored.push((measured.report, factors.clone()));
                 factors
             });
-            self.factors.take((number, reports), host, &mut values, &factors, &subjects, scratch);
+            self.factors.take((number, reports), host, &mut values, &factors, &series_keys, scratch);
             self.reports.push_back(MeasuredReport { factors: Some(factors), ..measured });
             let mut known = self.series.iter_mut().peekable();
             for (id, value) in values.into_iter().filter(|(id, _)| wanted(*id)) {
                 while known.next_if(|one| one.id < id).is_some() {}
-                match (known.next_if(|one| one.id == id), subjects.get(&id)) {
+                match (known.next_if(|one| one.id == id), series_keys.get(&id)) {
                     (Some(one), _) => one.take(number, host, value, reports, scratch),
-                    (None, Some(subject)) => {
-                        let one = begun.entry(id).or_insert_with(|| Series::new(id, *subject));
+                    (None, Some(series_key)) => {
+                        let one = begun.entry(id).or_insert_with(|| Series::new(id, *series_key));
                         one.take(number, host, value, reports, scratch);
                     }
                     // The series was deleted.
@@ -183,19 +183,19 @@ impl Monitors {
         }
         while self.reports.len() > Self::REPORTS {
             if let Some(oldest) = self.reports.pop_front() {
-                self.hosts.leave(&oldest);
+                self.hosts.remove_report(&oldest);
             }
             self.first += 1;
         }
     }
 
     /// Finds the changes of all series. Call this after all reports were added.
-    pub(super) fn look(&mut self, scratch: &mut Scratch) {
+    pub(super) fn detect_changes(&mut self, scratch: &mut Scratch) {
         let reports = self.count();
-        self.factors.look(reports, scratch);
+        self.factors.detect_changes(reports, scratch);
         self.series.retain_mut(|series| {
-            let is_there = series.look(reports, scratch);
-            if let Some(factors) = self.factors.series(series.subject.measure) {
+            let is_there = series.detect_changes(reports, scratch);
+            if let Some(factors) = self.factors.series(series.series_key.measure) {
                 series.add_common(factors);
             }
             is_there
@@ -203,15 +203,15 @@ impl Monitors {
     }
 
     /// Adds the keys of series that are not known yet.
-    pub(super) fn name(&mut self, subjects: HashMap<u32, SeriesKey>) {
-        if !subjects.is_empty() {
-            Arc::make_mut(&mut self.subjects).extend(subjects);
+    pub(super) fn name(&mut self, series_keys: HashMap<u32, SeriesKey>) {
+        if !series_keys.is_empty() {
+            Arc::make_mut(&mut self.series_keys).extend(series_keys);
         }
     }
 
     /// Returns the key of each series.
-    pub(super) fn subjects(&self) -> Arc<HashMap<u32, SeriesKey>> {
-        Arc::clone(&self.subjects)
+    pub(super) fn series_keys(&self) -> Arc<HashMap<u32, SeriesKey>> {
+        Arc::clone(&self.series_keys)
     }
 
     /// Takes the common factors that are not stored yet.
@@ -228,7 +228,11 @@ impl Monitors {
     }
 
     /// Computes the p-value of each change: the probability that noise alone produces it.
-    pub(super) fn weigh(&mut self, is_host: impl Fn(&Self, &Series, &Change) -> bool, scratch: &mut Scratch) {
+    pub(super) fn compute_p_values(
+        &mut self,
+        is_host: impl Fn(&Self, &Series, &Change) -> bool,
+        scratch: &mut Scratch,
+    ) {
         for place in 0..self.series.len() {
             let series = &self.series[place];
             let explained: Vec<usize> = series
@@ -237,7 +241,7 @@ impl Monitors {
                 .filter(|seen| is_host(self, series, &seen.change))
                 .map(|seen| seen.change.at)
                 .collect();
-            self.series[place].weigh(|known| explained.contains(&known.at), scratch);
+            self.series[place].compute_p_values(|known| explained.contains(&known.at), scratch);
         }
     }
 
@@ -247,7 +251,7 @@ impl Monitors {
             series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty)
         };
         let others = self.series.iter().filter(|series| !is_quiet(series));
-        let mut measures: Vec<i64> = others.map(|series| series.subject.measure.get()).collect();
+        let mut measures: Vec<i64> = others.map(|series| series.series_key.measure.get()).collect();
         measures.sort_unstable();
         measures.dedup();
         measures
@@ -267,14 +271,14 @@ impl Monitors {
     }
 
     /// Adds the series of other monitors that processed the same reports.
-    pub(super) fn join(&mut self, others: Self) {
+    pub(super) fn merge(&mut self, others: Self) {
         self.series.extend(others.series);
         self.series.sort_unstable_by_key(|series| series.id);
     }
 
     /// Discards the values of all series and keeps their changes.
-    pub(super) fn forget(&mut self) {
-        self.can_go_on = false;
+    pub(super) fn discard_values(&mut self) {
+        self.can_extend = false;
         for series in &mut self.series {
             series.monitor = Monitor::new(Settings::default());
         }
@@ -299,10 +303,10 @@ pub(super) mod tests {
     use tidemark_store::{BenchmarkId, MeasureId, VersionId};
     use uuid::Uuid;
 
-    use super::{super::series::Seen, *};
+    use super::{super::series::CurrentChange, *};
 
     /// Returns the key of a series.
-    pub(in crate::domain::changes) fn subject(series: u32) -> SeriesKey {
+    pub(in crate::domain::changes) fn series_key(series: u32) -> SeriesKey {
         SeriesKey { benchmark: BenchmarkId::from(i64::from(series)), variant: 0, measure: MeasureId::from(1) }
     }
 
@@ -330,9 +334,9 @@ pub(super) mod tests {
         let mut monitors = Monitors::new(reports, given, given == reports, 0);
         let vectors = (reports - given..reports).map(vector).collect();
         let mut scratch = Scratch::default();
-        monitors.name((0..500).map(|id| (id, subject(id))).collect());
+        monitors.name((0..500).map(|id| (id, series_key(id))).collect());
         monitors.take(vectors, reports, |_| true, &mut scratch);
-        monitors.look(&mut scratch);
+        monitors.detect_changes(&mut scratch);
         monitors
     }
 
@@ -354,7 +358,7 @@ pub(super) mod tests {
         (hash >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    type Course = (u32, usize, Vec<usize>, Vec<Seen>, bool);
+    type Course = (u32, usize, Vec<usize>, Vec<CurrentChange>, bool);
 
     fn courses(monitors: &Monitors) -> (usize, Option<ReportPosition>, Vec<Course>) {
         let course = |series: &Series| {
@@ -398,7 +402,7 @@ pub(super) mod tests {
                 let vectors = (reports..reports + portion).map(vector).collect();
                 reports += portion;
                 kept.take(vectors, reports, |_| true, &mut scratch);
-                kept.look(&mut scratch);
+                kept.detect_changes(&mut scratch);
                 prop_assert_eq!(courses(&kept), courses(&anew(reports, vector)));
             }
         }
@@ -416,12 +420,12 @@ pub(super) mod tests {
                 vector.measured.host = Some(format!("host-{}", number / 10 % 3));
                 vector
             });
-            some.name((0..7).map(|id| (id, subject(id))).collect());
+            some.name((0..7).map(|id| (id, series_key(id))).collect());
             some.take(vectors.collect(), 300, |series| series % 3 == part, &mut Scratch::default());
-            some.look(&mut Scratch::default());
-            some.forget();
-            assert!(!some.can_go_on());
-            if part == 0 { parts = some } else { parts.join(some) }
+            some.detect_changes(&mut Scratch::default());
+            some.discard_values();
+            assert!(!some.can_extend());
+            if part == 0 { parts = some } else { parts.merge(some) }
         }
         assert_eq!(courses(&parts), courses(&whole));
     }

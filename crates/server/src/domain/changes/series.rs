@@ -3,7 +3,7 @@
 use tidemark_stats::{Change, Monitor, Scratch, Settings};
 use tidemark_store::series::SeriesKey;
 
-use super::{places::Places, seen::Noted};
+use super::{reconciliation::WrittenChange, report_numbers::ReportNumbers};
 
 /// Number of values after a change from which on it is not notified.
 const RECENT: usize = 64;
@@ -13,23 +13,23 @@ const REACH: usize = 24;
 /// A series and its changes.
 pub(super) struct Series {
     pub(super) id: u32,
-    pub(super) subject: SeriesKey,
+    pub(super) series_key: SeriesKey,
     /// Number of the first analyzed report.
     pub(super) start: usize,
     /// Numbers of the reports that have a value.
-    pub(super) places: Places,
+    pub(super) places: ReportNumbers,
     pub(super) monitor: Monitor,
     /// The current changes.
-    pub(super) changes: Vec<Seen>,
+    pub(super) changes: Vec<CurrentChange>,
     /// Whether the values are counts rather than times. The machine does not affect counts.
     pub(super) is_exact: bool,
     /// The changes as last written; `None` before the first write.
-    pub(super) written: Option<Vec<Noted>>,
+    pub(super) written: Option<Vec<WrittenChange>>,
 }
 
 /// A current change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct CurrentChange {
     pub(super) change: Change,
     /// Probability that noise alone produces the change.
     pub(super) p_value: f64,
@@ -41,12 +41,12 @@ impl Series {
     /// Approximate memory use in bytes of a series with the maximum number of values.
     pub(super) const BYTES: usize = 12 << 10;
 
-    pub(super) fn new(id: u32, subject: SeriesKey) -> Self {
+    pub(super) fn new(id: u32, series_key: SeriesKey) -> Self {
         Self {
             id,
-            subject,
+            series_key,
             start: 0,
-            places: Places::default(),
+            places: ReportNumbers::default(),
             monitor: Monitor::new(Settings::default()),
             changes: Vec::new(),
             is_exact: false,
@@ -63,7 +63,7 @@ impl Series {
         reports: usize,
         scratch: &mut Scratch,
     ) {
-        self.renew(reports.max(number + 1), scratch);
+        self.advance_start(reports.max(number + 1), scratch);
         if number >= self.start {
             self.places.push(number);
             self.monitor.push_with_host(host, value, scratch);
@@ -71,15 +71,15 @@ impl Series {
     }
 
     /// Finds the changes. Returns whether the series still exists: a series without a value in any analyzed report has ended.
-    pub(super) fn look(&mut self, reports: usize, scratch: &mut Scratch) -> bool {
-        self.renew(reports, scratch);
+    pub(super) fn detect_changes(&mut self, reports: usize, scratch: &mut Scratch) -> bool {
+        self.advance_start(reports, scratch);
         let mut changes = self.monitor.known(scratch);
         // A change with a number that is not finite cannot be reported.
         changes.retain(|change| {
             let numbers = [change.before, change.after, change.sigma, change.confidence, change.margin];
             numbers.iter().all(|number| number.is_finite())
         });
-        let seen = |change: Change| Seen { change, p_value: 1.0, is_common: false };
+        let seen = |change: Change| CurrentChange { change, p_value: 1.0, is_common: false };
         self.changes = changes.into_iter().map(seen).collect();
         self.is_exact = self.monitor.is_exact();
         !self.places.is_empty()
@@ -91,7 +91,7 @@ impl Series {
     }
 
     /// Computes the p-values of the recent changes. `is_explained` says which changes have a known cause.
-    pub(super) fn weigh(&mut self, is_explained: impl Fn(&Change) -> bool, scratch: &mut Scratch) {
+    pub(super) fn compute_p_values(&mut self, is_explained: impl Fn(&Change) -> bool, scratch: &mut Scratch) {
         let known: Vec<Change> = self.changes.iter().map(|seen| seen.change).collect();
         let mut changes = std::mem::take(&mut self.changes);
         for seen in changes.iter_mut().filter(|seen| !seen.is_common && self.is_recent(&seen.change)) {
@@ -116,7 +116,7 @@ impl Series {
                 after: level * seen.change.after,
                 ..seen.change
             };
-            self.changes.push(Seen { change, is_common: true, ..*seen });
+            self.changes.push(CurrentChange { change, is_common: true, ..*seen });
         }
         self.changes.sort_by_key(|seen| seen.change.at);
     }
@@ -129,7 +129,7 @@ impl Series {
     }
 
     /// Moves the start forward if the lane has enough reports, and rebuilds the monitor.
-    fn renew(&mut self, reports: usize, scratch: &mut Scratch) {
+    fn advance_start(&mut self, reports: usize, scratch: &mut Scratch) {
         let start = start(self.id, reports);
         if start <= self.start {
             return;
@@ -151,8 +151,8 @@ impl Series {
         size_of::<Self>() - size_of::<Monitor>()
             + self.monitor.bytes()
             + self.places.bytes()
-            + self.changes.capacity() * size_of::<Seen>()
-            + written * size_of::<Noted>()
+            + self.changes.capacity() * size_of::<CurrentChange>()
+            + written * size_of::<WrittenChange>()
     }
 }
 

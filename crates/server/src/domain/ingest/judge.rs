@@ -53,7 +53,7 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
         .chunk_by(|(left, _), (right, _)| left.id == right.id)
         .filter_map(|chunk| {
             let (series, item) = &chunk[0];
-            let judge = judges.get(&item.subject.measure)?;
+            let judge = judges.get(&item.series_key.measure)?;
             Wanted::new(*series, &judge.settings, judge.most, place.start_time)
         })
         .collect();
@@ -73,15 +73,15 @@ pub(super) fn write(tx: &mut Tx<'_>, fresh: &Fresh, place: &Place, items: Vec<It
 
 /// Finds the series of each metric and sorts the metrics by series and iteration.
 fn attach<'a>(tx: &mut Tx<'_>, place: &Place, items: Vec<Item<'a>>) -> Result<Vec<(Series, Item<'a>)>> {
-    let mut subjects: Vec<SeriesKey> = items.iter().map(|item| item.subject).collect();
-    subjects.dedup();
-    let series = series::ensure(tx, place.testbed, place.report, &subjects)?;
+    let mut series_keys: Vec<SeriesKey> = items.iter().map(|item| item.series_key).collect();
+    series_keys.dedup();
+    let series = series::ensure(tx, place.testbed, place.report, &series_keys)?;
     let mut at = 0;
     let mut metrics: Vec<_> = items
         .into_iter()
         .map(|item| {
             // Both lists are sorted by series key.
-            while subjects[at] != item.subject {
+            while series_keys[at] != item.series_key {
                 at += 1;
             }
             (series[at], item)
@@ -117,7 +117,7 @@ fn judge(
         let series = iterations[0].0.id;
         samples.pick(series, &mut sample);
         for (_, item) in iterations {
-            let SeriesKey { benchmark, variant, measure } = item.subject;
+            let SeriesKey { benchmark, variant, measure } = item.series_key;
             let value = item.measured.value;
             let mut metric = Packed {
                 series,

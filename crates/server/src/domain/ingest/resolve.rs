@@ -16,7 +16,7 @@ use crate::domain::error::{Error, Result};
 
 /// A metric with resolved names.
 pub(super) struct Item<'a> {
-    pub(super) subject: SeriesKey,
+    pub(super) series_key: SeriesKey,
     pub(super) iteration: u32,
     /// Whether it raises no alert.
     pub(super) ignored: bool,
@@ -48,18 +48,18 @@ pub(super) fn resolve<'a>(
                 None => 0,
             };
             found.extend(entry.metrics.iter().map(|measured| {
-                let subject = SeriesKey { benchmark, variant, measure: measures.of(measured) };
-                (subject, iteration, entry, measured)
+                let series_key = SeriesKey { benchmark, variant, measure: measures.of(measured) };
+                (series_key, iteration, entry, measured)
             }));
         }
     }
-    found.sort_by_key(|(subject, iteration, ..)| (*subject, *iteration));
+    found.sort_by_key(|(series_key, iteration, ..)| (*series_key, *iteration));
     refuse_twins(&found)?;
     Ok(match how {
         None => found
             .into_iter()
-            .map(|(subject, iteration, entry, measured)| Item {
-                subject,
+            .map(|(series_key, iteration, entry, measured)| Item {
+                series_key,
                 iteration,
                 ignored: entry.ignored,
                 measured: Cow::Borrowed(measured),
@@ -68,7 +68,7 @@ pub(super) fn resolve<'a>(
         Some(how) => found
             .chunk_by(|left, right| left.0 == right.0)
             .map(|same| Item {
-                subject: same[0].0,
+                series_key: same[0].0,
                 iteration: 0,
                 ignored: same.iter().any(|(_, _, entry, _)| entry.ignored),
                 measured: Cow::Owned(fold(same.iter().map(|(.., measured)| *measured).collect(), how)),
@@ -189,9 +189,11 @@ fn refuse_twins(found: &[(SeriesKey, u32, &Entry, &Measured)]) -> Result<()> {
 
 /// Returns the number of benchmarks and measures of each iteration that has metrics.
 pub(super) fn count(items: &[Item<'_>]) -> Vec<IterationCounts> {
-    let mut benchmarks: Vec<_> =
-        items.iter().map(|item| (item.iteration, item.subject.benchmark, item.subject.variant)).collect();
-    let mut measures: Vec<_> = items.iter().map(|item| (item.iteration, item.subject.measure)).collect();
+    let mut benchmarks: Vec<_> = items
+        .iter()
+        .map(|item| (item.iteration, item.series_key.benchmark, item.series_key.variant))
+        .collect();
+    let mut measures: Vec<_> = items.iter().map(|item| (item.iteration, item.series_key.measure)).collect();
     benchmarks.sort_unstable();
     benchmarks.dedup();
     measures.sort_unstable();

@@ -93,7 +93,7 @@ struct End {
 
 impl CallbackSender {
     /// Sends the callback of the job that an outbox item names.
-    pub(crate) async fn tell(&self, item: &outbox::Item) -> Result<(), Undelivered> {
+    pub(crate) async fn send(&self, item: &outbox::Item) -> Result<(), Undelivered> {
         let uuid = item.payload.parse().map_err(|_| Undelivered::Never("it names no job".into()))?;
         let later = |error: store::Error| Undelivered::Later(error.to_string());
         let found = self.db.read(move |tx| find(tx, uuid)).await;
@@ -142,7 +142,7 @@ impl End {
         let comment = Comment { report: &self.report, rows: &rows, verdict, links: &links };
         let host = Host::new(&self.callback, allows_private);
         let repository = self.callback.repository.as_deref().unwrap_or_default();
-        let told = match (self.callback.kind, self.callback.number) {
+        let result = match (self.callback.kind, self.callback.number) {
             (JobCallbackKind::Webhook, _) => {
                 let body = json!({ "job": self.job, "report": self.report });
                 host.send("POST", "", Some(&body)).map(drop)
@@ -164,7 +164,7 @@ impl End {
             }
             (JobCallbackKind::Forgejo | JobCallbackKind::GitLab, None) => Ok(()),
         };
-        told.map_err(|refusal| match refusal.passes {
+        result.map_err(|refusal| match refusal.passes {
             true => Undelivered::Later(refusal.reason),
             false => Undelivered::Never(refusal.reason),
         })

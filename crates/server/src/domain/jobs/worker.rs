@@ -6,7 +6,7 @@ use tidemark_api::{JobEvent, Timestamp};
 use tidemark_store::{JobId, Tx, job};
 use tokio::time::sleep;
 
-use super::{Signal, process, told};
+use super::{Signal, process, wait_for_shutdown};
 use crate::domain::{
     app::App,
     error::{Error, Result},
@@ -32,7 +32,7 @@ pub(super) async fn run(app: App) {
             false => Duration::MAX,
         };
         tokio::select! {
-            () = told(&mut stopped) => return,
+            () = wait_for_shutdown(&mut stopped) => return,
             () = app.jobs.wake.notified() => {}
             () = sleep(pause) => {}
         }

@@ -108,11 +108,7 @@ impl Span {
         let mut place = (low / step).ceil() * step;
         while place <= high {
             if place >= 0.0 {
-                ticks.push(XTick {
-                    place,
-                    label: format!("{place:.0}"),
-                    context: "Version".to_owned(),
-                });
+                ticks.push(XTick { place, label: format!("{place:.0}"), context: "Version".to_owned() });
             }
             place += step;
         }

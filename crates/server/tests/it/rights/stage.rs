@@ -440,13 +440,13 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
     let place = report::place(tx, report).unwrap();
     let report::Empty { branch, head, testbed, .. } = place;
     let lane = Lane { project, branch, head, testbed, reports: 1, deleted: 0, analyzed: 0 };
-    let subject = tx
+    let series_key = tx
         .one("series", "select id from series where testbed_id = $1", &[&place.testbed], |row| {
             row.get::<i64>(0)
         })
-        .and_then(|id| series::subjects(tx, &[id]))
+        .and_then(|id| series::series_keys(tx, &[id]))
         .unwrap();
-    let subject = *subject.values().next().unwrap();
+    let series_key = *series_key.values().next().unwrap();
     let found = DetectedChange {
         at: report,
         earliest: report,
@@ -460,7 +460,8 @@ fn change(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, report: ReportId) 
         worse: 1,
         cause: tidemark_api::ChangeCause::Code,
     };
-    let new = ChangeWrite { uuid: None, subject, found, withdrawn: None, is_raised: false, is_told: false };
+    let new =
+        ChangeWrite { uuid: None, series_key, found, withdrawn: None, is_raised: false, is_told: false };
     tidemark_store::change::write(tx, fresh, &lane, Some(report), &[new]).unwrap();
     tidemark_store::change::of_heads(tx, &[head], testbed).unwrap()[0].uuid.uuid()
 }

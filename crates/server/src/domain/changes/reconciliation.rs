@@ -13,14 +13,14 @@ use tidemark_store::{
 
 use super::{
     monitors::Monitors,
-    series::{Seen, Series},
+    series::{CurrentChange, Series},
 };
 
 /// Minimum number of benchmarks that can change together.
-const TOGETHER: usize = 5;
+const MIN_BENCHMARKS: usize = 5;
 
 /// A current change and the row to write for it.
-pub(super) struct Known {
+pub(super) struct ReconciledChange {
     /// The row to write.
     pub(super) written: ChangeWrite,
     /// Number of the report with which the change begins.
@@ -37,30 +37,30 @@ pub(super) struct Known {
 
 /// A change as last written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noted {
+pub(super) struct WrittenChange {
     found: DetectedChange,
     is_open: bool,
 }
 
 /// The current changes of a series.
-pub(super) struct Sighting {
+pub(super) struct SeriesChanges {
     /// Index of the series in its lane.
     place: usize,
-    subject: SeriesKey,
+    series_key: SeriesKey,
     found: Vec<DetectedChange>,
 }
 
 /// Returns the series to compare with the store: their changes differ from those last written, or can still be notified.
-pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse) -> Vec<Sighting> {
+pub(super) fn changed_series(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse) -> Vec<SeriesChanges> {
     let causes = Causes::of(monitors);
-    let mut sightings = Vec::new();
+    let mut changed_series = Vec::new();
     for (place, series) in monitors.series().iter().enumerate() {
-        let subject = series.subject;
+        let series_key = series.series_key;
         let is_quiet = series.changes.is_empty() && series.written.as_ref().is_some_and(Vec::is_empty);
         if is_quiet {
             continue;
         }
-        let worse = worse(subject.measure);
+        let worse = worse(series_key.measure);
         let found: Vec<DetectedChange> = series
             .changes
             .iter()
@@ -77,20 +77,20 @@ pub(super) fn sightings(monitors: &Monitors, worse: impl Fn(MeasureId) -> Worse)
                 && written.iter().zip(&found).all(|(noted, found)| !noted.is_open && noted.found == *found)
         });
         if !is_as_written {
-            sightings.push(Sighting { place, subject, found });
+            changed_series.push(SeriesChanges { place, series_key, found });
         }
     }
-    sightings.sort_by_key(|sighting| sighting.subject);
-    sightings
+    changed_series.sort_by_key(|sighting| sighting.series_key);
+    changed_series
 }
 
 /// Computes the p-values of the changes of all series. Earlier changes caused by the machine do not count as noise.
-pub(super) fn weigh(monitors: &mut Monitors, scratch: &mut Scratch) {
+pub(super) fn compute_p_values(monitors: &mut Monitors, scratch: &mut Scratch) {
     let causes = Causes::of(monitors);
     let is_host = |monitors: &Monitors, series: &Series, change: &Change| {
         causes.of_change(monitors, series, change) == ChangeCause::Host
     };
-    monitors.weigh(is_host, scratch);
+    monitors.compute_p_values(is_host, scratch);
 }
 
 /// Number of benchmarks that changed together.
@@ -105,10 +105,10 @@ impl Causes {
     fn of(monitors: &Monitors) -> Self {
         let (mut moved, mut benchmarks) = (HashMap::new(), HashMap::new());
         for series in monitors.series().iter().filter(|series| !series.is_exact) {
-            let subject = series.subject;
-            *benchmarks.entry(subject.measure).or_default() += 1;
+            let series_key = series.series_key;
+            *benchmarks.entry(series_key.measure).or_default() += 1;
             for change in series.changes.iter().map(|seen| &seen.change) {
-                let key = (subject.measure, change.after > change.before, series.places.number(change.at));
+                let key = (series_key.measure, change.after > change.before, series.places.number(change.at));
                 *moved.entry(key).or_default() += 1;
             }
         }
@@ -123,33 +123,34 @@ impl Causes {
         if series.is_exact {
             return ChangeCause::Code;
         }
-        let subject = series.subject;
+        let series_key = series.series_key;
         let up = change.after > change.before;
         // Counts the changes at a report and at its neighbors, because a series changes only once there.
-        let at = |number: usize| self.moved.get(&(subject.measure, up, number)).copied().unwrap_or_default();
+        let at =
+            |number: usize| self.moved.get(&(series_key.measure, up, number)).copied().unwrap_or_default();
         let numbers = series.places.number(change.earliest)..=series.places.number(change.latest);
         let beside = |number: usize| at(number.wrapping_sub(1)) + at(number) + at(number + 1);
         let together = numbers.map(beside).max().unwrap_or_default();
-        let all = self.benchmarks.get(&subject.measure).copied().unwrap_or_default();
-        if all >= TOGETHER && together * 2 > all { ChangeCause::Host } else { ChangeCause::Code }
+        let all = self.benchmarks.get(&series_key.measure).copied().unwrap_or_default();
+        if all >= MIN_BENCHMARKS && together * 2 > all { ChangeCause::Host } else { ChangeCause::Code }
     }
 }
 
-/// Returns the rows to write so that the store matches the sightings. A stored change keeps its identity. A stored change that
+/// Returns the rows to write so that the store matches the changed_series. A stored change keeps its identity. A stored change that
 /// was not found again is withdrawn, unless a user has set its status.
 pub(super) fn reconcile(
     monitors: &Monitors,
-    sightings: &[Sighting],
+    changed_series: &[SeriesChanges],
     stored: &[StoredChange],
     now: Timestamp,
-) -> (Vec<Known>, Vec<ChangeWrite>) {
-    let mut by_subject: HashMap<SeriesKey, Vec<&StoredChange>> = HashMap::new();
+) -> (Vec<ReconciledChange>, Vec<ChangeWrite>) {
+    let mut by_series_key: HashMap<SeriesKey, Vec<&StoredChange>> = HashMap::new();
     for one in stored {
-        by_subject.entry(one.subject).or_default().push(one);
+        by_series_key.entry(one.series_key).or_default().push(one);
     }
     let (mut known, mut withdrawn) = (Vec::new(), Vec::new());
     let numbers = monitors.numbers();
-    for Sighting { place, subject, found } in sightings {
+    for SeriesChanges { place, series_key, found } in changed_series {
         let series = &monitors.series()[*place];
         let is_whole = monitors.is_whole(series);
         // Changes near the start of an incomplete history are final, because earlier detection had more values: none are added
@@ -160,13 +161,13 @@ pub(super) fn reconcile(
             let place = series.places.place(*numbers.get(report)?);
             Some(place.min(series.places.len().checked_sub(1)?))
         };
-        let mut left: Vec<(usize, &StoredChange)> = by_subject
-            .get(subject)
+        let mut left: Vec<(usize, &StoredChange)> = by_series_key
+            .get(series_key)
             .into_iter()
             .flatten()
             .filter_map(|one| Some((nearest(&one.found.at)?, *one)))
             .collect();
-        for (Seen { change, p_value, .. }, found) in series.changes.iter().zip(found) {
+        for (CurrentChange { change, p_value, .. }, found) in series.changes.iter().zip(found) {
             let same = left
                 .iter()
                 .enumerate()
@@ -178,10 +179,10 @@ pub(super) fn reconcile(
                 continue;
             }
             let version = |at: usize| monitors.report(series.places.number(at)).version;
-            known.push(Known {
+            known.push(ReconciledChange {
                 written: ChangeWrite {
                     uuid: same.map(|one| one.uuid),
-                    subject: *subject,
+                    series_key: *series_key,
                     found: *found,
                     withdrawn: None,
                     is_raised: false,
@@ -200,7 +201,7 @@ pub(super) fn reconcile(
             .filter(|(_, one)| !one.is_withdrawn && !one.is_touched);
         withdrawn.extend(gone.map(|(_, one)| ChangeWrite {
             uuid: Some(one.uuid),
-            subject: *subject,
+            series_key: *series_key,
             found: one.found,
             withdrawn: Some(now),
             is_raised: false,
@@ -211,10 +212,16 @@ pub(super) fn reconcile(
 }
 
 /// Records the changes as last written, and which of them can still be notified.
-pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashSet<(SeriesKey, ReportId)>) {
-    for Sighting { place, subject, found } in sightings {
-        let noted =
-            |found: &DetectedChange| Noted { found: *found, is_open: open.contains(&(*subject, found.at)) };
+pub(super) fn record_written(
+    monitors: &mut Monitors,
+    changed_series: &[SeriesChanges],
+    open: &HashSet<(SeriesKey, ReportId)>,
+) {
+    for SeriesChanges { place, series_key, found } in changed_series {
+        let noted = |found: &DetectedChange| WrittenChange {
+            found: *found,
+            is_open: open.contains(&(*series_key, found.at)),
+        };
         monitors.series_mut()[*place].written = Some(found.iter().map(noted).collect());
     }
     for series in monitors.series_mut().iter_mut().filter(|series| series.written.is_none()) {
@@ -225,7 +232,7 @@ pub(super) fn note(monitors: &mut Monitors, sightings: &[Sighting], open: &HashS
 fn found(
     monitors: &Monitors,
     series: &Series,
-    seen: &Seen,
+    seen: &CurrentChange,
     cause: ChangeCause,
     worse: Worse,
 ) -> DetectedChange {
@@ -235,7 +242,7 @@ fn found(
     // Levels are shown as measured on the machine since the change, so the common factor is restored.
     let is_raw = seen.is_common || series.is_exact;
     let number = series.places.number(change.at);
-    let factor = if is_raw { 1.0 } else { monitors.factor(series.subject.measure, number) };
+    let factor = if is_raw { 1.0 } else { monitors.factor(series.series_key.measure, number) };
     DetectedChange {
         at: report(change.at).report,
         earliest: report(change.earliest).report,
@@ -280,7 +287,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::changes::monitors::tests::{anew, subject, vector};
+    use crate::domain::changes::monitors::tests::{anew, series_key, vector};
 
     const NOW: Timestamp = Timestamp::from_micros(0);
 
@@ -296,16 +303,16 @@ mod tests {
         })
     }
 
-    fn reconciled(stored: &[StoredChange]) -> (Vec<Known>, Vec<ChangeWrite>) {
+    fn reconciled(stored: &[StoredChange]) -> (Vec<ReconciledChange>, Vec<ChangeWrite>) {
         let monitors = seen();
-        reconcile(&monitors, &sightings(&monitors, |_| Worse::Up), stored, NOW)
+        reconcile(&monitors, &changed_series(&monitors, |_| Worse::Up), stored, NOW)
     }
 
     #[test]
     fn a_young_series_of_an_old_lane_is_looked_at() {
         let (known, withdrawn) = reconciled(&[]);
         let [one] = &known[..] else { panic!("{} changes", known.len()) };
-        assert_eq!((one.written.subject, one.written.found.at), (subject(256), ReportId::from(841)));
+        assert_eq!((one.written.series_key, one.written.found.at), (series_key(256), ReportId::from(841)));
         assert_eq!((one.written.uuid, one.is_open, one.is_stored, withdrawn.len()), (None, true, false, 0));
     }
 
@@ -317,7 +324,7 @@ mod tests {
         let beside = DetectedChange { at: ReportId::from(842), ..found };
         let stored = StoredChange {
             uuid,
-            subject: subject(256),
+            series_key: series_key(256),
             found: beside,
             status: ChangeStatus::FalseAlarm,
             is_touched: true,
@@ -334,7 +341,7 @@ mod tests {
         let found = reconciled(&[]).0[0].written.found;
         let settled = StoredChange {
             uuid: ChangeUuid::from(Uuid::from_u128(8)),
-            subject: subject(128),
+            series_key: series_key(128),
             found: DetectedChange {
                 at: ReportId::from(390),
                 earliest: ReportId::from(390),

@@ -3,13 +3,13 @@
 
 /// Report numbers in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct ReportNumbers {
     /// Start of each range without gaps: the index of its first value and the report number of that value.
     stretches: Vec<(u32, u32)>,
     count: u32,
 }
 
-impl Places {
+impl ReportNumbers {
     /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.count as usize
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn numbers_and_places_belong_together() {
         let numbers = [3, 4, 5, 9, 10, 20];
-        let mut places = Places::default();
+        let mut places = ReportNumbers::default();
         numbers.iter().for_each(|number| places.push(*number));
         assert_eq!((places.len(), places.stretches.len()), (6, 3));
         for (place, number) in numbers.iter().enumerate() {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_beginning_can_be_dropped() {
-        let mut places = Places::default();
+        let mut places = ReportNumbers::default();
         [3, 4, 5, 9, 10].iter().for_each(|number| places.push(*number));
         assert_eq!(places.split_off(5), 2);
         assert_eq!((places.len(), places.number(0), places.number(1)), (3, 5, 9));
