@@ -1,20 +1,19 @@
-//! The tools whose output can be read, and what is to be taken from it. Reading it is the business of
-//! `tidemark-adapters`.
+//! Adapters: the supported benchmark tools, and how their results are combined. `tidemark-adapters` parses the output.
 
 use crate::scalar::word;
 
 word! {
-    /// The tool that made a result. `magic` finds out which it was.
+    /// Benchmark tool whose output is parsed. `magic`, the default, detects the tool.
     #[derive(Default)]
     Adapter {
-        /// Whichever tool the result is of.
+        /// Detect the tool from the output.
         #[default]
         Magic = "magic",
-        /// The service's own format.
+        /// Tidemark's JSON format.
         Json = "json",
-        /// Any tool of Rust; the same as `magic`.
+        /// Any Rust tool; same as `magic`.
         Rust = "rust",
-        /// The benchmarks of libtest.
+        /// libtest (`cargo bench`).
         RustBench = "rust_bench",
         /// Criterion.
         RustCriterion = "rust_criterion",
@@ -22,43 +21,43 @@ word! {
         RustDivan = "rust_divan",
         /// Iai.
         RustIai = "rust_iai",
-        /// Gungraun, in either of its formats.
+        /// Gungraun, text or JSON output.
         RustGungraun = "rust_gungraun",
-        /// Gungraun under its former name; the same as `rust_gungraun`.
+        /// Former name of Gungraun; same as `rust_gungraun`.
         RustIaiCallgrind = "rust_iai_callgrind",
-        /// What Gungraun prints.
+        /// Gungraun, text output.
         RustGungraunStdout = "rust_gungraun_stdout",
-        /// The summaries of Gungraun.
+        /// Gungraun, JSON summaries.
         RustGungraunJson = "rust_gungraun_json",
-        /// Any tool of C++; the same as `magic`.
+        /// Any C++ tool; same as `magic`.
         Cpp = "cpp",
         /// Google Benchmark.
         CppGoogle = "cpp_google",
         /// Catch2.
         CppCatch2 = "cpp_catch2",
-        /// Any tool of Go; the same as `magic`.
+        /// Any Go tool; same as `magic`.
         Go = "go",
-        /// The benchmarks of `go test`.
+        /// `go test -bench`.
         GoBench = "go_bench",
-        /// Any tool of Java; the same as `magic`.
+        /// Any Java tool; same as `magic`.
         Java = "java",
         /// JMH.
         JavaJmh = "java_jmh",
-        /// Any tool of C#; the same as `magic`.
+        /// Any C# tool; same as `magic`.
         CSharp = "c_sharp",
         /// BenchmarkDotNet.
         CSharpDotNet = "c_sharp_dot_net",
-        /// Any tool of JavaScript; the same as `magic`.
+        /// Any JavaScript tool; same as `magic`.
         Js = "js",
         /// Benchmark.js.
         JsBenchmark = "js_benchmark",
-        /// `console.time` of browsers and Node.
+        /// `console.time` of browsers and Node.js.
         JsTime = "js_time",
-        /// The benchmarks of Vitest.
+        /// Vitest.
         JsVitest = "js_vitest",
         /// Mitata.
         JsMitata = "js_mitata",
-        /// Any tool of Python; the same as `magic`.
+        /// Any Python tool; same as `magic`.
         Python = "python",
         /// airspeed velocity.
         PythonAsv = "python_asv",
@@ -66,29 +65,29 @@ word! {
         PythonPytest = "python_pytest",
         /// pyperf.
         PythonPyperf = "python_pyperf",
-        /// Any tool of Ruby; the same as `magic`.
+        /// Any Ruby tool; same as `magic`.
         Ruby = "ruby",
-        /// The Benchmark module of Ruby.
+        /// Ruby module Benchmark.
         RubyBenchmark = "ruby_benchmark",
-        /// Any tool of the shell; the same as `magic`.
+        /// Any shell tool; same as `magic`.
         Shell = "shell",
         /// Hyperfine.
         ShellHyperfine = "shell_hyperfine",
-        /// Any tool of Dart; the same as `magic`.
+        /// Any Dart tool; same as `magic`.
         Dart = "dart",
         /// benchmark_harness.
         DartBenchmarkHarness = "dart_benchmark_harness",
-        /// The summary of k6.
+        /// k6, summary.
         LoadK6 = "load_k6",
-        /// The summary of oha.
+        /// oha, summary.
         LoadOha = "load_oha",
-        /// The summary of wrk.
+        /// wrk, summary.
         LoadWrk = "load_wrk",
     }
 }
 
 impl Adapter {
-    /// The adapter without its second names: a language alone means whichever tool of it.
+    /// Resolves aliases: a language to `magic`, a former name to the current name.
     pub const fn plain(self) -> Self {
         match self {
             Self::Rust
@@ -108,27 +107,27 @@ impl Adapter {
 }
 
 word! {
-    /// Which of a tool's averages is taken.
+    /// Average that the server uses if the tool prints several.
     #[schema(as = JsonAverage)]
     Average {
-        /// The arithmetic mean.
+        /// Arithmetic mean.
         Mean = "mean",
-        /// The median.
+        /// Median.
         Median = "median",
     }
 }
 
 word! {
-    /// How several results of one benchmark become one.
+    /// How several results of a benchmark and measure are combined into one.
     #[schema(as = JsonFold)]
     Fold {
-        /// The smallest of them.
+        /// Smallest result.
         Min = "min",
-        /// The largest of them.
+        /// Largest result.
         Max = "max",
-        /// Their mean.
+        /// Mean of the results.
         Mean = "mean",
-        /// Their median.
+        /// Median of the results.
         Median = "median",
     }
 }

@@ -1,4 +1,4 @@
-//! Alerts: metrics that crossed a limit of their threshold.
+//! Alerts: metrics outside the limits of a threshold.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -9,23 +9,23 @@ use crate::{
 };
 
 word! {
-    /// What became of an alert.
+    /// Status of an alert.
     AlertStatus {
-        /// Somebody should look at it.
+        /// No user has reviewed the alert.
         Active = "active",
-        /// Somebody has looked at it.
+        /// A user has reviewed the alert.
         Dismissed = "dismissed",
-        /// The history that it belongs to has been replaced.
+        /// The head of the alert's branch was replaced.
         Silenced = "silenced",
     }
 }
 
 word! {
-    /// What an alert can be changed to.
+    /// Status that a user can set for an alert.
     UpdateAlertStatus {
-        /// Somebody should look at it.
+        /// The alert needs review.
         Active = "active",
-        /// Somebody has looked at it.
+        /// The alert was reviewed.
         Dismissed = "dismissed",
     }
 }
@@ -39,92 +39,92 @@ impl From<UpdateAlertStatus> for AlertStatus {
     }
 }
 
-/// An alert.
+/// A metric outside the limits of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAlert)]
 pub struct Alert {
-    /// Its identifier.
+    /// UUID of the alert.
     pub uuid: AlertUuid,
-    /// The report that raised it.
+    /// UUID of the report that raised the alert.
     pub report: ReportUuid,
-    /// The result of the report that it is about.
+    /// Iteration of the report that has the metric.
     pub iteration: Iteration,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: Benchmark,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     pub variant: Option<Variant>,
-    /// The metric that crossed the limit.
+    /// Metric outside the limits.
     pub metric: Metric,
-    /// The threshold: its branch with the head and version that were measured, its testbed with the spec, and the model
-    /// that were in force.
+    /// Threshold, with the head and version of the branch that were measured, the spec of the testbed, and the model that was in
+    /// effect.
     pub threshold: Threshold,
-    /// What the metric was held against.
+    /// Baseline and limits that the metric was compared with.
     pub boundary: MetricBoundary,
-    /// The limit that was crossed.
+    /// Limit that the metric crossed.
     pub limit: BoundaryLimit,
-    /// What became of it.
+    /// Status of the alert.
     pub status: AlertStatus,
-    /// When it was raised.
+    /// Time when the alert was raised.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the alert was last modified.
     pub modified: Timestamp,
 }
 
-/// What to change of an alert.
+/// Changes to an alert. Omitted fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateAlert)]
 pub struct AlertPatch {
-    /// What is to become of it.
+    /// New status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<UpdateAlertStatus>,
 }
 
-/// Which alerts to list.
+/// Filter of a list of alerts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct AlertFilter {
-    /// Only those with this status.
+    /// Only alerts with this status.
     #[param(inline)]
     pub status: Option<AlertStatus>,
-    /// Those whose branch, testbed or measure is archived, instead of the others.
+    /// Whether to list alerts with an archived branch, testbed or measure instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `modified` by default.
     #[param(inline)]
     pub sort: Option<ProjAlertsSort>,
 }
 
-/// Which alerts to change, and to what. Every condition that is given must hold.
+/// New status for all alerts that match every given condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateAlerts)]
 #[serde(deny_unknown_fields)]
 pub struct AlertsPatch {
-    /// What is to become of them.
+    /// New status.
     pub status: UpdateAlertStatus,
-    /// Only those that are this now; the active ones when not given.
+    /// Only alerts with this current status; `active` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<AlertStatus>,
-    /// Only those of this report.
+    /// Only alerts of this report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportUuid>,
-    /// Only those of this branch, by UUID, slug or name.
+    /// Only alerts of this branch, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Only alerts of this testbed, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub testbed: Option<NameId>,
-    /// Only those of this benchmark, by UUID, slug or name.
+    /// Only alerts of this benchmark, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name.
+    /// Only alerts of this measure, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<NameId>,
 }
 
-/// How many alerts were changed.
+/// Number of updated alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdatedAlerts)]
 pub struct AlertsPatched {
-    /// How many there were.
+    /// Number of updated alerts.
     #[schema(minimum = 0)]
     pub updated: u64,
 }

@@ -1,4 +1,4 @@
-//! The audit log: who did what to whom.
+//! Audit log: which user changed what, when and from which address.
 
 use std::collections::BTreeMap;
 
@@ -8,52 +8,52 @@ use uuid::Uuid;
 
 use crate::{AuditUuid, OrganizationUuid, Timestamp, scalar::word};
 
-/// One deed in the audit log.
+/// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAuditEntry)]
 pub struct AuditEntry {
-    /// Its identifier.
+    /// UUID of the entry.
     pub uuid: AuditUuid,
-    /// When it was done.
+    /// Time of the action.
     pub created: Timestamp,
-    /// Who did it.
+    /// Actor that performed the action.
     pub actor: Actor,
-    /// What was done, as a stable word such as `member.role`.
+    /// Stable identifier of the action, for example `member.role`.
     pub action: String,
-    /// What it was done to.
+    /// Resource that the action changed.
     pub target: String,
-    /// The organization it was done in.
+    /// UUID of the organization of the resource; omitted if the action belongs to no organization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<OrganizationUuid>,
-    /// The network address it came from.
+    /// IP address of the client; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// More about it, by stable words.
+    /// Details of the action, by stable keys.
     pub detail: BTreeMap<String, String>,
 }
 
-/// Who did something.
+/// User, key or server that performed an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonActor)]
 pub struct Actor {
-    /// What kind of actor it is.
+    /// Kind of actor.
     pub kind: ActorKind,
-    /// Its identifier.
+    /// UUID of the actor; omitted if the actor has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<Uuid>,
-    /// Its name.
+    /// Name of the actor; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 word! {
-    /// The kinds of actors.
+    /// Kind of actor.
     ActorKind {
-        /// A person, by session, key or token.
+        /// A user, authenticated by a session, a key or a token.
         User = "user",
-        /// A key of a project.
+        /// A project key.
         ProjectKey = "project_key",
-        /// The server itself.
+        /// The server.
         System = "system",
     }
 }

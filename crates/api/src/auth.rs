@@ -1,4 +1,4 @@
-//! Signing up, signing in, accepting invitations and claiming organizations.
+//! Sign-up, sign-in, invitations and claims of organizations.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,142 +8,143 @@ use crate::{
     UserUuid, scalar::word,
 };
 
-/// A wish for a new account.
+/// Request to sign up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSignup)]
 pub struct Signup {
-    /// The name of the person.
+    /// Name of the user.
     pub name: UserName,
-    /// The slug of the user; derived from the name when not given.
+    /// Slug of the user; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The address of the account.
+    /// E-mail address of the account.
     pub email: Email,
-    /// The plan the person has in mind.
+    /// Level of the plan that the user intends to buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanLevel>,
-    /// An invitation to accept.
+    /// Token of an invitation to accept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invite: Option<Jwt>,
-    /// An organization to claim.
+    /// UUID of an organization to claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<OrganizationUuid>,
-    /// Agreement to the terms; must be true.
+    /// Whether the user agrees to the terms; must be true.
     pub i_agree: bool,
-    /// Proof of being human, where the server asks for it.
+    /// Token of the CAPTCHA service; required if the server uses a CAPTCHA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recaptcha_token: Option<NonEmpty>,
 }
 
-/// A wish to sign in.
+/// Request to sign in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonLogin)]
 pub struct Login {
-    /// The address of the account.
+    /// E-mail address of the account.
     pub email: Email,
-    /// The plan the person has in mind.
+    /// Level of the plan that the user intends to buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanLevel>,
-    /// An invitation to accept.
+    /// Token of an invitation to accept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invite: Option<Jwt>,
-    /// Proof of being human, where the server asks for it.
+    /// Token of the CAPTCHA service; required if the server uses a CAPTCHA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recaptcha_token: Option<NonEmpty>,
 }
 
-/// The token from the mail, to be exchanged for a session.
+/// Request to exchange a mailed token for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonConfirm)]
 pub struct Confirm {
-    /// The token.
+    /// Token from the mail.
     pub token: Jwt,
 }
 
-/// An invitation to accept.
+/// Request to accept an invitation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAccept)]
 pub struct Accept {
-    /// The invitation.
+    /// Token of the invitation.
     pub invite: Jwt,
 }
 
-/// Where something was sent, or would have been.
+/// Recipient of a mail. The response is the same if the server sent no mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAuthAck)]
 pub struct AuthAck {
-    /// The address.
+    /// E-mail address.
     pub email: Email,
 }
 
-/// A user with a session.
+/// A user with a new session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAuthUser)]
 pub struct AuthUser {
-    /// The user.
+    /// User.
     pub user: User,
-    /// The token of the session.
+    /// Bearer token of the session.
     pub token: Jwt,
-    /// When the session began.
+    /// Time when the session started.
     pub creation: Timestamp,
-    /// When the session ends.
+    /// Time when the session expires.
     pub expiration: Timestamp,
 }
 
-/// Whose credential a request came with: one of the two is there.
+/// Owner of the credential of the request. Exactly one of `user` and `project` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCaller)]
 pub struct Caller {
-    /// The user; null for the key of a project.
+    /// User; null if the credential is a project key.
     pub user: Option<User>,
-    /// The project that the key belongs to; null for a user.
+    /// Project of the project key; null if the credential belongs to a user.
     pub project: Option<Project>,
 }
 
-/// Who is signed in, for a browser, whose session is in a cookie that its page cannot read.
+/// Session of a browser, which is in a cookie that scripts cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSession)]
 pub struct Session {
-    /// The user; nobody when null.
+    /// Signed-in user; null if no user is signed in.
     pub user: Option<User>,
 }
 
-/// A live session of a user.
+/// An active session of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUserSession)]
 pub struct UserSession {
-    /// Its identifier.
+    /// UUID of the session.
     pub uuid: SessionUuid,
-    /// The user it acts for.
+    /// UUID of the user.
     pub user: UserUuid,
-    /// When the user signed in.
+    /// Time when the user signed in.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the session expires.
     pub expiration: Timestamp,
-    /// The address of the client that signed in.
+    /// IP address of the client that signed in; null if unknown.
     pub address: Option<String>,
-    /// The program that signed in, as it names itself.
+    /// User agent of the client that signed in; null if unknown.
     pub agent: Option<String>,
-    /// Whether this request was made with it.
+    /// Whether the request was authenticated by this session.
     pub current: bool,
 }
 
-/// A claim to an organization.
+/// Request to claim an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewClaim)]
 pub struct NewClaim {
-    /// The claim token that the run was given which created the organization; needed only where the operator asks for it.
+    /// Claim token that the server returned to the run that created the organization. Required only if the operator enables claim
+    /// tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::Secret>)]
     pub token: Option<JobSecret>,
 }
 
 word! {
-    /// The level of a plan, lowest first.
+    /// Level of a plan, in ascending order.
     PlanLevel {
         /// Without payment.
         Free = "free",
-        /// For one person.
+        /// For one user.
         Pro = "pro",
         /// For a team.
         Team = "team",

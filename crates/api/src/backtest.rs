@@ -1,4 +1,4 @@
-//! Backtests: which alarms there would have been, had a project been watched in another way all along.
+//! Backtests: the alarms that other detection settings would have raised over the whole history of a project.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
@@ -8,13 +8,13 @@ use crate::{
     Variant, scalar::word,
 };
 
-/// How readily changes are found, from a thousandth of the usual false alarms to a thousand times as many.
+/// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, ToSchema)]
 #[schema(value_type = f64, minimum = 0.001, maximum = 1000.0)]
 pub struct SensitivityFactor(f64);
 
 impl SensitivityFactor {
-    /// The factor itself.
+    /// Returns the factor.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -43,97 +43,97 @@ impl<'de> Deserialize<'de> for SensitivityFactor {
     }
 }
 
-/// How to watch, and what.
+/// Settings to test, and the series to test them on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewBacktest)]
 #[serde(deny_unknown_fields)]
 pub struct NewBacktest {
-    /// Look for changes this readily; 1 when neither this nor a model is given.
+    /// Sensitivity of change detection; 1 if neither `sensitivity` nor `model` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<SensitivityFactor>,
-    /// Judge each value by a threshold with this model instead.
+    /// Model of a threshold to test instead of change detection.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub model: Option<NewModel>,
-    /// Only this branch, by UUID, slug or name.
+    /// Only this branch, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<NameId>,
-    /// Only this testbed, by UUID, slug or name.
+    /// Only this testbed, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub testbed: Option<NameId>,
-    /// Only this benchmark, by UUID, slug or name.
+    /// Only this benchmark, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<NameId>,
-    /// Only this measure, by UUID, slug or name.
+    /// Only this measure, given by UUID, slug or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<NameId>,
 }
 
 word! {
-    /// What people have said of an alarm.
+    /// Classification of an alarm by the status of the change that it corresponds to.
     BacktestVerdict {
-        /// There is a change, which they acknowledged, expected or fixed.
+        /// A user set the status of the change to `acknowledged`, `expected` or `fixed`.
         Real = "real",
-        /// They called it a false alarm.
+        /// A user set the status of the change to `false_alarm`.
         FalseAlarm = "false_alarm",
-        /// Nothing.
+        /// No user has set the status of a change at this position.
         Unknown = "unknown",
     }
 }
 
-/// Which alarms there would have been.
+/// Result of a backtest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBacktest)]
 pub struct Backtest {
-    /// How many series were looked at.
+    /// Number of analyzed series.
     pub series: u32,
-    /// How many values they have.
+    /// Number of analyzed values.
     pub values: u64,
-    /// When the first of them was measured; null if there are none.
+    /// Start time of the first analyzed run; null if there are no runs.
     pub since: Option<Timestamp>,
-    /// How many alarms there would have been.
+    /// Number of alarms.
     pub raised: u32,
-    /// How many that is in 30 days.
+    /// Number of alarms per 30 days. A history of less than 30 days counts as 30 days.
     pub per_month: f64,
-    /// How many runs would have raised any.
+    /// Number of runs that raised at least one alarm.
     pub runs: u32,
-    /// How many of the changes that people call real would have been told.
+    /// Number of changes with the status `acknowledged`, `expected` or `fixed` for which an alarm was raised.
     pub found: u32,
-    /// How many would not.
+    /// Number of changes with the status `acknowledged`, `expected` or `fixed` for which no alarm was raised.
     pub missed: u32,
-    /// How many alarms are changes that people call false alarms.
+    /// Number of alarms for changes with the status `false_alarm`.
     pub false_alarms: u32,
-    /// How many alarms nobody has said anything of.
+    /// Number of alarms at positions where no user has set the status of a change.
     pub unknown: u32,
-    /// The alarms, the newest first, 256 at the most.
+    /// Alarms, newest first, at most 256.
     pub alarms: Vec<BacktestAlarm>,
 }
 
-/// An alarm that there would have been.
+/// An alarm that the settings would have raised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBacktestAlarm)]
 pub struct BacktestAlarm {
-    /// The branch.
+    /// Branch.
     pub branch: Branch,
-    /// The testbed.
+    /// Testbed.
     pub testbed: Testbed,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: Benchmark,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     pub variant: Option<Variant>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// The first report of the new level, or the one beyond a limit.
+    /// UUID of the first report of the new level, or of the report outside the limits.
     pub at: ReportUuid,
-    /// The report that would have raised it.
+    /// UUID of the report that would have raised the alarm.
     pub raised: ReportUuid,
-    /// When the run of the first one began.
+    /// Start time of the run of the report `at`.
     pub start_time: Timestamp,
-    /// What was measured before, or the baseline of the threshold.
+    /// Level before the change, or baseline of the threshold; null if there is none.
     pub before: Option<f64>,
-    /// What was measured then.
+    /// Level after the change, or value outside the limits.
     pub after: f64,
-    /// What people have said of it.
+    /// Classification by the status of the corresponding change.
     pub verdict: BacktestVerdict,
-    /// The change that they said it of.
+    /// UUID of the corresponding change; null if `verdict` is `unknown`.
     pub change: Option<ChangeUuid>,
 }

@@ -1,15 +1,15 @@
-//! Benchmarks: what is run and measured.
+//! Benchmarks: named pieces of code whose performance is measured.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{BenchmarkUuid, Invalid, ProjBenchmarksSort, ProjectUuid, Search, Slug, Timestamp, scalar::text};
 
-/// The longest name of a benchmark, in bytes.
+/// Maximum length of a benchmark name in bytes.
 const NAME_MAX: usize = 1024;
 
 text! {
-    /// The name of a benchmark: 1 to 1024 bytes of any text without the character NUL.
+    /// Name of a benchmark: 1 to 1024 bytes of text without the character NUL.
     BenchmarkName, shown, |text| {
         if (1..=NAME_MAX).contains(&text.len()) && !text.contains('\0') {
             return Ok(text);
@@ -18,24 +18,24 @@ text! {
     }, |object| object.min_length(Some(1)).max_length(Some(NAME_MAX)).pattern(Some(r"^[^\u0000]+$"))
 }
 
-/// A benchmark.
+/// A named piece of code whose performance is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBenchmark)]
 pub struct Benchmark {
-    /// Its identifier.
+    /// UUID of the benchmark.
     pub uuid: BenchmarkUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the benchmark belongs to.
     pub project: ProjectUuid,
-    /// Its name.
+    /// Name of the benchmark.
     pub name: BenchmarkName,
-    /// Its slug.
+    /// Slug of the benchmark.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// When it was created.
+    /// Time when the benchmark was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the benchmark was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the benchmark was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
@@ -43,41 +43,41 @@ pub struct Benchmark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewBenchmark)]
 pub struct NewBenchmark {
-    /// Its name, which no other benchmark of the project can have.
+    /// Name of the benchmark; unique within the project.
     pub name: BenchmarkName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the benchmark; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
 }
 
-/// What to change of a benchmark.
+/// Changes to a benchmark. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateBenchmark)]
 pub struct BenchmarkPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BenchmarkName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// Whether the benchmark is to be archived.
+    /// Whether to archive the benchmark (`true`) or to restore it (`false`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }
 
-/// Which benchmarks to list.
+/// Filter of a list of benchmarks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct BenchmarkFilter {
-    /// Only those with exactly this name.
+    /// Only benchmarks with exactly this name.
     #[param(inline)]
     pub name: Option<BenchmarkName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only benchmarks whose name or slug contains this text, or whose UUID starts with it (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived benchmarks instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjBenchmarksSort>,
 }

@@ -1,4 +1,4 @@
-//! Branches, their heads, and where a head starts from.
+//! Branches, their heads and start points.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -8,12 +8,11 @@ use crate::{
     scalar::text,
 };
 
-/// The longest name of a branch, in bytes.
+/// Maximum length of a branch name in bytes.
 const NAME_MAX: usize = 256;
 
 text! {
-    /// The name of a branch: a git reference or the end of one, such as `main` or `feature/x`, of at most 256
-    /// bytes.
+    /// Name of a branch: a valid git reference name, for example `main` or `feature/x`; at most 256 bytes.
     BranchName, shown, |text| {
         if is_reference(&text) && text.len() <= NAME_MAX {
             return Ok(text);
@@ -26,7 +25,7 @@ text! {
     ))
 }
 
-/// Whether git takes a text as the name of a reference; see `git help check-ref-format`.
+/// Whether `text` is a valid git reference name; see `git help check-ref-format`.
 fn is_reference(text: &str) -> bool {
     let forbidden = |character: char| {
         character.is_ascii_control() || matches!(character, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\')
@@ -39,7 +38,7 @@ fn is_reference(text: &str) -> bool {
 }
 
 text! {
-    /// The hash of a git commit: 40 hexadecimal digits, kept in lower case.
+    /// Hash of a git commit: 40 hexadecimal digits, stored in lower case.
     GitHash, shown, |text| {
         if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(text.to_ascii_lowercase());
@@ -48,165 +47,166 @@ text! {
     }, |object| object.min_length(Some(40)).max_length(Some(40)).pattern(Some("^[0-9A-Fa-f]{40}$"))
 }
 
-/// A branch.
+/// A named line of development, usually a git branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBranch)]
 pub struct Branch {
-    /// Its identifier.
+    /// UUID of the branch.
     pub uuid: BranchUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the branch belongs to.
     pub project: ProjectUuid,
-    /// Its name.
+    /// Name of the branch.
     pub name: BranchName,
-    /// Its slug.
+    /// Slug of the branch.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// Its head: the current one, unless another was asked for.
+    /// Requested head of the branch; the current head by default.
     pub head: Head,
-    /// When it was created.
+    /// Time when the branch was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the branch was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the branch was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
-/// A head of a branch: one line of versions.
+/// A sequence of versions of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonHead)]
 pub struct Head {
-    /// Its identifier.
+    /// UUID of the head.
     pub uuid: HeadUuid,
-    /// Where it starts from; null when it starts empty, or when what it started from is gone.
+    /// Version that the head starts from; null if the head starts empty, or if the source was deleted.
     pub start_point: Option<StartPoint>,
-    /// The version in question; null where the head as a whole is meant.
+    /// Version that the response is about; null if the response is about the whole head.
     pub version: Option<Version>,
-    /// When it was created.
+    /// Time when the head was created.
     pub created: Timestamp,
-    /// When another took its place; null for the current head.
+    /// Time when another head replaced this head; null for the current head.
     pub replaced: Option<Timestamp>,
 }
 
-/// The version of another branch that a head starts from.
+/// Version of another branch that a head starts from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonStartPoint)]
 pub struct StartPoint {
-    /// The branch.
+    /// UUID of the source branch.
     pub branch: BranchUuid,
-    /// The head of that branch.
+    /// UUID of the head of the source branch.
     pub head: HeadUuid,
-    /// The last version taken over from there.
+    /// Last version that the head inherits.
     pub version: Version,
 }
 
-/// A version: one place in the history of a head.
+/// A position in the history of a head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVersion)]
 pub struct Version {
-    /// Its place, counted from 0.
+    /// Position, counted from 0.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub number: u32,
-    /// The commit that was measured, if it was told.
+    /// Hash of the measured commit; null if unknown.
     pub hash: Option<GitHash>,
 }
 
-/// How many versions a new head takes over from its start point when the request does not say.
+/// Default number of versions that a new head inherits from its start point.
 pub const DEFAULT_MAX_VERSIONS: u32 = 255;
 
 /// A branch to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewBranch)]
 pub struct NewBranch {
-    /// Its name, which no other branch of the project can have.
+    /// Name of the branch; unique within the project.
     pub name: BranchName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the branch; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// Where to start from; empty when not given.
+    /// Start point of the branch. Without it, the branch starts empty.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<NewStartPoint>,
 }
 
-/// Where a new branch starts from.
+/// Start point of a new branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewStartPoint)]
 pub struct NewStartPoint {
-    /// The UUID, slug or name of the branch to start from.
+    /// UUID, slug or name of the source branch.
     pub branch: NameId,
-    /// The commit to start from; the newest version when not given or not found.
+    /// Hash of the commit to start from; the newest version if omitted or not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
-    /// How many versions to take over, the newest ones; 255 when not given.
+    /// Maximum number of versions to inherit, the newest; 255 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub max_versions: Option<u32>,
-    /// Whether to take over the thresholds too.
+    /// Whether to copy the thresholds of the source branch; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_thresholds: Option<bool>,
 }
 
-/// What to change of a branch.
+/// Changes to a branch. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateBranch)]
 pub struct BranchPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BranchName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// Whether the branch is to be archived.
+    /// Whether to archive the branch (`true`) or to restore it (`false`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
-    /// Where the branch is to start from.
+    /// New start point of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
 }
 
-/// Where an existing branch is to start from. It gets a new head only if that changes.
+/// Start point of an existing branch. The branch gets a new head only if the start point changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateStartPoint)]
 pub struct StartPointPatch {
-    /// The UUID, slug or name of the branch to start from.
+    /// UUID, slug or name of the source branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<NameId>,
-    /// The commit to start from; the newest version when not given or not found.
+    /// Hash of the commit to start from; the newest version if omitted or not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
-    /// How many versions to take over, the newest ones; 255 when not given.
+    /// Maximum number of versions to inherit, the newest; 255 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub max_versions: Option<u32>,
-    /// Whether to take over the thresholds too.
+    /// Whether to copy the thresholds of the source branch; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone_thresholds: Option<bool>,
-    /// Whether to make a new head in any case, an empty one when no branch is given.
+    /// Whether to create a new head even if the start point does not change; false by default. Without `branch`, the new head is
+    /// empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<bool>,
 }
 
-/// Which branches to list.
+/// Filter of a list of branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct BranchFilter {
-    /// Only those with exactly this name.
+    /// Only branches with exactly this name.
     #[param(inline)]
     pub name: Option<BranchName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only branches whose name or slug contains this text, or whose UUID starts with it (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived branches instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjBranchesSort>,
 }
 
-/// Which head of a branch to show.
+/// Head of a branch to return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct HeadQuery {
-    /// A head of the branch, current or replaced; the current one when not given.
+    /// UUID of a current or replaced head of the branch; the current head by default.
     #[param(inline)]
     pub head: Option<HeadUuid>,
 }

@@ -1,4 +1,4 @@
-//! Changes: where the level of a series became another one, and stayed.
+//! Changes: lasting shifts of the level of a series.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -9,159 +9,159 @@ use crate::{
 };
 
 word! {
-    /// What people say of a change.
+    /// Status of a change.
     ChangeStatus {
-        /// Nothing yet.
+        /// No user has set the status.
         Active = "active",
-        /// Somebody has seen it.
+        /// A user has seen the change.
         Acknowledged = "acknowledged",
-        /// It was meant to be so.
+        /// The change is intended.
         Expected = "expected",
-        /// It was mended.
+        /// The cause of the change was fixed.
         Fixed = "fixed",
-        /// It is none.
+        /// The change is a false alarm.
         FalseAlarm = "false_alarm",
     }
 }
 
 word! {
-    /// Which way a change goes.
+    /// Direction of a change.
     ChangeDirection {
         /// The new level is worse.
         Regression = "regression",
         /// The new level is better.
         Improvement = "improvement",
-        /// Its measure does not say which way is worse.
+        /// The measure does not define which direction is worse.
         Unknown = "unknown",
     }
 }
 
 word! {
-    /// What seems to be behind a change.
+    /// Probable cause of a change.
     #[derive(Default)]
     ChangeCause {
-        /// Nothing speaks against the code.
+        /// No evidence for another cause.
         #[default]
         Code = "code",
-        /// Most benchmarks moved together: the machine, or something that all of them share.
+        /// Most benchmarks changed together: the machine, or a dependency that all benchmarks share.
         Host = "host",
-        /// The same binary or version was measured before and after.
+        /// The same commit or binary was measured before and after the change.
         Noise = "noise",
     }
 }
 
 word! {
-    /// What changes can be ordered by.
+    /// Sort key of a list of changes.
     #[derive(Default)]
     ProjChangesSort {
-        /// By when they began, the newest first.
+        /// By the time when the change began, newest first by default.
         #[default]
         Time = "time",
-        /// By how large they are, the largest first.
+        /// By size, largest first by default.
         Size = "size",
     }
 }
 
-/// A change of the level of a series.
+/// A lasting shift of the level of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonChange)]
 pub struct Change {
-    /// Its identifier. It stays the same while detection learns more about the change.
+    /// UUID of the change. It stays the same when detection refines the change.
     pub uuid: ChangeUuid,
-    /// The branch, with the head that it happened on.
+    /// Branch, with the head of the change.
     pub branch: Branch,
-    /// The testbed.
+    /// Testbed.
     pub testbed: Testbed,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: Benchmark,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     pub variant: Option<Variant>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// Where the new level begins.
+    /// Report where the new level begins.
     pub at: ChangePoint,
-    /// The first place where it may begin.
+    /// Earliest report where the new level may begin.
     pub earliest: ChangePoint,
-    /// The last such place.
+    /// Latest report where the new level may begin.
     pub latest: ChangePoint,
-    /// The level before.
+    /// Level before the change.
     pub before: f64,
-    /// The level after.
+    /// Level after the change.
     pub after: f64,
-    /// By which share of the old level the new one differs; null if the old one is zero.
+    /// Relative difference between the levels: 0.1 is 10 % above the old level. Null if the old level is zero.
     pub effect: Option<f64>,
-    /// How far the levels are apart, in standard deviations of the values around them.
+    /// Difference between the levels, in standard deviations of the surrounding values.
     pub sigma: f64,
-    /// How likely an engineer would call it a change, from 0 to 1.
+    /// Share of shifts with the same score that engineers annotated as a change, from 0 to 1.
     pub confidence: f64,
-    /// Which way it goes.
+    /// Direction of the change.
     pub direction: ChangeDirection,
-    /// What seems to be behind it.
+    /// Probable cause of the change.
     pub cause: ChangeCause,
-    /// What people say of it.
+    /// Status of the change.
     pub status: ChangeStatus,
-    /// Why they say so.
+    /// Note of a user on the status; null if there is none.
     pub note: Option<NonEmpty>,
-    /// When it was worth to be told, within the false alarms that the project takes; null if it was not yet.
+    /// Time when the change was selected for notification, within the false-alarm budget of the project; null if it was not.
     pub raised: Option<Timestamp>,
-    /// When it was found.
+    /// Time when detection found the change.
     pub created: Timestamp,
-    /// When people or detection last changed something about it.
+    /// Time when a user or detection last modified the change.
     pub modified: Timestamp,
 }
 
-/// A report in the history of a series.
+/// Position in the history of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonChangePoint)]
 pub struct ChangePoint {
-    /// The report.
+    /// UUID of the report.
     pub report: ReportUuid,
-    /// The version that it measured.
+    /// Version that the report measured.
     pub version: Version,
-    /// When its run began.
+    /// Start time of the run of the report.
     pub start_time: Timestamp,
 }
 
-/// What to change of a change.
+/// Changes to a change. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateChange)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePatch {
-    /// What is said of it.
+    /// New status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ChangeStatus>,
-    /// Why; null takes the note away.
+    /// New note on the status; null removes the note.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NonEmpty>)]
     pub note: Option<Option<NonEmpty>>,
 }
 
-/// Which changes to list.
+/// Filter of a list of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ChangeFilter {
-    /// Only those of which this is said.
+    /// Only changes with this status.
     #[param(inline)]
     pub status: Option<ChangeStatus>,
-    /// Only those that go this way.
+    /// Only changes with this direction.
     #[param(inline)]
     pub change_direction: Option<ChangeDirection>,
-    /// Only those of this branch, by UUID, slug or name.
+    /// Only changes of this branch, given by UUID, slug or name.
     #[param(inline)]
     pub branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Only changes of this testbed, given by UUID, slug or name.
     #[param(inline)]
     pub testbed: Option<NameId>,
-    /// Only those of this benchmark, by UUID, slug or name.
+    /// Only changes of this benchmark, given by UUID, slug or name.
     #[param(inline)]
     pub benchmark: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name.
+    /// Only changes of this measure, given by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
-    /// Only those that were found with this report.
+    /// Only changes that detection found with this report.
     #[param(inline)]
     pub report: Option<ReportUuid>,
-    /// What to order by.
+    /// Sort key; `time` by default.
     #[param(inline)]
     pub sort: Option<ProjChangesSort>,
 }

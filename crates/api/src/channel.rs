@@ -1,8 +1,8 @@
-//! What a runner and the server say to each other on the channel: JSON objects in text frames, told apart by `event`.
-//! How jobs move by it is not decided here.
+//! Messages between a runner and the server: JSON objects in text frames, distinguished by `event`. The job states are in
+//! `job_event.rs`.
 //!
-//! Members that other runners do not know are optional. A message may carry an `id` of the sender's choice; the server
-//! repeats it in its answer, so that an answer is never taken for that to another message.
+//! Fields that other runners do not send are optional. A message may have an `id` that the sender chooses. The server repeats the
+//! `id` in its reply, so that a runner can match each reply to its message.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,167 +11,168 @@ use crate::{
     scalar::integer,
 };
 
-/// The largest message in bytes, either way. What is larger is uploaded.
+/// Maximum size of a message in bytes, in both directions. Larger results are uploaded.
 pub const MESSAGE_MAX: usize = 4 * 1024 * 1024;
 
-/// How much of what a job has printed is shown while it runs, in bytes: the end of it.
+/// Maximum number of bytes of a running job's output to show, from the end of the output.
 pub const PRINTED_MAX: usize = 16 * 1024;
 
 /// Maximum size in bytes of the output of a job as JSON. The server rejects a larger upload with 413.
 pub const OUTPUT_MAX: u64 = 256 * 1024 * 1024;
 
-/// The end of the path to which the output of a job is uploaded, after `/v0/runners/{runner}/jobs/{job}`.
+/// Last segment of the upload path for the output of a job, after `/v0/runners/{runner}/jobs/{job}`.
 pub const OUTPUT_PATH: &str = "output";
 
-/// A message, and by what its answer is known.
+/// A message with its identifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<M> {
-    /// What the sender calls it. An answer has the `id` of what it answers, and what was said unasked has none.
+    /// Identifier that the sender chooses. A reply has the `id` of its message; a message that the server sends on its own has
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// The message itself.
+    /// The message.
     #[serde(flatten)]
     pub message: M,
 }
 
-/// What a runner says.
+/// Message of a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum FromRunner {
-    /// It has nothing to do. The answer is a job, or that there is none.
+    /// The runner is idle. The reply is `job` or `no_job`.
     Ready {
-        /// How many seconds it waits for a job.
+        /// Maximum time to wait for a job, in seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         poll_timeout: Option<PollTimeout>,
-        /// What it is.
+        /// Description of the runner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<RunnerMetadata>,
-        /// What it asks under. It keeps that until it has a job, so that one whose order was lost on the way is handed to it
-        /// again; afterwards that is what it holds the job by.
+        /// Lease that the runner chooses. The runner keeps the lease until it receives a job, so that the server can hand out a
+        /// job again if the message with the job was lost. After that, the lease identifies the runner as the holder of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<LeaseUuid>,
     },
-    /// It has a job from an earlier connection and goes on with it. The answer is `ack`, or `cancel` if it is to stop.
+    /// The runner continues a job of an earlier connection. The reply is `ack`, or `cancel` if the runner must stop.
     Resume {
-        /// The job.
+        /// UUID of the job.
         job: JobUuid,
-        /// What it holds it by.
+        /// Lease of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<LeaseUuid>,
     },
-    /// All is prepared, and the benchmarks begin. The answer is `ack`, or `cancel`.
+    /// Preparation is done and the benchmarks start. The reply is `ack` or `cancel`.
     Running {
-        /// The job.
+        /// UUID of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
-        /// What it holds it by.
+        /// Lease of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<LeaseUuid>,
     },
-    /// It still works on its job. The answer is `ack`, or `cancel`.
+    /// The runner still works on its job. The reply is `ack` or `cancel`.
     Heartbeat {
-        /// The job.
+        /// UUID of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
-        /// What it holds it by.
+        /// Lease of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease: Option<LeaseUuid>,
-        /// The end of what the job has printed, if that is something new.
+        /// End of the job's output so far; omitted if there is no new output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         printed: Option<String>,
     },
-    /// The benchmarks have run.
+    /// All iterations have run.
     Completed {
-        /// The job.
+        /// UUID of the job.
         job: JobUuid,
-        /// What came of each iteration; nothing if that is uploaded.
+        /// Result of each iteration; empty if the results are uploaded.
         #[serde(default)]
         results: Vec<JobIteration>,
-        /// Whether the output was uploaded.
+        /// Whether the results are uploaded.
         #[serde(default, skip_serializing_if = "is_false")]
         uploaded: bool,
     },
-    /// The job could not be done.
+    /// The job failed.
     Failed {
-        /// The job.
+        /// UUID of the job.
         job: JobUuid,
-        /// What came of each iteration; nothing if that is uploaded.
+        /// Result of each iteration so far; empty if the results are uploaded.
         #[serde(default)]
         results: Vec<JobIteration>,
-        /// What went wrong.
+        /// Reason of the failure.
         error: String,
-        /// Whether the output was uploaded.
+        /// Whether the results are uploaded.
         #[serde(default, skip_serializing_if = "is_false")]
         uploaded: bool,
     },
-    /// The job was stopped because the server wanted that.
+    /// The runner stopped the job because the server canceled it.
     Canceled {
-        /// The job.
+        /// UUID of the job.
         job: JobUuid,
-        /// What came of each iteration until then; nothing if that is uploaded.
+        /// Result of each iteration so far; empty if the results are uploaded.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         results: Vec<JobIteration>,
-        /// Whether the output was uploaded.
+        /// Whether the results are uploaded.
         #[serde(default, skip_serializing_if = "is_false")]
         uploaded: bool,
     },
 }
 
-/// What the server says to a runner.
+/// Message of the server to a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum ToRunner {
-    /// A message has been taken note of; it need not be sent again.
+    /// The server has received a message. The runner does not need to resend it.
     Ack {
-        /// The job that it was about.
+        /// UUID of the job of the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
-        /// Why it had no effect, if it had none. Sending it again would not help.
+        /// Reason why the message had no effect; omitted if it had an effect. Resending the message does not help.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
     },
-    /// A job to do.
+    /// A job to run.
     Job(Box<JobOrder>),
-    /// There is no job now.
+    /// No job is available.
     NoJob,
-    /// The job is to be stopped. It comes as an answer, or unasked.
+    /// The runner must stop the job. The server sends it as a reply or on its own.
     Cancel {
-        /// The job.
+        /// UUID of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         job: Option<JobUuid>,
     },
 }
 
-/// A job as a runner gets it.
+/// A job to run, as the server sends it to a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobOrder {
-    /// The job.
+    /// UUID of the job.
     pub uuid: JobUuid,
-    /// The machine that it is to run on.
+    /// Spec of the machine to run the job on.
     pub spec: Spec,
-    /// What to do.
+    /// Configuration of the job.
     pub config: JobConfig,
-    /// What opens the image in the registry, for ten minutes.
+    /// Token that allows pulling the image from the registry for ten minutes.
     pub oci_token: Jwt,
-    /// How many seconds all iterations together may take, from `running` on.
+    /// Maximum duration of all iterations together, in seconds from `running` on.
     pub timeout: u32,
-    /// When it was asked for.
+    /// Time when the job was created.
     pub created: Timestamp,
 }
 
-/// What a runner is.
+/// Description of a runner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerMetadata {
-    /// The operating system of its machine.
+    /// Operating system of the machine.
     pub os: OperatingSystem,
-    /// The instruction set of its machine.
+    /// Instruction set of the machine.
     pub arch: Architecture,
-    /// Its release.
+    /// Version of the runner.
     pub version: String,
 }
 
 integer! {
-    /// How many seconds a runner waits for a job.
+    /// Maximum time that a runner waits for a job, in seconds.
     PollTimeout(u32, "uint32"), 1, 900
 }
 

@@ -1,30 +1,30 @@
-//! Checkouts: where a plan is paid for.
+//! Checkouts: payment pages for plans.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{Entitlements, OrganizationUuid, PlanLevel, ResourceId};
 
-/// A plan to pay for.
+/// Request to open a checkout for a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewCheckout)]
 pub struct NewCheckout {
-    /// The organization that the plan is for.
+    /// UUID or slug of the organization.
     pub organization: ResourceId,
-    /// The level of the plan.
+    /// Level of the plan.
     pub level: PlanLevel,
-    /// How many metrics a license is for.
+    /// Number of metrics that a license covers. Requires `self_hosted`.
     pub entitlements: Option<Entitlements>,
-    /// The organization on a server of one's own that a license is for.
+    /// UUID of the organization on a self-hosted server that a license is for. Requires `entitlements`.
     pub self_hosted: Option<OrganizationUuid>,
 }
 
-/// Where to pay.
+/// A checkout at the payment provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCheckout)]
 pub struct Checkout {
-    /// The session at the payment provider.
+    /// Identifier of the checkout session at the payment provider.
     pub session: String,
-    /// Its page.
+    /// URL of the payment page.
     pub url: String,
 }

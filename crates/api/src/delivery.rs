@@ -1,4 +1,4 @@
-//! Deliveries: what became of each report that a notice was to tell.
+//! Deliveries: notifications for one report and one notice.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -6,15 +6,15 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{DeliveryUuid, EventUuid, NoticeUuid, ProjectUuid, ReportUuid, Timestamp, scalar::word};
 
 word! {
-    /// What became of a delivery.
+    /// Status of a delivery.
     DeliveryStatus {
-        /// It is to be told, or to be tried again.
+        /// Waiting for the first attempt or for a retry.
         Waiting = "waiting",
-        /// It was told.
+        /// The receiver accepted the notification.
         Delivered = "delivered",
-        /// It was tried until that was given up.
+        /// All attempts failed.
         Failed = "failed",
-        /// There was nothing to tell any more.
+        /// There was nothing left to send, the notice was archived, or its user may no longer view the project.
         Dropped = "dropped",
     }
 }
@@ -23,33 +23,34 @@ word! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonDelivery)]
 pub struct Delivery {
-    /// Its identifier.
+    /// UUID of the delivery.
     pub uuid: DeliveryUuid,
-    /// The notice.
+    /// UUID of the notice.
     pub notice: NoticeUuid,
-    /// What the receiver knows it by: the same for each attempt, for all reports of a digest, and when it is told again.
+    /// Identifier of the event for the receiver. It is the same for each attempt, for all reports of a digest, and when the event
+    /// is sent again.
     pub event: EventUuid,
-    /// The project of the report.
+    /// UUID of the project of the report.
     pub project: ProjectUuid,
-    /// The report; null when it was deleted.
+    /// UUID of the report; null if the report was deleted.
     pub report: Option<ReportUuid>,
-    /// What became of it.
+    /// Status of the delivery.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Why the last attempt did not succeed; null if it did, or if there was none.
+    /// Error of the last attempt, or reason why the delivery was dropped; null if there is none.
     pub error: Option<String>,
-    /// When it was promised.
+    /// Time when the delivery was enqueued.
     pub created: Timestamp,
-    /// When it was tried the last time; null if it was not.
+    /// Time of the last attempt; null if there was none.
     pub tried: Option<Timestamp>,
 }
 
-/// Which deliveries to list.
+/// Filter of a list of deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct DeliveryFilter {
-    /// Only those of which this became.
+    /// Only deliveries with this status.
     #[param(inline)]
     pub status: Option<DeliveryStatus>,
 }

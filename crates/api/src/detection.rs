@@ -1,4 +1,4 @@
-//! Detection: what a project is told of, how many false alarms it takes, and how many there are.
+//! Detection settings of a project: kind of notifications, false-alarm budget, and observed false alarms.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,64 +9,65 @@ use crate::{
 };
 
 word! {
-    /// What a project is told of.
+    /// What a project sends notifications about.
     #[derive(Default)]
     Notifies {
-        /// Alerts: values beyond the limits of thresholds.
+        /// Alerts: metrics outside the limits of a threshold.
         Alerts = "alerts",
-        /// Changes: levels that became others, and stayed.
+        /// Changes: lasting shifts of the level of a series.
         #[default]
         Changes = "changes",
     }
 }
 
 integer! {
-    /// How many false alarms a month are fine.
+    /// False-alarm budget: number of false alarms per month that a project accepts.
     FalseAlarms(u32, "uint32"), 1, 1000
 }
 
-/// How a project is watched, and how often that was wrong.
+/// Detection settings of a project, and its observed false alarms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonDetection)]
 pub struct Detection {
-    /// What it is told of.
+    /// What the project sends notifications about.
     pub notifies: Notifies,
-    /// How many false alarms a month are fine: what is told is chosen by it, what is found is not.
+    /// False-alarm budget per month. It decides which changes the server sends notifications for, not which changes it lists.
     pub false_alarms_per_month: FalseAlarms,
-    /// Whether people are notified when most benchmarks move together, which is the machine rather than the code.
+    /// Whether to notify about changes with the cause `host`.
     pub notifies_host: bool,
-    /// How many runs there were in the last 30 days, which share these false alarms.
+    /// Number of reports in the last 30 days. The server divides the budget by this number, at least 300.
     pub runs_per_month: u32,
-    /// What was told, and how much of it was wrong.
+    /// Observed alarms and false alarms.
     pub observed: ObservedAlarms,
 }
 
-/// What a project was told of changes in the last 90 days.
+/// Notified events of changes in the last 90 days.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonObservedAlarms)]
 pub struct ObservedAlarms {
-    /// Since when it was counted: 90 days ago, or when the project was made.
+    /// Start of the period: 90 days ago, or the creation time of the project if that is later.
     pub since: Timestamp,
-    /// How many alarms there were: all changes that were told at once are one.
+    /// Number of notified events. All changes of one notification are one event.
     pub raised: u32,
-    /// How many of them were false: called so by people, withdrawn by later values, or between runs of the same binary.
+    /// Number of false alarms: events whose changes were all marked as `false_alarm`, withdrawn by later values, or caused by
+    /// noise.
     pub false_alarms: u32,
-    /// How many false alarms that is in 30 days.
+    /// Number of false alarms per 30 days. A period of less than 30 days counts as 30 days.
     pub false_alarms_per_month: f64,
 }
 
-/// What to change of how a project is watched.
+/// Changes to the detection settings of a project. Omitted fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateDetection)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionPatch {
-    /// What it is told of from now on.
+    /// What the project sends notifications about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifies: Option<Notifies>,
-    /// How many false alarms a month are fine.
+    /// False-alarm budget per month.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub false_alarms_per_month: Option<FalseAlarms>,
-    /// Whether people are notified when most benchmarks move together.
+    /// Whether to notify about changes with the cause `host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifies_host: Option<bool>,
 }

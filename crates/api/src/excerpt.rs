@@ -1,18 +1,18 @@
-//! What an error message repeats of what was sent: enough to find it, never all of it.
+//! Excerpts of requests for error messages: enough to identify the value, never the whole value.
 
-/// The longest excerpt of a text, in characters.
+/// Maximum length of an excerpt of a text, in characters.
 const TEXT_MAX: usize = 60;
-/// The longest excerpt of a path, in characters.
+/// Maximum length of an excerpt of a path, in characters.
 const PATH_MAX: usize = 120;
-/// The longest excerpt of a reason, in characters; longer than any rule that we state ourselves.
+/// Maximum length of an excerpt of a reason, in characters; longer than any rule of this crate.
 const REASON_MAX: usize = 1_000;
 
-/// The beginning of a text on one line.
+/// Returns the beginning of a text on one line.
 pub fn of_text(text: &str) -> String {
     beginning(text.trim(), TEXT_MAX)
 }
 
-/// The end of a path on one line; it says more than the beginning.
+/// Returns the end of a path on one line, because it is more specific than the beginning.
 pub fn of_path(path: &str) -> String {
     match path.char_indices().rev().nth(PATH_MAX - 1) {
         Some((start, _)) if start > 0 => format!("…{}", on_one_line(&path[start..])),
@@ -20,13 +20,13 @@ pub fn of_path(path: &str) -> String {
     }
 }
 
-/// What a parser said, which may repeat the value that it found. What it expected stays whole.
+/// Shortens the message of a parser, which may contain the rejected value. The expected type is kept.
 pub fn of_reason(reason: &str) -> String {
     let Some((found, expected)) = reason.rsplit_once(", expected ") else {
         return beginning(reason, REASON_MAX);
     };
     let mut short = beginning(found, TEXT_MAX);
-    // The mark that closed the value closes what is left of it.
+    // Close the shortened value with its closing quotation mark.
     if let Some(mark) = found.chars().next_back().filter(|last| matches!(last, '"' | '`'))
         && !short.ends_with(mark)
     {

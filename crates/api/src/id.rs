@@ -1,4 +1,4 @@
-//! Identifiers: one UUID type per noun, and the ways to refer to a resource in a path or a body.
+//! Identifiers: one UUID type per resource, and references to resources in paths and bodies.
 
 use std::{fmt, str::FromStr};
 
@@ -23,7 +23,7 @@ macro_rules! uuids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The bare UUID.
+            /// Returns the UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
@@ -80,79 +80,78 @@ macro_rules! uuids {
 }
 
 uuids! {
-    /// Identifies an alert.
+    /// UUID of an alert.
     AlertUuid,
-    /// Identifies an entry of the audit log.
+    /// UUID of an entry of the audit log.
     AuditUuid,
-    /// Identifies a benchmark.
+    /// UUID of a benchmark.
     BenchmarkUuid,
-    /// Identifies a branch.
+    /// UUID of a branch.
     BranchUuid,
-    /// Identifies a change.
+    /// UUID of a change.
     ChangeUuid,
-    /// Identifies a delivery of a notice.
+    /// UUID of a delivery of a notice.
     DeliveryUuid,
-    /// Identifies what a notice tells, to whoever is told.
+    /// UUID of an event for its receiver; the same for each attempt.
     EventUuid,
-    /// Identifies a head of a branch.
+    /// UUID of a head of a branch.
     HeadUuid,
-    /// Identifies an invitation.
+    /// UUID of an invitation.
     InvitationUuid,
-    /// Identifies a job.
+    /// UUID of a job.
     JobUuid,
-    /// Identifies a runner's request for a job, and what it got for it.
+    /// Identifier of a runner's request for a job, and of the job that the runner received for it.
     LeaseUuid,
-    /// Identifies a measure.
+    /// UUID of a measure.
     MeasureUuid,
-    /// Identifies a metric.
+    /// UUID of a metric.
     MetricUuid,
-    /// Identifies a model of a threshold.
+    /// UUID of a model of a threshold.
     ModelUuid,
-    /// Identifies a notice.
+    /// UUID of a notice.
     NoticeUuid,
-    /// Identifies an organization.
+    /// UUID of an organization.
     OrganizationUuid,
-    /// Identifies a plot.
+    /// UUID of a plot.
     PlotUuid,
-    /// Identifies a project.
+    /// UUID of a project.
     ProjectUuid,
-    /// Identifies a key of a project.
+    /// UUID of a key of a project.
     ProjectKeyUuid,
-    /// Identifies a report.
+    /// UUID of a report.
     ReportUuid,
-    /// Identifies a runner.
+    /// UUID of a runner.
     RunnerUuid,
-    /// Identifies an installation of the server.
+    /// UUID of an installation of the server.
     ServerUuid,
-    /// Identifies a session of a user.
+    /// UUID of a session of a user.
     SessionUuid,
-    /// Identifies the specification of a machine.
+    /// UUID of a spec.
     SpecUuid,
-    /// Identifies a single sign-on domain of an organization.
+    /// UUID of a single sign-on domain of an organization.
     SsoUuid,
-    /// Identifies a testbed.
+    /// UUID of a testbed.
     TestbedUuid,
-    /// Identifies a threshold.
+    /// UUID of a threshold.
     ThresholdUuid,
-    /// Identifies a legacy API token.
+    /// UUID of a legacy API token.
     TokenUuid,
-    /// Identifies a user.
+    /// UUID of a user.
     UserUuid,
-    /// Identifies a key of a user.
+    /// UUID of a key of a user.
     UserKeyUuid,
-    /// Identifies a variant of a benchmark.
+    /// UUID of a variant of a benchmark.
     VariantUuid,
 }
 
-/// Refers to a resource by UUID or by slug.
+/// UUID or slug of a resource.
 ///
-/// Text that reads as a UUID is one: a slug never looks like that, except the one that repeats the
-/// resource's own UUID.
+/// Text that parses as a UUID is a UUID. A slug never has the form of a UUID, except a slug that is the resource's own UUID.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResourceId {
-    /// The UUID of the resource.
+    /// UUID of the resource.
     Uuid(Uuid),
-    /// The slug of the resource.
+    /// Slug of the resource.
     Slug(Slug),
 }
 
@@ -202,7 +201,7 @@ impl<'de> Deserialize<'de> for ResourceId {
 
 impl PartialSchema for ResourceId {
     fn schema() -> RefOr<Schema> {
-        // A UUID in its usual form fits the slug pattern.
+        // A UUID in its usual form matches the slug pattern.
         ObjectBuilder::new()
             .schema_type(Type::String)
             .min_length(Some(1))
@@ -220,7 +219,7 @@ impl ToSchema for ResourceId {
 }
 
 text! {
-    /// Refers to a resource by UUID, slug or name, tried in this order.
+    /// UUID, slug or name of a resource, resolved in this order.
     NameId, shown, |text| {
         if text.is_empty() || text.contains('\0') {
             return Err(Invalid::new("expected a UUID, a slug or a name; it cannot be empty"));
@@ -230,12 +229,12 @@ text! {
 }
 
 impl NameId {
-    /// The reference read as a UUID, if it is one.
+    /// Returns the reference as a UUID, if it is a UUID.
     pub fn uuid(&self) -> Option<Uuid> {
         Uuid::parse_str(self.as_str()).ok()
     }
 
-    /// The reference read as a slug, if it is one.
+    /// Returns the reference as a slug, if it is a slug.
     pub fn slug(&self) -> Option<Slug> {
         self.as_str().parse().ok()
     }

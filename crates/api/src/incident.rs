@@ -1,42 +1,42 @@
-//! Incidents: changes that one event explains.
+//! Incidents: groups of changes with a common start.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{Branch, Change, ChangePoint, ChangeStatus, ChangeUuid, NameId, Version};
 
-/// Changes on a branch that began with the same version, as far as can be told.
+/// A group of changes of a branch that may have begun with the same version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonIncident)]
 pub struct Incident {
-    /// The oldest of its changes, by which it can be told apart.
+    /// UUID of the oldest change of the group, which identifies the incident.
     pub uuid: ChangeUuid,
-    /// The branch.
+    /// Branch.
     pub branch: Branch,
-    /// The first report that it may have begun with.
+    /// Earliest report where all changes of the incident may begin.
     pub earliest: ChangePoint,
-    /// The last such report.
+    /// Latest report where all changes of the incident may begin.
     pub latest: ChangePoint,
-    /// The versions that it may have begun with, oldest first, at most 64.
+    /// Versions where the incident may begin, oldest first, at most 64.
     pub candidates: Vec<Version>,
-    /// How many of its changes are regressions.
+    /// Number of regressions.
     pub regressions: u32,
-    /// How many are improvements.
+    /// Number of improvements.
     pub improvements: u32,
-    /// How many changes there are.
+    /// Number of changes.
     pub total: u32,
-    /// The changes, regressions before others and the largest first, at most 64.
+    /// Changes: regressions first, then by size, largest first; at most 64.
     pub changes: Vec<Change>,
 }
 
-/// Which incidents to list.
+/// Filter of a list of incidents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct IncidentFilter {
-    /// Only of changes of which this is said.
+    /// Only changes with this status.
     #[param(inline)]
     pub status: Option<ChangeStatus>,
-    /// Only those of this branch, by UUID, slug or name.
+    /// Only incidents of this branch, given by UUID, slug or name.
     #[param(inline)]
     pub branch: Option<NameId>,
 }

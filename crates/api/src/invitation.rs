@@ -1,42 +1,42 @@
-//! Invitations into organizations. The token that an invited person receives is not part of them.
+//! Invitations to organizations. The token that the invited user receives is not part of these types.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{Email, InvitationUuid, OrganizationRole, OrganizationUuid, PubUser, Timestamp, scalar::word};
 
-/// An invitation into an organization.
+/// An invitation to an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonInvitation)]
 pub struct Invitation {
-    /// Its identifier.
+    /// UUID of the invitation.
     pub uuid: InvitationUuid,
-    /// The organization to join.
+    /// UUID of the organization.
     pub organization: OrganizationUuid,
-    /// Who is invited.
+    /// E-mail address of the invited user.
     pub email: Email,
-    /// The role to join with.
+    /// Role that the invited user gets.
     pub role: OrganizationRole,
-    /// Who invited; null when that user is gone.
+    /// User who sent the invitation; null if the user was deleted.
     pub inviter: Option<PubUser>,
-    /// When it was sent.
+    /// Time when the invitation was sent.
     pub created: Timestamp,
-    /// Until when it can be accepted.
+    /// Time when the invitation expires.
     pub expires: Timestamp,
-    /// What became of it.
+    /// Status of the invitation.
     pub status: InvitationStatus,
 }
 
 word! {
-    /// What became of an invitation.
+    /// Status of an invitation.
     InvitationStatus {
-        /// It can be accepted.
+        /// The invitation can be accepted.
         Pending = "pending",
-        /// It was accepted and cannot be again.
+        /// The invitation was accepted. It cannot be accepted again.
         Accepted = "accepted",
-        /// It was taken back.
+        /// The invitation was revoked.
         Revoked = "revoked",
-        /// Nobody accepted it in time.
+        /// The invitation was not accepted in time.
         Expired = "expired",
     }
 }

@@ -1,5 +1,4 @@
-//! Jobs: runs that a runner makes for the one who asked for them. What it and the server say to each other is in
-//! `channel.rs`.
+//! Jobs: runs of an image on a runner. The messages between runner and server are in `channel.rs`.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,98 +10,99 @@ use crate::{
     Url, scalar::word,
 };
 
-/// The most words of an entry point, and of a command.
+/// Maximum number of arguments of an entry point, and of a command.
 pub const JOB_WORDS_MAX: usize = 64;
-/// The most files of a job, and the most variables.
+/// Maximum number of files of a job, and of environment variables.
 pub const JOB_ENTRIES_MAX: usize = 255;
-/// The most iterations of a job.
+/// Maximum number of iterations of a job.
 pub const JOB_ITERATIONS_MAX: u32 = 1_000;
 
-/// What a runner is to do.
+/// A job to run on a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRunJob)]
 pub struct NewJob {
-    /// The image to run.
+    /// Image to run, from the registry of this server.
     pub image: String,
-    /// The kind of machine to run it on.
+    /// UUID or slug of the spec; the spec of the testbed if omitted, or else the fallback spec of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<ResourceId>,
-    /// What is started instead of the image's own entry point.
+    /// Entry point that replaces the entry point of the image; at most 64 arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
-    /// The command and its arguments.
+    /// Command and its arguments; at most 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cmd: Option<Vec<String>>,
-    /// Variables that it finds.
+    /// Environment variables by name; at most 255.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     pub env: Option<BTreeMap<String, JobSecret>>,
-    /// How many seconds it may take.
+    /// Maximum duration of all iterations together, in seconds, from 1 to 2,147,483,647; 3,600 by default. The server reduces it
+    /// to the maximum of the organization.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
-    /// Files to read the results from.
+    /// Paths of files to read the results from; at most 255. By default, the results are the standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_paths: Option<Vec<String>>,
-    /// Whether the time that it takes is the result.
+    /// Whether the result is the duration of the command, in seconds; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_time: Option<bool>,
-    /// Whether the sizes of the files are the result.
+    /// Whether the results are the sizes of the files in `file_paths`, in bytes; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_size: Option<bool>,
-    /// How often it is run.
+    /// Number of iterations, from 1 to 1,000; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iter: Option<u32>,
-    /// Whether failed runs are left out.
+    /// Whether to continue after an iteration with a nonzero exit code and to leave out its result; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_failure: Option<bool>,
-    /// When the run counts as begun.
+    /// Start time to record for the run instead of the real start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backdate: Option<Timestamp>,
-    /// Whom to tell when it has ended.
+    /// Callback to call when the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<JobCallback>,
 }
 
-/// Whom the server tells how a job ended, when the one who asked for it waits no more: a commit or a pull request of a
-/// code host, or anybody at an address.
+/// Destination to which the server reports the end of a job: a commit or a pull request at a code host, or a webhook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonJobCallback)]
 pub struct JobCallback {
-    /// What is there.
+    /// Kind of destination.
     pub kind: JobCallbackKind,
-    /// Where the API of the code host is; for a webhook, the address itself.
+    /// URL of the API of the code host, or of the webhook.
     pub url: Url,
-    /// The repository of the code host; for GitLab the number of the project, or its path with `%2F` for slashes.
+    /// Repository at the code host. For GitLab, the project ID, or the project path with `%2F` for slashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The commit that was measured.
+    /// Hash of the measured commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// The number of the pull request.
+    /// Number of the pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// The check that waits for the end.
+    /// ID of the check to complete. Without it, the server creates a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u64>,
-    /// What tells the job from others of the same project, in the comment and the check.
+    /// Identifier of the job in the comment and the check, to distinguish several jobs of the same project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Whether there is a comment only if there is a threshold.
+    /// Whether to write a comment only if a metric has a threshold; false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_thresholds: bool,
-    /// Whether there is a first comment only once something has become better or worse.
+    /// Whether to create the comment only if a metric is outside the limits of its threshold; false by default. The server still
+    /// updates an existing comment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_on_alert: bool,
-    /// Whether links lead to the public pages also of a private project.
+    /// Whether links lead to the public pages even if the project is private; false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public_links: bool,
-    /// What authenticates there, and is still valid when the job ends.
+    /// Token that authenticates at the destination. It must still be valid when the job ends.
     #[schema(value_type = String)]
     pub token: JobSecret,
 }
 
 impl JobCallback {
-    /// An address that gets the job and its report as JSON, and a token for it.
+    /// Creates a callback that sends the job and its report as JSON to a webhook, with a bearer token.
     pub fn webhook(url: Url, token: &str) -> Self {
         Self {
             kind: JobCallbackKind::Webhook,
@@ -121,7 +121,7 @@ impl JobCallback {
 }
 
 word! {
-    /// What a server tells how a job ended.
+    /// Kind of destination of a callback.
     JobCallbackKind {
         /// GitHub: a check on the commit, and a comment on the pull request.
         GitHub = "github",
@@ -129,12 +129,12 @@ word! {
         Forgejo = "forgejo",
         /// GitLab: a note on the merge request.
         GitLab = "gitlab",
-        /// Any address, which gets the job and its report as JSON.
+        /// A webhook, which receives the job and its report as JSON.
         Webhook = "webhook",
     }
 }
 
-/// A text that does not show itself.
+/// Text that `Debug` masks. Serialization does not mask it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobSecret(pub String);
@@ -145,187 +145,188 @@ impl fmt::Debug for JobSecret {
     }
 }
 
-/// A job.
+/// One run of an image on a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonJob)]
 pub struct Job {
-    /// Its identifier.
+    /// UUID of the job.
     pub uuid: JobUuid,
-    /// How far it is.
+    /// Status of the job.
     pub status: JobStatus,
-    /// The machine that it runs on.
+    /// Spec of the machine that the job runs on.
     pub spec: Spec,
-    /// The runner that has taken it.
+    /// UUID of the runner that claimed the job; null if no runner has claimed it.
     pub runner: Option<RunnerUuid>,
-    /// The report that gets its results.
+    /// UUID of the report that receives the results.
     pub report: ReportUuid,
-    /// The image that it runs.
+    /// Image that the job runs; null if unknown.
     pub image: Option<String>,
-    /// How many seconds it may take.
+    /// Maximum duration of all iterations together, in seconds.
     pub timeout: u32,
-    /// Its place in the queue, counted from 1; absent unless it waits, and in lists.
+    /// Position in the queue, counted from 1; omitted if the job is not pending, and in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u32>,
-    /// Why it did not end well, for those who may see its output.
+    /// Reason why the job failed. Visible only to callers who may see the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The end of what it has printed so far, while it runs; for those who may see its output, and not in lists.
+    /// End of the output so far, while the job runs. Visible only to callers who may see the output; omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
-    /// When it was asked for.
+    /// Time when the job was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the job was last modified.
     pub modified: Timestamp,
-    /// When a runner took it.
+    /// Time when a runner claimed the job; null if no runner has claimed it.
     pub claimed: Option<Timestamp>,
-    /// When the benchmarks began.
+    /// Time when the benchmarks started; null if they have not started.
     pub started: Option<Timestamp>,
-    /// When they ended, well or not.
+    /// Time when the job ended, with any result; null if it has not ended.
     pub completed: Option<Timestamp>,
-    /// What came of it, once it has ended; for those who may view the project by a role or its key, and not in lists.
+    /// Output of the job after its end. Visible only with a role in the project or a project key; omitted in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<JobOutput>,
 }
 
-/// Which jobs to list.
+/// Filter of a list of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct JobFilter {
-    /// Only those that are this far.
+    /// Only jobs with this status.
     #[param(inline)]
     pub status: Option<JobStatus>,
-    /// What to order by.
+    /// Sort key; `created` by default.
     #[param(inline)]
     pub sort: Option<ProjJobsSort>,
 }
 
 word! {
-    /// How far a job is.
+    /// Status of a job.
     JobStatus {
-        /// No runner has taken it yet.
+        /// No runner has claimed the job.
         Pending = "pending",
-        /// A runner has taken it.
+        /// A runner has claimed the job and prepares it.
         Claimed = "claimed",
-        /// The benchmarks run.
+        /// The benchmarks are running.
         Running = "running",
-        /// The benchmarks have run; their results are not read yet.
+        /// The benchmarks have run. The server has not yet stored the results in the report.
         Completed = "completed",
-        /// Its results are in the report.
+        /// The server has stored the results in the report.
         Processed = "processed",
-        /// It failed.
+        /// The job failed.
         Failed = "failed",
-        /// Somebody canceled it.
+        /// The job was canceled.
         Canceled = "canceled",
-        /// Its runner was lost, so that nobody knows.
+        /// The server lost contact with the runner, so the state of the job is unknown.
         Unknown = "unknown",
     }
 }
 
-/// What a runner needs to know to do a job.
+/// Configuration of a job for the runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonJobConfig)]
 pub struct JobConfig {
-    /// Where the image is.
+    /// URL of the registry.
     pub registry: Url,
-    /// The project that it belongs to.
+    /// UUID of the project of the image.
     pub project: ProjectUuid,
-    /// The repository of the image; without it, the one that is called like the UUID of the project.
+    /// Repository of the image; the UUID of the project if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The digest of the image.
+    /// Digest of the image.
     pub digest: String,
-    /// The image as it was named.
+    /// Name of the image as given in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// What is started instead of the image's own entry point.
+    /// Entry point that replaces the entry point of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entrypoint: Option<Vec<String>>,
-    /// The command and its arguments.
+    /// Command and its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cmd: Option<Vec<String>>,
-    /// Variables that it finds.
+    /// Environment variables by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, String>>)]
     pub env: Option<BTreeMap<String, JobSecret>>,
-    /// How many seconds all iterations together may take.
+    /// Maximum duration of all iterations together, in seconds.
     pub timeout: u32,
-    /// Files to read the results from.
+    /// Paths of files to read the results from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_paths: Option<Vec<String>>,
-    /// Whether the time that it takes is the result.
+    /// Whether the result is the duration of the command, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_time: Option<bool>,
-    /// Whether the sizes of the files are the result.
+    /// Whether the results are the sizes of the files, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_size: Option<bool>,
-    /// Which of the tool's averages is taken.
+    /// Average that the server uses if the tool prints several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Average>,
-    /// How often it is run.
+    /// Number of iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iter: Option<u32>,
-    /// How the iterations become one.
+    /// How the iterations are combined into one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<Fold>,
-    /// Whether failed runs are left out.
+    /// Whether to continue after an iteration with a nonzero exit code and to leave out its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_failure: Option<bool>,
-    /// When the run counts as begun.
+    /// Start time to record for the run instead of the real start time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backdate: Option<Timestamp>,
 }
 
-/// What came of a job.
+/// Output of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonJobOutput)]
 pub struct JobOutput {
-    /// What went wrong, if something did.
+    /// Error of the job; omitted if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// An entry for each time that it was run.
+    /// Result of each iteration.
     #[serde(default)]
     pub results: Vec<JobIteration>,
 }
 
-/// What came of one run of the command.
+/// Output of one iteration of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonIterationOutput)]
 pub struct JobIteration {
-    /// What the command ended with.
+    /// Exit code of the command.
     pub exit_code: i32,
-    /// What it wrote to standard output.
+    /// Standard output of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
-    /// What it wrote to standard error.
+    /// Standard error of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// What its files held, by path. If there are any, they are the results, and otherwise standard output is.
+    /// Contents of the files by path. If there are files, the server reads the results from the files, otherwise from standard
+    /// output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BTreeMap<String, String>>,
-    /// How restless the machine was.
+    /// Noise of the machine before and after the iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<JobNoise>,
-    /// How many seconds all cores together worked on it.
+    /// CPU time of all cores, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_time: Option<f64>,
-    /// How many bytes of memory it had at most.
+    /// Peak memory usage, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<u64>,
 }
 
-/// How restless a machine was around a run: the spread of a fixed piece of work that was timed again and again, as a
-/// share of its median.
+/// Noise of a machine around a run: the standard deviation of the duration of a fixed computation, divided by the median
+/// duration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonJobNoise)]
 pub struct JobNoise {
-    /// Before the run.
+    /// Noise before the run.
     pub before: f64,
-    /// After it.
+    /// Noise after the run.
     pub after: f64,
 }
 
 impl JobNoise {
-    /// The most restless moments of several runs.
+    /// Returns the highest noise of several runs, separately before and after.
     pub fn worst(runs: impl Iterator<Item = Self>) -> Option<Self> {
         runs.reduce(|one, other| Self {
             before: one.before.max(other.before),

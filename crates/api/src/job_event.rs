@@ -1,34 +1,34 @@
-//! How jobs move from one status to another: one table, which the store goes by and docs/jobs.md draws.
+//! State machine of jobs: the only table of transitions. The store uses it, and docs/jobs.md draws it.
 
 use crate::{JobStatus, scalar::word};
 
 word! {
-    /// What can happen to a job.
+    /// Event that changes the status of a job.
     JobEvent {
-        /// A runner takes it.
+        /// A runner claims the job.
         Claim = "claim",
-        /// It could not be handed to the runner that took it.
+        /// The server could not hand the job to the runner that claimed it.
         Return = "return",
-        /// The runner begins with the benchmarks.
+        /// The runner starts the benchmarks.
         Start = "start",
-        /// Nothing was heard of the runner for too long.
+        /// The runner sent no message for too long.
         Lose = "lose",
-        /// The runner is back and still works on it.
+        /// The runner reconnects and still works on the job.
         Resume = "resume",
-        /// The runner has results.
+        /// The runner sends results.
         Complete = "complete",
-        /// The runner could not do it.
+        /// The runner reports an error.
         Fail = "fail",
-        /// Somebody, or its time limit, stops it.
+        /// A user cancels the job, or the job exceeds a time limit.
         Cancel = "cancel",
-        /// Its results become a report.
+        /// The server has stored the results in the report.
         Process = "process",
-        /// Its results cannot become a report.
+        /// The server cannot store the results in the report.
         Reject = "reject",
     }
 }
 
-/// Every way from one status to another. What is not here cannot happen.
+/// All transitions as (from, event, to). No other transitions exist.
 pub const TRANSITIONS: &[(JobStatus, JobEvent, JobStatus)] = {
     use JobEvent::{Cancel, Claim, Complete, Fail, Lose, Process, Reject, Resume, Return, Start};
     use JobStatus::{Canceled, Claimed, Completed, Failed, Pending, Processed, Running, Unknown};
@@ -55,7 +55,7 @@ pub const TRANSITIONS: &[(JobStatus, JobEvent, JobStatus)] = {
 };
 
 impl JobEvent {
-    /// The status that it leads to; there is one for each event.
+    /// Returns the status after the event, which does not depend on the status before.
     pub fn target(self) -> JobStatus {
         match self {
             Self::Claim => JobStatus::Claimed,
@@ -69,24 +69,24 @@ impl JobEvent {
         }
     }
 
-    /// The statuses in which it can happen.
+    /// Returns the statuses in which the event is allowed.
     pub fn sources(self) -> impl Iterator<Item = JobStatus> {
         TRANSITIONS.iter().filter(move |(_, event, _)| *event == self).map(|(from, ..)| *from)
     }
 }
 
 impl JobStatus {
-    /// The status after an event, if that can happen in this one.
+    /// Returns the status after an event; `None` if the event is not allowed in this status.
     pub fn next(self, event: JobEvent) -> Option<Self> {
         TRANSITIONS.iter().find(|(from, by, _)| (*from, *by) == (self, event)).map(|(.., to)| *to)
     }
 
-    /// Whether a runner has it.
+    /// Whether a runner holds the job.
     pub fn is_under_way(self) -> bool {
         matches!(self, Self::Claimed | Self::Running)
     }
 
-    /// Whether it has ended as far as anybody knows, so that its output can be shown.
+    /// Whether the job has ended as far as the server knows, so that its output can be shown.
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Pending | Self::Claimed | Self::Running)
     }
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// What a job has been through, told without the table.
+    /// State of a job, modeled independently of the table.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Model {
         has_runner: bool,
@@ -122,7 +122,7 @@ mod tests {
             }
         }
 
-        /// Answers whether it happens.
+        /// Applies an event and returns whether it is allowed.
         fn happen(&mut self, event: JobEvent) -> bool {
             let is_open = self.end.is_none() && !self.has_results;
             let is_held = is_open && self.has_runner;

@@ -1,4 +1,5 @@
-//! API keys of users, and what those of projects share with them. The plain key is shown once, in the answer that creates it.
+//! API keys of users, and the types that project keys share with them. The plain key is in the response that creates the key and
+//! nowhere else.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{Invalid, KeysSort, ResourceName, Search, Timestamp, UserKeyUuid, UserUuid, scalar::text};
 
 text! {
-    /// An API key in clear, to be kept safe by whoever receives it.
+    /// An API key in plain text. Store it securely.
     PlainKey, hidden, |text| {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Ok(text);
@@ -17,77 +18,77 @@ text! {
     }, |object| object.pattern(Some("^[A-Za-z0-9_]+$"))
 }
 
-/// A key of a user.
+/// An API key of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUserKey)]
 pub struct UserKey {
-    /// Its identifier.
+    /// UUID of the key.
     pub uuid: UserKeyUuid,
-    /// The user it acts for.
+    /// UUID of the user that the key authenticates.
     pub user: UserUuid,
-    /// Its name; several keys can share one.
+    /// Name of the key; not necessarily unique.
     pub name: ResourceName,
-    /// When it was created.
+    /// Time when the key was created.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the key expires.
     pub expiration: Timestamp,
-    /// When it was revoked; absent while it was not.
+    /// Time when the key was revoked; omitted if it is not revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
 }
 
-/// A key of a user that was just created.
+/// A new API key of a user, with the plain key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUserKeyCreated)]
 pub struct UserKeyCreated {
-    /// Its identifier.
+    /// UUID of the key.
     pub uuid: UserKeyUuid,
-    /// The user it acts for.
+    /// UUID of the user that the key authenticates.
     pub user: UserUuid,
-    /// Its name.
+    /// Name of the key.
     pub name: ResourceName,
-    /// The key itself, which is never shown again.
+    /// The key in plain text. The server shows it only in this response.
     pub key: PlainKey,
-    /// When it was created.
+    /// Time when the key was created.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the key expires.
     pub expiration: Timestamp,
 }
 
-/// A key of a user to create.
+/// An API key of a user to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewUserKey)]
 pub struct NewUserKey {
-    /// Its name.
+    /// Name of the key.
     pub name: ResourceName,
-    /// How many seconds it is to work; as long as possible when not given.
+    /// Lifetime in seconds; 4,294,967,295 (about 136 years) by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::number::positive")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 4_294_967_295_u32, format = "uint32")]
     pub ttl: Option<NonZeroU32>,
 }
 
-/// What to change of a key of a user.
+/// Changes to an API key of a user. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateUserKey)]
 pub struct UserKeyPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
 }
 
-/// Which keys to list, of a user or of a project.
+/// Filter of a list of keys of a user or of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct KeyFilter {
-    /// Only those with exactly this name.
+    /// Only keys with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name or UUID.
+    /// Only keys whose name or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The revoked ones instead of the others.
+    /// Whether to list revoked keys instead of all others; false by default.
     pub revoked: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<KeysSort>,
 }

@@ -1,10 +1,10 @@
-//! The contract: ids, names, requests and answers of the HTTP API.
+//! Types of the HTTP API: identifiers, names, requests and responses.
 //!
-//! Everything here is data and its rules. A value that exists is valid, because every newtype is parsed
-//! where it enters. There is no I/O, no clock and no randomness in this crate.
+//! The crate contains only data types and their validation. Every value is valid, because each newtype is parsed when it is
+//! created. The crate does no I/O and uses no clock and no randomness.
 //!
-//! Rust names are plain (`Organization`); component names in the OpenAPI document are those of the public
-//! contract (`JsonOrganization`).
+//! Rust names have no prefix (`Organization`); the component names in the OpenAPI document are the names of the public API
+//! (`JsonOrganization`).
 
 mod number;
 mod object;

@@ -1,4 +1,4 @@
-//! Licenses: what somebody who runs this server has signed for an organization.
+//! Licenses that the operator of a server has signed for an organization.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,16 +9,16 @@ use crate::{Entitlements, Jwt, OrganizationUuid, PlanLevel, Timestamp};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonLicense)]
 pub struct License {
-    /// The license as it was signed.
+    /// Signed license key.
     pub key: Jwt,
-    /// The organization that it is for.
+    /// UUID of the licensed organization.
     pub organization: OrganizationUuid,
-    /// The level of the plan.
+    /// Level of the plan.
     pub level: PlanLevel,
-    /// How many metrics it is for.
+    /// Number of metrics that the license covers.
     pub entitlements: Entitlements,
-    /// When it was signed.
+    /// Time when the license was signed.
     pub issued_at: Timestamp,
-    /// When it runs out.
+    /// Time when the license expires.
     pub expiration: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Measures: what is measured of a benchmark, and the ones that need no introduction.
+//! Measures: measured quantities with units, and the built-in measures.
 
 use serde::{Deserialize, Serialize};
 use tidemark_stats::Worse;
@@ -6,31 +6,31 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{MeasureUuid, ProjMeasuresSort, ProjectUuid, ResourceName, Search, Slug, Timestamp};
 
-/// A measure.
+/// A measured quantity with units, for example latency or throughput.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonMeasure)]
 pub struct Measure {
-    /// Its identifier.
+    /// UUID of the measure.
     pub uuid: MeasureUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the measure belongs to.
     pub project: ProjectUuid,
-    /// Its name.
+    /// Name of the measure.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the measure.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// What its numbers count.
+    /// Units of the values.
     pub units: ResourceName,
-    /// When it was created.
+    /// Time when the measure was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the measure was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the measure was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
 impl Measure {
-    /// The direction in which it gets worse, known of the built-in ones.
+    /// Returns the direction in which the measure gets worse; known only for built-in measures.
     pub fn worse(&self) -> Worse {
         built_in(self.slug.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
     }
@@ -40,67 +40,67 @@ impl Measure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewMeasure)]
 pub struct NewMeasure {
-    /// Its name, which no other measure of the project can have.
+    /// Name of the measure; unique within the project.
     pub name: ResourceName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the measure; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// What its numbers count.
+    /// Units of the values.
     pub units: ResourceName,
 }
 
-/// What to change of a measure.
+/// Changes to a measure. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateMeasure)]
 pub struct MeasurePatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The new units.
+    /// New units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<ResourceName>,
-    /// Whether the measure is to be archived.
+    /// Whether to archive the measure (`true`) or to restore it (`false`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }
 
-/// Which measures to list.
+/// Filter of a list of measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct MeasureFilter {
-    /// Only those with exactly this name.
+    /// Only measures with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only measures whose name or slug contains this text, or whose UUID starts with it (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived measures instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjMeasuresSort>,
 }
 
-/// A measure that comes with its name, slug and units when a report is the first to mention it.
+/// A measure with a predefined name, slug and units. The server creates it when a report first uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Its slug.
+    /// Slug of the measure.
     pub slug: &'static str,
-    /// Its name.
+    /// Name of the measure.
     pub name: &'static str,
-    /// What its numbers count.
+    /// Units of the values.
     pub units: &'static str,
-    /// The direction in which it gets worse.
+    /// Direction in which the measure gets worse.
     pub worse: Worse,
 }
 
-/// The units of a measure that is not built in and was created by a report.
+/// Units of a measure that a report created and that is not built in.
 pub const UNKNOWN_UNITS: &str = "Measure (units)";
 
-/// The built-in measure that a key in a report stands for: its slug, its name, or a bare label of Memcheck.
+/// Returns the built-in measure for a key in a report: its slug, its name, or a label of Memcheck without the tool name.
 pub fn built_in(key: &str) -> Option<&'static BuiltIn> {
     let key = match key {
         "Errors" => "Memcheck Errors",
@@ -112,10 +112,10 @@ pub fn built_in(key: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|measure| measure.slug == key || measure.name == key)
 }
 
-/// Every built-in measure.
+/// All built-in measures.
 ///
-/// A hit in a cache is a miss saved, so fewer are worse; a hit in RAM is a miss in every cache. Where more can
-/// be better as well as worse, no direction is claimed.
+/// A cache hit avoids a cache miss, so fewer cache hits are worse. A RAM hit is a miss in every cache, so more RAM hits are
+/// worse. The direction is unknown if a higher value can be better or worse.
 pub const BUILT_IN: &[BuiltIn] = {
     use Worse::{Down, Unknown, Up};
     &[

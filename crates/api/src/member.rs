@@ -5,69 +5,69 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{Email, OrgMembersSort, OrganizationRole, Search, Slug, Timestamp, UserName, UserUuid};
 
-/// A user in an organization.
+/// A user with a role in an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonMember)]
 pub struct Member {
-    /// The identifier of the user.
+    /// UUID of the user.
     pub uuid: UserUuid,
-    /// The name of the user.
+    /// Name of the user.
     pub name: UserName,
-    /// The slug of the user.
+    /// Slug of the user.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The address of the user.
+    /// E-mail address of the user.
     pub email: Email,
-    /// The role of the user in the organization.
+    /// Role of the user in the organization.
     pub role: OrganizationRole,
-    /// When the user joined.
+    /// Time when the user joined.
     pub created: Timestamp,
-    /// When the membership was last changed.
+    /// Time when the membership was last modified.
     pub modified: Timestamp,
 }
 
-/// Someone to invite into an organization.
+/// A user to invite to an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewMember)]
 pub struct NewMember {
-    /// How to greet someone who has no account yet.
+    /// Name to address the user by in the mail; the name of the account by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<UserName>,
-    /// Where to send the invitation.
+    /// E-mail address to send the invitation to.
     pub email: Email,
-    /// The role to join with.
+    /// Role that the user gets.
     pub role: OrganizationRole,
 }
 
-/// What to change of a membership.
+/// Changes to a membership. Omitted fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateMember)]
 pub struct MemberPatch {
-    /// The new role.
+    /// New role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<OrganizationRole>,
 }
 
-/// Which members to list.
+/// Filter of a list of members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct MemberFilter {
-    /// Only those with exactly this name.
+    /// Only members with exactly this name.
     #[param(inline)]
     pub name: Option<UserName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only members whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<OrgMembersSort>,
 }
 
-/// What happens to the keys of a member who loses a role.
+/// Handling of the project keys of a member who loses a role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct MemberKeys {
-    /// Keep the project keys that the member created. By default the server revokes every key of a project that the
-    /// member may no longer manage.
+    /// Whether to keep the project keys that the member created; false by default. Otherwise the server revokes these keys in every
+    /// project that the member may no longer manage.
     pub keep_keys: Option<bool>,
 }

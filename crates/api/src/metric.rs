@@ -1,4 +1,4 @@
-//! Metrics: what was measured, and what it was held against.
+//! Metrics, and the limits that they are compared with.
 
 use serde::{Deserialize, Serialize};
 use tidemark_stats::{Limits, Side};
@@ -11,40 +11,40 @@ use crate::{
 };
 
 integer! {
-    /// The number of a result among those of its report, counted from 0.
+    /// Number of an iteration of a report, counted from 0.
     Iteration(u32, "uint32"), 0, 4_294_967_295
 }
 
 impl Iteration {
-    /// The iteration with this number; every number will do.
+    /// Creates an iteration. Every number is valid.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 }
 
-/// A metric.
+/// One value of a benchmark, variant and measure in one iteration of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonMetric)]
 pub struct Metric {
-    /// Its identifier.
+    /// UUID of the metric.
     pub uuid: MetricUuid,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// The lower end of its range, if there is one.
+    /// Lower end of the range of the value; null if there is none.
     pub lower_value: Option<f64>,
-    /// The upper end of its range, if there is one.
+    /// Upper end of the range of the value; null if there is none.
     pub upper_value: Option<f64>,
 }
 
-/// What a metric was held against. All is null when there was too little to tell by.
+/// Baseline and limits that a metric is compared with. All fields are null if the sample is too small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBoundary)]
 pub struct MetricBoundary {
-    /// The value to be expected.
+    /// Expected value; null if the model has no baseline.
     pub baseline: Option<f64>,
-    /// The smallest value that is fine.
+    /// Smallest value within the limits; null if there is no lower limit.
     pub lower_limit: Option<f64>,
-    /// The greatest value that is fine.
+    /// Greatest value within the limits; null if there is no upper limit.
     pub upper_limit: Option<f64>,
 }
 
@@ -59,11 +59,11 @@ impl From<Option<Limits>> for MetricBoundary {
 }
 
 word! {
-    /// The limit that a metric has crossed.
+    /// Limit that a metric crossed.
     BoundaryLimit {
-        /// It is too small.
+        /// The metric is below the lower limit.
         Lower = "lower",
-        /// It is too great.
+        /// The metric is above the upper limit.
         Upper = "upper",
     }
 }
@@ -77,51 +77,51 @@ impl From<Side> for BoundaryLimit {
     }
 }
 
-/// An alert as metrics show it.
+/// Alert of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPerfAlert)]
 pub struct MetricAlert {
-    /// Its identifier.
+    /// UUID of the alert.
     pub uuid: AlertUuid,
-    /// The limit that was crossed.
+    /// Limit that the metric crossed.
     pub limit: BoundaryLimit,
-    /// What became of it.
+    /// Status of the alert.
     pub status: AlertStatus,
-    /// When it was last changed.
+    /// Time when the alert was last modified.
     pub modified: Timestamp,
 }
 
-/// A metric with all that it belongs to.
+/// A metric with its report, series, threshold and alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOneMetric)]
 pub struct OneMetric {
-    /// Its identifier.
+    /// UUID of the metric.
     pub uuid: MetricUuid,
-    /// The report that brought it.
+    /// UUID of the report of the metric.
     pub report: ReportUuid,
-    /// The result of the report that it is from.
+    /// Iteration of the report.
     pub iteration: Iteration,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// The branch, with the head and version that were measured.
+    /// Branch, with the head and version that were measured.
     pub branch: Branch,
-    /// The testbed, with the spec that was in force.
+    /// Testbed, with the spec that was in effect.
     pub testbed: Testbed,
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: Benchmark,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     pub variant: Option<Variant>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// The metric itself.
+    /// Metric.
     pub metric: Metric,
-    /// The threshold with the model that judged it, if there was one.
+    /// Threshold, with the model that was in effect; null if there was none.
     #[schema(value_type = Option<ThresholdModel>)]
     pub threshold: Option<Shared<ThresholdModel>>,
-    /// What it was held against, if there was a threshold.
+    /// Baseline and limits; null if there was no threshold.
     pub boundary: Option<MetricBoundary>,
-    /// The alert it raised, if it did.
+    /// Alert that the metric raised; null if it raised none.
     pub alert: Option<MetricAlert>,
 }

@@ -1,4 +1,4 @@
-//! Names, addresses and other text that people and programs send, each with its rule.
+//! Names, addresses and other text of requests, each with its validation.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use utoipa::openapi::{KnownFormat, SchemaFormat};
 
 use crate::scalar::{Invalid, text};
 
-/// What stands in the place of a hidden value.
+/// Text that replaces a masked value.
 pub const MASK: &str = "************";
 
-/// The longest name, in characters (Unicode scalar values, not bytes).
+/// Maximum length of a name in characters (Unicode scalar values, not bytes).
 const NAME_MAX: usize = 64;
 
 text! {
-    /// The name of a resource: 1 to 64 characters on one line, no space at either end. Control characters are kept, and
-    /// shown escaped or left out.
+    /// Name of a resource: 1 to 64 characters on one line, without white space at either end. Control characters are stored;
+    /// clients escape or omit them.
     ResourceName, shown, |text| {
         if is_trimmed(&text) && text.chars().count() <= NAME_MAX && !text.contains(BREAKS) {
             return Ok(text);
@@ -28,12 +28,11 @@ text! {
     ))
 }
 
-/// What a name cannot have: line breaks, and NUL, which PostgreSQL cannot store.
+/// Characters that a name must not contain: line breaks, and NUL, which PostgreSQL cannot store.
 const BREAKS: [char; 8] = ['\0', '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 text! {
-    /// The name of a person: 1 to 64 letters of any script, marks, digits, spaces and `, . - '`, with no
-    /// space at either end.
+    /// Name of a user: 1 to 64 letters of any script, marks, digits, spaces and `, . - '`, without a space at either end.
     UserName, shown, |text| {
         if is_trimmed(&text) && text.chars().count() <= NAME_MAX && text.chars().all(UserName::allows) {
             return Ok(text);
@@ -45,16 +44,16 @@ text! {
 }
 
 impl UserName {
-    /// Whether a name may have this character inside it.
+    /// Whether a name may contain `character`.
     pub fn allows(character: char) -> bool {
         character == ' ' || is_name_character(character)
     }
 }
 
-/// The characters of a person's name besides the space, as inclusive ranges.
+/// Characters of a user name except the space, as inclusive ranges.
 ///
-/// Ranges of whole scripts rather than Unicode categories, so that the OpenAPI pattern says exactly the
-/// same. Left out are symbols, invisible fillers and marks that turn the direction of text.
+/// The ranges cover whole scripts instead of Unicode categories, so that the OpenAPI pattern is exactly the same. They exclude
+/// symbols, invisible fillers and marks that change the direction of text.
 const NAME_CHARACTERS: [(char, char); 33] = [
     ('\'', '\''),
     (',', '.'),
@@ -96,7 +95,7 @@ fn is_name_character(character: char) -> bool {
 }
 
 fn user_name_pattern() -> String {
-    // The one range that a dash would be ambiguous in is spelled out.
+    // This range is written out, because a dash in it would be ambiguous.
     let class: String = NAME_CHARACTERS
         .iter()
         .map(|(first, last)| match (*first, *last) {
@@ -108,7 +107,7 @@ fn user_name_pattern() -> String {
     format!("^[{class}]([{class} ]*[{class}])?$")
 }
 
-/// Writes a character in the one way that all dialects of regular expressions read alike.
+/// Formats a character in the form that all dialects of regular expressions accept.
 fn pattern_character(character: char) -> String {
     if !character.is_ascii() && character <= '\u{ffff}' {
         format!("\\u{:04x}", u32::from(character))
@@ -117,16 +116,16 @@ fn pattern_character(character: char) -> String {
     }
 }
 
-/// Whether text is neither empty nor surrounded by white space, which includes the byte order mark.
+/// Whether the text is not empty and has no white space at either end. The byte order mark counts as white space.
 pub(crate) fn is_trimmed(text: &str) -> bool {
     let blank = |character: char| character.is_whitespace() || character == '\u{feff}';
     !text.is_empty() && !text.starts_with(blank) && !text.ends_with(blank)
 }
 
 text! {
-    /// An e-mail address, in lower case: at most 64 bytes before the `@` and 254 in all.
+    /// E-mail address in lower case: at most 64 bytes before the `@`, at most 254 bytes in total.
     Email, custom, |text| {
-        // The Kelvin sign becomes a `k` in lower case: it would be another spelling of the same account.
+        // The Kelvin sign becomes `k` in lower case, which would allow a second spelling of the same account.
         let is_folded = |letter: char| !letter.is_ascii() && letter.to_lowercase().any(|lower| lower.is_ascii());
         let valid = !text.contains(is_folded);
         let text = text.to_lowercase();
@@ -147,7 +146,7 @@ text! {
         .format(Some(SchemaFormat::Custom("email".into())))
 }
 
-/// The longest e-mail address that SMTP can carry, in bytes.
+/// Maximum length of an e-mail address in SMTP, in bytes.
 const EMAIL_MAX: usize = 254;
 
 fn is_domain_byte(byte: u8) -> bool {
@@ -155,7 +154,7 @@ fn is_domain_byte(byte: u8) -> bool {
 }
 
 text! {
-    /// The part of e-mail addresses after the `@`, in lower case: labels of letters, digits and dashes, joined by dots.
+    /// Domain of e-mail addresses in lower case: labels of letters, digits and dashes, joined by dots.
     Domain, shown, |text| {
         let text = text.to_ascii_lowercase();
         let is_label = |label: &str| {
@@ -173,16 +172,16 @@ text! {
     ))
 }
 
-/// The longest name of a host.
+/// Maximum length of a host name.
 const DOMAIN_MAX: usize = 253;
 
 impl Email {
-    /// The part after the `@`.
+    /// Returns the part after the `@`.
     pub fn domain(&self) -> &str {
         self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
     }
 
-    /// The address with all but its outline hidden, for messages and logs: `a***@e***.org`.
+    /// Returns the masked address for messages and logs: `a***@e***.org`.
     pub fn masked(&self) -> String {
         let (local, domain) = self.0.rsplit_once('@').unwrap_or_default();
         let ending = domain.rfind('.').map_or("", |dot| &domain[dot..]);
@@ -198,13 +197,13 @@ impl fmt::Debug for Email {
 }
 
 text! {
-    /// A JSON Web Token by its shape: three parts of unpadded base64url, joined by dots. What it says and
-    /// whether it is signed is not checked here.
+    /// JSON Web Token in compact form: three parts of unpadded base64url, joined by dots. This type does not check the claims or
+    /// the signature.
     Jwt, hidden, |text| {
         let mut parts = 0;
         let well_formed = text.split('.').all(|part| {
             parts += 1;
-            // One character alone in a group of four carries no whole byte.
+            // A single character in a group of four does not encode a whole byte.
             !part.is_empty()
                 && part.len() % 4 != 1
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -228,11 +227,11 @@ text! {
     }, |object| object.min_length(Some(1)).pattern(Some(r"^[^\s\u0000\u0085\ufeff]([^\u0000]*[^\s\u0000\u0085\ufeff])?$"))
 }
 
-/// The longest name, in characters. Of a longer text to look for, one more character is enough to find nothing.
+/// Maximum length of a name in characters. A longer search text is cut to one more character, which matches no name.
 const SEARCH_MAX: usize = 1024;
 
 text! {
-    /// Text to look for; the empty text matches everything, and no name matches a text of more than 1,024 characters.
+    /// Text to search for. The empty text matches all names; a text of more than 1,024 characters matches none.
     Search, shown, |text| {
         if text.contains('\0') {
             return Err(Invalid::new("the text to search for cannot have the character NUL"));
@@ -244,12 +243,12 @@ text! {
     }, |object| object.pattern(Some(r"^[^\u0000]*$"))
 }
 
-/// A value that must not show: only [`Secret::expose`] gives it away.
+/// A masked value. Only [`Secret::expose`] returns the plain text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret itself.
+    /// Returns the plain text.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,5 @@
-//! Notices: where projects and users are told of the alerts that reports raise. How a notice reads is in `crates/render/src/notification.rs`.
+//! Notices: destinations of notifications about changes or alerts, of a project or of a user. The text of notifications is in
+//! `crates/render/src/notification.rs`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -10,54 +11,54 @@ use crate::{
 };
 
 word! {
-    /// How a notice is told.
+    /// Kind of destination.
     NoticeKind {
-        /// As JSON, signed.
+        /// Webhook, which receives signed JSON.
         Webhook = "webhook",
-        /// As a message of Slack.
+        /// Slack channel.
         Slack = "slack",
-        /// As a message of Mattermost.
+        /// Mattermost channel.
         Mattermost = "mattermost",
-        /// As a message of Discord.
+        /// Discord channel.
         Discord = "discord",
-        /// As a mail to a member of the organization, or to the user whose notice it is.
+        /// E-mail to a member of the organization, or to the user who owns the notice.
         Email = "email",
     }
 }
 
 word! {
-    /// What a notice tells of.
+    /// Changes or alerts that cause a notification.
     #[derive(Default)]
     NoticeEvent {
-        /// Reports that raised alerts, for better or worse.
+        /// All changes, or all alerts.
         #[default]
         Alerts = "alerts",
-        /// Reports with alerts for the worse.
+        /// Only changes or alerts for the worse.
         Regressions = "regressions",
     }
 }
 
 word! {
-    /// What a notice gathers before it is told.
+    /// Interval in which notifications are combined.
     #[derive(Default)]
     Digest {
-        /// Nothing: each report is told by itself.
+        /// One notification per report.
         #[default]
         None = "none",
-        /// The reports of a day, which ends at midnight UTC.
+        /// One notification for all reports of a day, which ends at midnight UTC.
         Daily = "daily",
     }
 }
 
 text! {
-    /// A time of the day in UTC, from 00:00 to 23:59.
+    /// Time of day in UTC, from 00:00 to 23:59.
     TimeOfDay, shown, |text| {
         minutes(&text).map(|_| text).ok_or(Invalid::new("a time of the day is written from 00:00 to 23:59"))
     }, |object| object.pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"))
 }
 
 impl TimeOfDay {
-    /// How many minutes after midnight it is.
+    /// Returns the minutes since midnight.
     pub fn minutes(&self) -> i64 {
         minutes(&self.0).unwrap_or_default()
     }
@@ -72,24 +73,24 @@ fn minutes(text: &str) -> Option<i64> {
     Some(number(hour, 24)? * 60 + number(minute, 60)?)
 }
 
-/// The part of each day in which a notice is silent. What falls into it is told at its end.
+/// Part of each day in which a notice sends no notifications. The server sends the notifications of these hours at their end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonQuietHours)]
 pub struct QuietHours {
-    /// When it begins.
+    /// Start of the quiet hours.
     pub from: TimeOfDay,
-    /// When it ends; on the next day if that is not later.
+    /// End of the quiet hours; on the next day if it is not later than `from`.
     pub to: TimeOfDay,
 }
 
 impl QuietHours {
-    /// When the quiet hours that hold at a time end, if some do.
+    /// Returns the end of the quiet hours that contain a time; `None` if the time is outside the quiet hours.
     pub fn end(&self, at: Timestamp) -> Option<Timestamp> {
         const DAY: i64 = 24 * 60 * 60;
         let (from, to) = (self.from.minutes() * 60, self.to.minutes() * 60);
         let second = at.seconds().rem_euclid(DAY);
         let midnight = at.seconds() - second;
-        // As many seconds after `from` as the quiet hours are long, or the whole day.
+        // Length of the quiet hours in seconds; a whole day if they start and end at the same time.
         let length = (to - from - 1).rem_euclid(DAY) + 1;
         let since = (second - from).rem_euclid(DAY);
         let begun = midnight + second - since;
@@ -97,38 +98,38 @@ impl QuietHours {
     }
 }
 
-/// A notice.
+/// A destination of notifications.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNotice)]
 pub struct Notice {
-    /// Its identifier.
+    /// UUID of the notice.
     pub uuid: NoticeUuid,
-    /// The project it tells of; null for all projects of the organizations of the user.
+    /// UUID of the project that the notice is about; null for all projects of the user's organizations.
     pub project: Option<ProjectUuid>,
-    /// The user whose it is; null for one of a project.
+    /// UUID of the user who owns the notice; null for a notice of a project.
     pub user: Option<UserUuid>,
-    /// Its name; several notices can share one.
+    /// Name of the notice; not necessarily unique.
     pub name: ResourceName,
-    /// How it is told.
+    /// Kind of destination.
     pub kind: NoticeKind,
-    /// Where it is told; null for a mail.
+    /// URL of the destination; null for `email`.
     pub url: Option<Url>,
-    /// Who gets the mail; null for everything else.
+    /// Recipient for `email`; null for other kinds.
     pub email: Option<Email>,
-    /// What signs the requests of a webhook. Only the answer that creates one shows it.
+    /// Secret that signs the requests to a webhook. Only the response that creates the notice contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<PlainKey>,
-    /// What it tells of.
+    /// Changes or alerts that cause a notification.
     pub event: NoticeEvent,
-    /// When it is silent; null if it never is.
+    /// Quiet hours; null if there are none.
     pub quiet: Option<QuietHours>,
-    /// What it gathers.
+    /// Interval in which notifications are combined.
     pub digest: Digest,
-    /// When it was created.
+    /// Time when the notice was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the notice was last modified.
     pub modified: Timestamp,
-    /// When it was put out of use; null while it is in use.
+    /// Time when the notice was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
@@ -137,70 +138,71 @@ pub struct Notice {
 #[schema(as = JsonNewNotice)]
 #[serde(deny_unknown_fields)]
 pub struct NewNotice {
-    /// Its name.
+    /// Name of the notice.
     pub name: ResourceName,
-    /// How to tell it.
+    /// Kind of destination.
     pub kind: NoticeKind,
-    /// Where to tell it; needed by everything but a mail.
+    /// URL of the destination; required for every kind except `email`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Url>,
-    /// Who gets the mail: the address of a member of the organization. That of a user goes to the address of the account.
+    /// Recipient for `email`: the address of a member of the organization. Omit it for a notice of a user, which is sent to the
+    /// address of the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// What to tell of.
+    /// Changes or alerts that cause a notification; `alerts` by default.
     #[serde(default)]
     pub event: NoticeEvent,
-    /// When to be silent.
+    /// Quiet hours; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietHours>,
-    /// What to gather.
+    /// Interval in which notifications are combined; `none` by default.
     #[serde(default)]
     pub digest: Digest,
-    /// The project to tell a user of, by slug or UUID; all projects of their organizations when not given.
+    /// UUID or slug of the project, for a notice of a user; all projects of the user's organizations by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ResourceId>,
 }
 
-/// What to change of a notice. A field that is not there stays as it is.
+/// Changes to a notice. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateNotice)]
 #[serde(deny_unknown_fields)]
 pub struct NoticePatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = ResourceName, required = false)]
     pub name: Option<ResourceName>,
-    /// Where to tell it; not for a mail.
+    /// New URL of the destination; not for `email`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Url, required = false)]
     pub url: Option<Url>,
-    /// Who gets the mail; for a mail only.
+    /// New recipient; for `email` only.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Email, required = false)]
     pub email: Option<Email>,
-    /// What to tell of.
+    /// Changes or alerts that cause a notification.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = NoticeEvent, required = false)]
     pub event: Option<NoticeEvent>,
-    /// When to be silent; null for never.
+    /// New quiet hours; null removes them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<QuietHours>, required = false)]
     pub quiet: Option<Option<QuietHours>>,
-    /// What to gather.
+    /// Interval in which notifications are combined.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Digest, required = false)]
     pub digest: Option<Digest>,
-    /// Whether it is out of use. What waits then is never told.
+    /// Whether to archive the notice (`true`) or to restore it (`false`). Archiving drops the waiting deliveries.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     pub archived: Option<bool>,
 }
 
-/// Which notices to list.
+/// Filter of a list of notices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct NoticeFilter {
-    /// Whether to list those that are out of use instead.
+    /// Whether to list archived notices instead of all others; false by default.
     pub archived: Option<bool>,
 }
 

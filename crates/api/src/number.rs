@@ -1,4 +1,4 @@
-//! How whole numbers are read. To JSON Schema 3.0 is an integer, and so it is here; serde takes only 3.
+//! Deserialization of integers. JSON Schema accepts 3.0 as an integer, and so does this module; serde accepts only 3.
 
 use std::num::NonZeroU32;
 
@@ -9,12 +9,12 @@ use serde::{
 
 use crate::scalar::Integer;
 
-/// Reads a whole number; for `#[serde(deserialize_with)]`.
+/// Deserializes a non-negative integer; for `#[serde(deserialize_with)]`.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Whole::deserialize(deserializer).map(|number| number.0)
 }
 
-/// Reads a number above zero that may be null; for `#[serde(deserialize_with)]`.
+/// Deserializes a positive integer or null; for `#[serde(deserialize_with)]`.
 pub(crate) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
     Option::<Whole>::deserialize(deserializer)?
         .map(|Whole(number)| {

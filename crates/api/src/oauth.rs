@@ -1,80 +1,80 @@
-//! Signing in at an identity provider.
+//! Sign-in at an identity provider.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{AuthUser, Confirm, Jwt, OrganizationUuid, PlanLevel, Secret};
 
-/// What a sign-in at an identity provider leads to.
+/// Parameters of a sign-in at an identity provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct OAuthQuery {
-    /// An invitation to accept.
+    /// Token of an invitation to accept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub invite: Option<Jwt>,
-    /// An organization to claim.
+    /// UUID of an organization to claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub claim: Option<OrganizationUuid>,
-    /// The plan the person has in mind.
+    /// Level of the plan that the user intends to buy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub plan: Option<PlanLevel>,
-    /// For clients without cookies: the SHA-256 of a verifier that the client keeps, in base64url without padding (PKCE,
-    /// method S256). Only the holder of that verifier can complete the sign-in.
+    /// PKCE code challenge (method S256), for clients without cookies: the SHA-256 of the verifier in unpadded base64url. Only
+    /// the holder of the verifier can complete the sign-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_challenge: Option<String>,
 }
 
-/// Where a sign-in at an identity provider goes on.
+/// URL to continue a sign-in at an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOAuthUrl)]
 pub struct OAuthUrl {
-    /// The page of the provider.
+    /// URL of the page of the provider.
     pub url: String,
 }
 
-/// What an identity provider sent the browser back with.
+/// Authorization response of an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOAuth)]
 pub struct OAuth {
-    /// What this server gave along.
+    /// State that this server passed to the provider.
     pub state: Jwt,
-    /// What the provider answers with.
+    /// Authorization code of the provider.
     pub code: Secret,
-    /// The verifier that belongs to the `code_challenge` which the sign-in began with.
+    /// PKCE code verifier; required if the sign-in started with a `code_challenge`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_verifier: Option<Secret>,
 }
 
-/// A user with a session, who signed in at an identity provider.
+/// A user who signed in at an identity provider, with a new session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOAuthUser)]
 pub struct OAuthUser {
-    /// The user and the session.
+    /// User and session.
     pub user: AuthUser,
-    /// The plan the person had in mind.
+    /// Level of the plan that the user intended to buy; null if there is none.
     pub plan: Option<PlanLevel>,
 }
 
-/// What opens a session in a browser: the token of a mailed link, or what an identity provider sent the browser back with.
+/// Proof to start a session in a browser: the token of a mailed link, or the authorization response of an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSessionProof)]
 #[serde(untagged)]
 pub enum SessionProof {
-    /// By a mailed link.
+    /// Token of a mailed link.
     Mailed(Confirm),
-    /// By an identity provider.
+    /// Authorization response of an identity provider.
     Provider(OAuth),
 }
 
-/// An identity provider that people can sign in at.
+/// An identity provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonProvider)]
 pub struct Provider {
-    /// Its name for people.
+    /// Display name of the provider.
     pub name: String,
-    /// The path under which a sign-in begins.
+    /// Path that starts a sign-in.
     pub path: String,
 }

@@ -1,5 +1,5 @@
-//! How objects within a body are read: as objects. Serde alone would also take an array, for the fields in the order of
-//! their declaration.
+//! Deserialization of nested objects: accepts only objects. Serde alone also accepts an array with the fields in order of
+//! declaration.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
@@ -8,14 +8,14 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Reads an object that may be null; for `#[serde(deserialize_with)]`.
+/// Deserializes an object or null; for `#[serde(deserialize_with)]`.
 pub(crate) fn optional<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Option::<Object<T>>::deserialize(deserializer).map(|object| object.map(|Object(value)| value))
 }
 
-/// Reads a map of objects that may be null; for `#[serde(deserialize_with)]`.
+/// Deserializes a map of objects or null; for `#[serde(deserialize_with)]`.
 pub(crate) fn map<'de, K, T, D>(deserializer: D) -> Result<Option<BTreeMap<K, T>>, D::Error>
 where
     K: Deserialize<'de> + Ord,

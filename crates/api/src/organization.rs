@@ -1,4 +1,4 @@
-//! Organizations: who owns projects.
+//! Organizations: owners of projects.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -7,27 +7,27 @@ use crate::{
     Jwt, OrganizationUuid, OrganizationsSort, ResourceName, Search, Slug, Sso, Timestamp, patch::present,
 };
 
-/// An organization.
+/// An owner of projects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonOrganization)]
 pub struct Organization {
-    /// Its identifier.
+    /// UUID of the organization.
     pub uuid: OrganizationUuid,
-    /// Its name; several organizations can share one.
+    /// Name of the organization; not necessarily unique.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the organization.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// Its license key.
+    /// License key; null if there is none.
     pub license: Option<Jwt>,
-    /// The domains whose users join by themselves; absent when there are none.
+    /// E-mail domains whose users join the organization automatically; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sso: Vec<Sso>,
-    /// When it was created.
+    /// Time when the organization was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the organization was last modified.
     pub modified: Timestamp,
-    /// When its first member joined; null while nobody has claimed it.
+    /// Time when the first member joined; null if the organization is unclaimed.
     pub claimed: Option<Timestamp>,
 }
 
@@ -35,46 +35,47 @@ pub struct Organization {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewOrganization)]
 pub struct NewOrganization {
-    /// Its name.
+    /// Name of the organization.
     pub name: ResourceName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the organization; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
 }
 
-/// What to change of an organization. A field that is not there stays as it is.
+/// Changes to an organization. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateOrganization)]
 #[serde(deny_unknown_fields)]
 pub struct OrganizationPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = ResourceName, required = false)]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Slug, required = false)]
     pub slug: Option<Slug>,
-    /// The new license key; null takes it away.
+    /// New license key; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<Jwt>, required = false)]
     pub license: Option<Option<Jwt>>,
 }
 
-/// Which organizations to list.
+/// Filter of a list of organizations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct OrganizationFilter {
-    /// Only those with exactly this name.
+    /// Only organizations with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only organizations whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<OrganizationsSort>,
-    /// Also those that you are not a member of; only for administrators of the server.
+    /// Whether to list organizations that the caller is not a member of, too; false by default. Only for administrators of the
+    /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! How a list is asked for: page, direction, order. The filters stand with their nouns.
+//! Pagination, direction and sort keys of lists. Filters are defined with their resources.
 
 use std::{fmt, marker::PhantomData, str::FromStr};
 
@@ -10,20 +10,20 @@ use utoipa::IntoParams;
 
 use crate::scalar::word;
 
-/// The part of a list to answer with.
+/// Page of a list, and direction of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default)]
 pub struct Page {
-    /// The page, counted from 1; 0 is the first page too.
+    /// Page number, counted from 1; 0 is the same as 1.
     #[serde(deserialize_with = "number")]
     #[param(default = 1, maximum = 4_294_967_295_u32, format = "uint32")]
     pub page: u32,
-    /// How many items a page has; 0 asks for the total alone.
+    /// Maximum number of items per page; 0 returns only the total.
     #[serde(deserialize_with = "number")]
     #[param(default = 8, maximum = 255, format = "uint8")]
     pub per_page: u8,
-    /// The direction of the order.
+    /// Direction of the order; the default depends on the sort key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub direction: Option<Direction>,
@@ -36,18 +36,18 @@ impl Default for Page {
 }
 
 impl Page {
-    /// How many items come before this page.
+    /// Returns the number of items before this page.
     pub fn offset(&self) -> i64 {
         i64::from(self.page.saturating_sub(1)) * self.limit()
     }
 
-    /// How many items this page has at most.
+    /// Returns the maximum number of items of this page.
     pub fn limit(&self) -> i64 {
         i64::from(self.per_page)
     }
 }
 
-/// A whole number; in a query string it is text.
+/// Deserializes an integer; in a query string it is text.
 fn number<'de, D, N>(deserializer: D) -> Result<N, D::Error>
 where
     D: Deserializer<'de>,
@@ -87,18 +87,18 @@ impl<N: Whole> Visitor<'_> for Number<N> {
 }
 
 word! {
-    /// The direction of an order.
+    /// Direction of the order of a list.
     #[schema(as = JsonDirection)]
     Direction {
-        /// Smallest, first or oldest at the top.
+        /// Ascending: smallest, first or oldest item first.
         Asc = "asc",
-        /// Largest, last or newest at the top.
+        /// Descending: largest, last or newest item first.
         Desc = "desc",
     }
 }
 
 word! {
-    /// What organizations can be ordered by.
+    /// Sort key of a list of organizations.
     #[derive(Default)]
     OrganizationsSort {
         /// By name.
@@ -108,17 +108,17 @@ word! {
 }
 
 word! {
-    /// What the members of an organization can be ordered by.
+    /// Sort key of a list of members of an organization.
     #[derive(Default)]
     OrgMembersSort {
-        /// By the name of the user.
+        /// By name of the user.
         #[default]
         Name = "name",
     }
 }
 
 word! {
-    /// What users can be ordered by.
+    /// Sort key of a list of users.
     #[derive(Default)]
     UsersSort {
         /// By name.
@@ -128,7 +128,7 @@ word! {
 }
 
 word! {
-    /// What the keys of a user or a project can be ordered by.
+    /// Sort key of a list of keys of a user or a project.
     #[derive(Default)]
     KeysSort {
         /// By name.
@@ -138,7 +138,7 @@ word! {
 }
 
 word! {
-    /// What the legacy tokens of a user can be ordered by.
+    /// Sort key of a list of legacy tokens of a user.
     #[derive(Default)]
     UserTokensSort {
         /// By name.
@@ -148,7 +148,7 @@ word! {
 }
 
 word! {
-    /// What projects can be ordered by, on the whole server and in one organization.
+    /// Sort key of a list of projects of the server or of an organization.
     #[derive(Default)]
     ProjectsSort {
         /// By name.
@@ -158,17 +158,17 @@ word! {
 }
 
 word! {
-    /// What the members of a project can be ordered by.
+    /// Sort key of a list of members of a project.
     #[derive(Default)]
     ProjMembersSort {
-        /// By the name of the user.
+        /// By name of the user.
         #[default]
         Name = "name",
     }
 }
 
 word! {
-    /// What branches can be ordered by.
+    /// Sort key of a list of branches.
     #[derive(Default)]
     ProjBranchesSort {
         /// By name.
@@ -178,7 +178,7 @@ word! {
 }
 
 word! {
-    /// What testbeds can be ordered by.
+    /// Sort key of a list of testbeds.
     #[derive(Default)]
     ProjTestbedsSort {
         /// By name.
@@ -188,7 +188,7 @@ word! {
 }
 
 word! {
-    /// What benchmarks can be ordered by.
+    /// Sort key of a list of benchmarks.
     #[derive(Default)]
     ProjBenchmarksSort {
         /// By name.
@@ -198,7 +198,7 @@ word! {
 }
 
 word! {
-    /// What measures can be ordered by.
+    /// Sort key of a list of measures.
     #[derive(Default)]
     ProjMeasuresSort {
         /// By name.
@@ -208,80 +208,80 @@ word! {
 }
 
 word! {
-    /// What thresholds can be ordered by.
+    /// Sort key of a list of thresholds.
     #[derive(Default)]
     ProjThresholdsSort {
-        /// By when they were created, the oldest first.
+        /// By creation time, oldest first by default.
         #[default]
         Created = "created",
-        /// By when they were last changed, the newest first.
+        /// By modification time, newest first by default.
         Modified = "modified",
     }
 }
 
 word! {
-    /// What plots can be ordered by.
+    /// Sort key of a list of plots.
     #[derive(Default)]
     ProjPlotsSort {
-        /// In the order they are pinned in.
+        /// By position in the project.
         #[default]
         Index = "index",
-        /// By title, those without one first.
+        /// By title; plots without a title first.
         Title = "title",
     }
 }
 
 word! {
-    /// What reports can be ordered by.
+    /// Sort key of a list of reports.
     #[derive(Default)]
     ProjReportsSort {
-        /// By when the run began, the newest first.
+        /// By start time of the run, newest first by default.
         #[default]
         DateTime = "date_time",
     }
 }
 
 word! {
-    /// What alerts can be ordered by, after their status.
+    /// Sort key of a list of alerts. Lists are sorted by status first.
     #[derive(Default)]
     ProjAlertsSort {
-        /// By when the run began, the oldest first.
+        /// By start time of the run, oldest first by default.
         Created = "created",
-        /// By when they were last changed, the newest first.
+        /// By modification time, newest first by default.
         #[default]
         Modified = "modified",
     }
 }
 
 word! {
-    /// What specs can be ordered by.
+    /// Sort key of a list of specs.
     #[derive(Default)]
     SpecsSort {
         /// By name.
         #[default]
         Name = "name",
-        /// By when they were created, the newest first.
+        /// By creation time, newest first by default.
         Created = "created",
     }
 }
 
 word! {
-    /// What runners can be ordered by.
+    /// Sort key of a list of runners.
     #[derive(Default)]
     RunnersSort {
         /// By name.
         #[default]
         Name = "name",
-        /// By when they were created, the newest first.
+        /// By creation time, newest first by default.
         Created = "created",
     }
 }
 
 word! {
-    /// What jobs can be ordered by.
+    /// Sort key of a list of jobs.
     #[derive(Default)]
     ProjJobsSort {
-        /// By when they were created, the newest first.
+        /// By creation time, newest first by default.
         #[default]
         Created = "created",
     }

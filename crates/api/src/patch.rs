@@ -1,8 +1,8 @@
-//! What the fields of patches have in common. The patches themselves stand with their nouns.
+//! Deserialization of the fields of patches. The patches are defined with their resources.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads a field that is there, whatever it holds, so that null and absence can be told apart; for
+/// Deserializes a field that is present, including null, so that null and a missing field can be distinguished; for
 /// `#[serde(deserialize_with)]`.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,

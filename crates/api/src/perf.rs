@@ -1,4 +1,4 @@
-//! Perf: metrics over time, for every permutation of branches, testbeds, benchmarks and measures.
+//! Perf: metrics over time, for every combination of branches, testbeds, benchmarks and measures.
 
 use std::sync::Arc;
 
@@ -10,95 +10,94 @@ use crate::{
     Testbed, ThresholdModel, Timestamp, Variant, Version, time::Millis,
 };
 
-/// The most permutations that are answered.
+/// Maximum number of permutations of a perf query.
 pub const MAX_PERMUTATIONS: usize = 255;
-/// The most series that are answered: a benchmark has one for each set of parameters it was run with, and this leaves
-/// sixteen of them to each permutation.
+/// Maximum number of series of a perf query, 16 per permutation: a benchmark has one series per variant.
 pub const MAX_SERIES: usize = 4_096;
 
-/// What to show. Each list is of UUIDs, separated by commas.
+/// Series to return. Each list consists of UUIDs, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PerfQuery {
-    /// The branches.
+    /// UUIDs of the branches.
     pub branches: String,
-    /// The heads of the branches, in the same order; the current head where there is none.
+    /// UUIDs of the heads, in the order of the branches; an empty entry is the current head.
     pub heads: Option<String>,
-    /// The testbeds.
+    /// UUIDs of the testbeds.
     pub testbeds: String,
-    /// The specs of the testbeds, in the same order; any spec where there is none.
+    /// UUIDs of the specs, in the order of the testbeds; an empty entry is any spec.
     pub specs: Option<String>,
-    /// The benchmarks.
+    /// UUIDs of the benchmarks.
     pub benchmarks: String,
-    /// The measures.
+    /// UUIDs of the measures.
     pub measures: String,
-    /// Only runs that began at this time or later, in milliseconds since 1970.
+    /// Only runs that started at this time or later, in milliseconds since 1970-01-01 UTC.
     #[param(inline)]
     pub start_time: Option<Millis>,
-    /// Only runs that ended at this time or earlier, in milliseconds since 1970.
+    /// Only runs that ended at this time or earlier, in milliseconds since 1970-01-01 UTC.
     #[param(inline)]
     pub end_time: Option<Millis>,
 }
 
-/// What was found.
+/// Result of a perf query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPerf)]
 pub struct Perf {
-    /// The project.
+    /// Project.
     pub project: Project,
-    /// The time asked for.
+    /// Requested start time; null if none was requested.
     pub start_time: Option<Timestamp>,
-    /// The time asked for.
+    /// Requested end time; null if none was requested.
     pub end_time: Option<Timestamp>,
-    /// One entry for each permutation that has metrics, and for each variant of its benchmark.
+    /// One entry per permutation and variant that has metrics.
     pub results: Vec<PerfMetrics>,
 }
 
-/// The metrics of one permutation, from the oldest version to the newest.
+/// Metrics of one permutation and variant, from the oldest to the newest version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPerfMetrics)]
 pub struct PerfMetrics {
-    /// The branch, with the head that was asked for.
+    /// Branch, with the requested head.
     #[schema(value_type = Branch)]
     pub branch: Arc<Branch>,
-    /// The testbed, with the spec that was asked for.
+    /// Testbed, with the requested spec.
     #[schema(value_type = Testbed)]
     pub testbed: Arc<Testbed>,
-    /// The benchmark.
+    /// Benchmark.
     #[schema(value_type = Benchmark)]
     pub benchmark: Arc<Benchmark>,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     #[schema(value_type = Option<Variant>)]
     pub variant: Option<Arc<Variant>>,
-    /// The measure.
+    /// Measure.
     #[schema(value_type = Measure)]
     pub measure: Arc<Measure>,
-    /// The metrics.
+    /// Metrics.
     pub metrics: Vec<PerfMetric>,
 }
 
-/// A metric in its place in time.
+/// A metric with its report, version, threshold and alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPerfMetric)]
 pub struct PerfMetric {
-    /// The report that brought it.
+    /// UUID of the report of the metric.
     pub report: ReportUuid,
-    /// The result of the report that it is from.
+    /// Iteration of the report.
     pub iteration: Iteration,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// The version that was measured.
+    /// Version that was measured.
     #[schema(value_type = Version)]
     pub version: Arc<Version>,
-    /// The metric itself.
+    /// Metric.
     pub metric: Metric,
-    /// The threshold with the model that judged it, if there was one.
+    /// Threshold, with the model that was in effect; null if there was none.
     #[schema(value_type = Option<ThresholdModel>)]
     pub threshold: Option<Shared<ThresholdModel>>,
-    /// What it was held against, if there was a threshold.
+    /// Baseline and limits; null if there was no threshold.
     pub boundary: Option<MetricBoundary>,
-    /// The alert it raised, if it did.
+    /// Alert that the metric raised; null if it raised none.
     pub alert: Option<MetricAlert>,
 }

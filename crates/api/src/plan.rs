@@ -1,4 +1,4 @@
-//! Plans: what an organization pays for, where the server bills at all.
+//! Plans: paid subscriptions of organizations. They exist only on servers with billing.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -9,46 +9,46 @@ use crate::{
 };
 
 integer! {
-    /// How many metrics a license is for.
+    /// Number of metrics that a license covers.
     Entitlements(u32, "uint32"), 1, 4_294_967_295
 }
 
 word! {
-    /// How it stands with the payment of a plan.
+    /// Payment status of a plan.
     PlanStatus {
-        /// Paid.
+        /// The plan is paid.
         Active = "active",
-        /// Ended.
+        /// The plan has ended.
         Canceled = "canceled",
-        /// The first payment is not there yet.
+        /// The first payment is pending.
         Incomplete = "incomplete",
-        /// The first payment never came.
+        /// The first payment was not made in time.
         IncompleteExpired = "incomplete_expired",
-        /// A payment is late.
+        /// A payment is overdue.
         PastDue = "past_due",
-        /// Nothing is collected for now.
+        /// Payment collection is paused.
         Paused = "paused",
-        /// Tried without payment for a while.
+        /// The plan is in its free trial period.
         Trialing = "trialing",
-        /// A payment is given up.
+        /// A payment failed, and the provider no longer retries it.
         Unpaid = "unpaid",
     }
 }
 
 impl PlanStatus {
-    /// Whether what the plan promises is given.
+    /// Whether the plan is in effect.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Active | Self::Trialing)
     }
 
-    /// Whether the plan has ended for good, so that there can be another.
+    /// Whether the plan has ended permanently, so that the organization can start another plan.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Canceled | Self::IncompleteExpired)
     }
 }
 
 word! {
-    /// Who issued a payment card.
+    /// Brand of a payment card.
     CardBrand {
         /// American Express.
         Amex = "amex",
@@ -64,113 +64,113 @@ word! {
         Unionpay = "unionpay",
         /// Visa.
         Visa = "visa",
-        /// Somebody else, or it is no card.
+        /// Another brand, or another payment method.
         Unknown = "unknown",
     }
 }
 
-/// The plan of an organization.
+/// Paid subscription of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPlan)]
 pub struct Plan {
-    /// The organization.
+    /// UUID of the organization.
     pub organization: OrganizationUuid,
-    /// Who pays.
+    /// Customer who pays for the plan.
     pub customer: Customer,
-    /// With what.
+    /// Payment card.
     pub card: Card,
-    /// What for.
+    /// Level of the plan.
     pub level: PlanLevel,
-    /// The price of a unit, in the smallest coin.
+    /// Price per unit, in the smallest currency unit.
     #[schema(format = "uint64")]
     pub unit_amount: u64,
-    /// The prices by how much is used, the smallest first.
+    /// Prices by usage, in ascending order; null if the price has no tiers.
     pub tiers: Option<Vec<PriceTier>>,
-    /// Since when.
+    /// Time when the subscription started.
     pub created: Timestamp,
-    /// When the period began that is being paid for.
+    /// Start of the current billing period.
     pub current_period_start: Timestamp,
-    /// When it ends.
+    /// End of the current billing period.
     pub current_period_end: Timestamp,
-    /// How it stands with the payment.
+    /// Payment status.
     pub status: PlanStatus,
-    /// Whether the plan ends with the period.
+    /// Whether the plan ends at the end of the billing period.
     pub cancel_at_period_end: bool,
-    /// The license for a server of one's own, if that is what is paid for.
+    /// License for a self-hosted server; null if the plan does not include one.
     pub license: Option<License>,
 }
 
-/// Who pays for a plan.
+/// Customer who pays for a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCustomer)]
 pub struct Customer {
-    /// The user.
+    /// UUID of the user.
     pub uuid: UserUuid,
-    /// The name on the bill.
+    /// Name on the invoice.
     pub name: NonEmpty,
-    /// Where the bill goes.
+    /// E-mail address for invoices.
     pub email: Email,
 }
 
-/// A payment card, as far as it may be shown.
+/// Masked payment card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCardDetails)]
 pub struct Card {
-    /// Who issued it.
+    /// Brand of the card.
     pub brand: CardBrand,
-    /// The last digits of its number.
+    /// Last four digits of the card number.
     pub last_four: String,
-    /// The last month in which it is good.
+    /// Month in which the card expires.
     pub exp_month: i32,
-    /// The year of that month.
+    /// Year in which the card expires.
     pub exp_year: i32,
 }
 
-/// A price for a part of what is used.
+/// Price for a range of usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPriceTier)]
 pub struct PriceTier {
-    /// Up to how many units it is for; the last one has no end.
+    /// Last unit of the tier; null for the last tier, which has no end.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub up_to: Option<u32>,
-    /// The price of a unit.
+    /// Price per unit, in the smallest currency unit; null if there is none.
     #[schema(format = "uint64")]
     pub unit_amount: Option<u64>,
-    /// The price of all of it.
+    /// Price of the whole tier, in the smallest currency unit; null if there is none.
     #[schema(format = "uint64")]
     pub flat_amount: Option<u64>,
 }
 
-/// A plan to begin, once it has been paid for.
+/// Request to start a plan after its payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewPlan)]
 pub struct NewPlan {
-    /// The checkout session in which it was paid for; with `remote` off, the subscription.
+    /// Identifier of the checkout session; with `remote` false, identifier of the subscription.
     pub checkout: NonEmpty,
-    /// The level that was chosen.
+    /// Level of the plan; must be the paid level.
     pub level: PlanLevel,
-    /// How many metrics a license is for.
+    /// Number of metrics that a license covers. Requires `self_hosted`.
     pub entitlements: Option<Entitlements>,
-    /// The organization on a server of one's own that a license is for.
+    /// UUID of the organization on a self-hosted server that a license is for. Requires `entitlements`.
     pub self_hosted: Option<OrganizationUuid>,
-    /// Whether `checkout` names a session of the payment provider; on unless said otherwise.
+    /// Whether `checkout` is a checkout session of the payment provider; true by default.
     pub remote: Option<bool>,
 }
 
-/// A change to a plan.
+/// Changes to a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdatePlan)]
 pub struct PlanPatch {
-    /// Whether the plan ends with the period.
+    /// Whether the plan ends at the end of the billing period.
     pub cancel_at_period_end: bool,
 }
 
-/// How a plan is removed.
+/// Options to end a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PlanRemoval {
-    /// Whether it is ended at the payment provider, too; on unless said otherwise. Without that, only one that has ended
-    /// there already is removed.
+    /// Whether to end the subscription at the payment provider, too; true by default. With false, the server removes only a plan
+    /// that has already ended at the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Plots that are pinned to a project. Drawing them is not the contract's matter.
+//! Plots: saved perf queries that are pinned to a project.
 
 use std::collections::BTreeSet;
 
@@ -13,80 +13,80 @@ use crate::{
 };
 
 integer! {
-    /// The place of a plot among those of its project, counted from 0.
+    /// Position of a plot in its project, counted from 0.
     Index(u8, "uint8"), 0, 64
 }
 
 word! {
-    /// What the horizontal axis of a plot shows.
+    /// Horizontal axis of a plot.
     XAxis {
-        /// When the benchmarks ran.
+        /// Time of the runs.
         DateTime = "date_time",
-        /// The versions of the branch.
+        /// Versions of the branch.
         Version = "version",
     }
 }
 
 word! {
-    /// How the vertical axis of a plot is scaled.
+    /// Scale of the vertical axis of a plot.
     #[derive(Default)]
     YAxis {
-        /// As suits the data.
+        /// Chosen by the data.
         #[default]
         Auto = "auto",
-        /// Linearly.
+        /// Linear scale.
         Linear = "linear",
-        /// Logarithmically.
+        /// Logarithmic scale.
         Log = "log",
     }
 }
 
-/// A plot.
+/// A saved perf query that is pinned to a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPlot)]
 pub struct Plot {
-    /// Its identifier.
+    /// UUID of the plot.
     pub uuid: PlotUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the plot belongs to.
     pub project: ProjectUuid,
-    /// Its title, if it has one.
+    /// Title of the plot; null if there is none.
     pub title: Option<ResourceName>,
-    /// Whether it shows the lower values of the metrics.
+    /// Whether to show the lower values of the metrics.
     pub lower_value: bool,
-    /// Whether it shows the upper values of the metrics.
+    /// Whether to show the upper values of the metrics.
     pub upper_value: bool,
-    /// Whether it shows the lower limits of the thresholds.
+    /// Whether to show the lower limits of the thresholds.
     pub lower_boundary: bool,
-    /// Whether it shows the upper limits of the thresholds.
+    /// Whether to show the upper limits of the thresholds.
     pub upper_boundary: bool,
-    /// What the horizontal axis shows.
+    /// Horizontal axis.
     pub x_axis: XAxis,
-    /// How the vertical axis is scaled.
+    /// Scale of the vertical axis.
     pub y_axis: YAxis,
-    /// How many seconds it looks back.
+    /// Maximum age of the shown runs, in seconds.
     pub window: Window,
-    /// The branches it shows, in this order.
+    /// UUIDs of the branches, in display order.
     pub branches: Vec<BranchUuid>,
-    /// The testbeds it shows, in this order.
+    /// UUIDs of the testbeds, in display order.
     pub testbeds: Vec<TestbedUuid>,
-    /// The benchmarks it shows, in this order.
+    /// UUIDs of the benchmarks, in display order.
     pub benchmarks: Vec<BenchmarkUuid>,
-    /// The measures it shows, in this order.
+    /// UUIDs of the measures, in display order.
     pub measures: Vec<MeasureUuid>,
-    /// When it was created.
+    /// Time when the plot was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the plot was last modified.
     pub modified: Timestamp,
 }
 
-/// A plot to pin. What a list names twice counts once.
+/// A plot to create. Duplicates in a list are removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewPlot)]
 pub struct NewPlot {
-    /// Its place among the plots of the project; the first when not given, the last when beyond the end.
+    /// Position in the project; the first by default. A position beyond the end is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Index>,
-    /// Its title.
+    /// Title of the plot; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<ResourceName>,
     /// Whether to show the lower values of the metrics.
@@ -97,41 +97,41 @@ pub struct NewPlot {
     pub lower_boundary: bool,
     /// Whether to show the upper limits of the thresholds.
     pub upper_boundary: bool,
-    /// What the horizontal axis shows.
+    /// Horizontal axis.
     pub x_axis: XAxis,
-    /// How the vertical axis is scaled.
+    /// Scale of the vertical axis; `auto` by default.
     #[serde(default)]
     pub y_axis: YAxis,
-    /// How many seconds to look back.
+    /// Maximum age of the shown runs, in seconds.
     pub window: Window,
-    /// The branches to show, in this order.
+    /// UUIDs of the branches, in display order.
     #[serde(deserialize_with = "distinct")]
     #[schema(min_items = 1)]
     pub branches: Vec<BranchUuid>,
-    /// The testbeds to show, in this order.
+    /// UUIDs of the testbeds, in display order.
     #[serde(deserialize_with = "distinct")]
     #[schema(min_items = 1)]
     pub testbeds: Vec<TestbedUuid>,
-    /// The benchmarks to show, in this order.
+    /// UUIDs of the benchmarks, in display order.
     #[serde(deserialize_with = "distinct")]
     #[schema(min_items = 1)]
     pub benchmarks: Vec<BenchmarkUuid>,
-    /// The measures to show, in this order.
+    /// UUIDs of the measures, in display order.
     #[serde(deserialize_with = "distinct")]
     #[schema(min_items = 1)]
     pub measures: Vec<MeasureUuid>,
 }
 
-/// What to change of a plot. A field that is not there stays as it is; a list replaces the whole list.
+/// Changes to a plot. Omitted fields stay unchanged; a list replaces the whole list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdatePlot)]
 #[serde(deny_unknown_fields)]
 pub struct PlotPatch {
-    /// The new place among the plots of the project; the last when beyond the end.
+    /// New position in the project. A position beyond the end is the last.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Index, required = false)]
     pub index: Option<Index>,
-    /// The new title; null takes it away.
+    /// New title; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<ResourceName>, required = false)]
     pub title: Option<Option<ResourceName>>,
@@ -151,52 +151,52 @@ pub struct PlotPatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     pub upper_boundary: Option<bool>,
-    /// What the horizontal axis is to show.
+    /// Horizontal axis.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = XAxis, required = false)]
     pub x_axis: Option<XAxis>,
-    /// How the vertical axis is to be scaled.
+    /// Scale of the vertical axis.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = YAxis, required = false)]
     pub y_axis: Option<YAxis>,
-    /// How many seconds to look back.
+    /// Maximum age of the shown runs, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Window, required = false)]
     pub window: Option<Window>,
-    /// The branches to show, in this order.
+    /// UUIDs of the branches, in display order.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_distinct")]
     #[schema(value_type = Vec<BranchUuid>, required = false, min_items = 1)]
     pub branches: Option<Vec<BranchUuid>>,
-    /// The testbeds to show, in this order.
+    /// UUIDs of the testbeds, in display order.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_distinct")]
     #[schema(value_type = Vec<TestbedUuid>, required = false, min_items = 1)]
     pub testbeds: Option<Vec<TestbedUuid>>,
-    /// The benchmarks to show, in this order.
+    /// UUIDs of the benchmarks, in display order.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_distinct")]
     #[schema(value_type = Vec<BenchmarkUuid>, required = false, min_items = 1)]
     pub benchmarks: Option<Vec<BenchmarkUuid>>,
-    /// The measures to show, in this order.
+    /// UUIDs of the measures, in display order.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_distinct")]
     #[schema(value_type = Vec<MeasureUuid>, required = false, min_items = 1)]
     pub measures: Option<Vec<MeasureUuid>>,
 }
 
-/// Which plots to list.
+/// Filter of a list of plots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PlotFilter {
-    /// Only those with exactly this title.
+    /// Only plots with exactly this title.
     #[param(inline)]
     pub title: Option<ResourceName>,
-    /// Only those with this text in the title or UUID.
+    /// Only plots whose title or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `index` by default.
     #[param(inline)]
     pub sort: Option<ProjPlotsSort>,
 }
 
-/// Reads a list that cannot be empty, and keeps the first of what it names more than once.
+/// Deserializes a list that must not be empty, and removes duplicates.
 fn distinct<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Copy + Ord + Deserialize<'de>,
@@ -211,7 +211,7 @@ where
     Ok(items)
 }
 
-/// Reads such a list in a patch, where it is there and not null.
+/// Deserializes a list of a patch that must be neither empty nor null, and removes duplicates.
 fn present_distinct<'de, T, D>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     T: Copy + Ord + Deserialize<'de>,

@@ -1,4 +1,4 @@
-//! Projects: what is measured, and who can see it.
+//! Projects and their visibility.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -8,39 +8,39 @@ use crate::{
     patch::present, scalar::word,
 };
 
-/// A project.
+/// The container of branches, testbeds, benchmarks, measures, reports and thresholds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonProject)]
 pub struct Project {
-    /// Its identifier.
+    /// UUID of the project.
     pub uuid: ProjectUuid,
-    /// The organization that owns it.
+    /// UUID of the organization that owns the project.
     pub organization: OrganizationUuid,
-    /// Its name.
+    /// Name of the project.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the project.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The address of what is measured; the console links to `http` and `https` only.
+    /// URL of the measured software; null if there is none. The console links only to `http` and `https`.
     pub url: Option<AnyUrl>,
-    /// Who can see it.
+    /// Visibility of the project.
     pub visibility: Visibility,
-    /// When it was created.
+    /// Time when the project was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the project was last modified.
     pub modified: Timestamp,
-    /// When its organization was claimed; null while nobody has.
+    /// Time when the organization was claimed; null if it is unclaimed.
     pub claimed: Option<Timestamp>,
 }
 
 word! {
-    /// Who can see a project.
+    /// Visibility of a project.
     #[derive(Default)]
     Visibility {
-        /// Everyone.
+        /// Visible to everyone.
         #[default]
         Public = "public",
-        /// Those with a role in it or in its organization.
+        /// Visible to users with a role in the project or in its organization.
         Private = "private",
     }
 }
@@ -49,53 +49,53 @@ word! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewProject)]
 pub struct NewProject {
-    /// Its name, which no other project of the organization can have.
+    /// Name of the project; unique within the organization.
     pub name: ResourceName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the project; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The address of what is measured; the console links to `http` and `https` only.
+    /// URL of the measured software. The console links only to `http` and `https`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<AnyUrl>,
-    /// Who can see it; everyone when not given.
+    /// Visibility of the project; `public` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
 }
 
-/// What to change of a project. A field that is not there stays as it is.
+/// Changes to a project. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateProject)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = ResourceName, required = false)]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Slug, required = false)]
     pub slug: Option<Slug>,
-    /// The new address of what is measured; null takes it away.
+    /// New URL of the measured software; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<AnyUrl>, required = false)]
     pub url: Option<Option<AnyUrl>>,
-    /// Who can see it from now on.
+    /// New visibility.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Visibility, required = false)]
     pub visibility: Option<Visibility>,
 }
 
-/// Which projects to list.
+/// Filter of a list of projects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ProjectFilter {
-    /// Only those with exactly this name.
+    /// Only projects with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only projects whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjectsSort>,
 }

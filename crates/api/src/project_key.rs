@@ -1,4 +1,4 @@
-//! API keys of projects. The plain key is shown once, in the answer that creates it.
+//! API keys of projects. The plain key is in the response that creates the key and nowhere else.
 
 use std::num::NonZeroU32;
 
@@ -7,62 +7,62 @@ use utoipa::ToSchema;
 
 use crate::{PlainKey, ProjectKeyUuid, ProjectUuid, ResourceName, Timestamp, UserUuid};
 
-/// A key of a project.
+/// An API key of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonProjectKey)]
 pub struct ProjectKey {
-    /// Its identifier.
+    /// UUID of the key.
     pub uuid: ProjectKeyUuid,
-    /// The project it acts in.
+    /// UUID of the project that the key gives access to.
     pub project: ProjectUuid,
-    /// Who created it; null when that user is gone.
+    /// UUID of the user who created the key; null if the user was deleted.
     pub creator: Option<UserUuid>,
-    /// Its name; several keys can share one.
+    /// Name of the key; not necessarily unique.
     pub name: ResourceName,
-    /// When it was created.
+    /// Time when the key was created.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the key expires.
     pub expiration: Timestamp,
-    /// When it was revoked; absent while it was not.
+    /// Time when the key was revoked; omitted if it is not revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
 }
 
-/// A key of a project that was just created.
+/// A new API key of a project, with the plain key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonProjectKeyCreated)]
 pub struct ProjectKeyCreated {
-    /// Its identifier.
+    /// UUID of the key.
     pub uuid: ProjectKeyUuid,
-    /// The project it acts in.
+    /// UUID of the project that the key gives access to.
     pub project: ProjectUuid,
-    /// Its name.
+    /// Name of the key.
     pub name: ResourceName,
-    /// The key itself, which is never shown again.
+    /// The key in plain text. The server shows it only in this response.
     pub key: PlainKey,
-    /// When it was created.
+    /// Time when the key was created.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the key expires.
     pub expiration: Timestamp,
 }
 
-/// A key of a project to create.
+/// An API key of a project to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewProjectKey)]
 pub struct NewProjectKey {
-    /// Its name.
+    /// Name of the key.
     pub name: ResourceName,
-    /// How many seconds it is to work; as long as possible when not given.
+    /// Lifetime in seconds; 4,294,967,295 (about 136 years) by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::number::positive")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 4_294_967_295_u32, format = "uint32")]
     pub ttl: Option<NonZeroU32>,
 }
 
-/// What to change of a key of a project.
+/// Changes to an API key of a project. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateProjectKey)]
 pub struct ProjectKeyPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
 }

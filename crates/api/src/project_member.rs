@@ -1,27 +1,27 @@
-//! Members of projects: users with a role in one project. Those of its organization stand in `member`.
+//! Members of projects: users with a role in one project. Members of organizations are in `member`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{ProjMembersSort, ProjectRole, ResourceId, Search, Slug, Timestamp, UserName, UserUuid};
 
-/// A user with a role in a project. The address stays unsaid: anybody can give anybody a role in a project of their
-/// own, and must not learn more than they knew.
+/// A user with a role in a project. The e-mail address is not included, because every user can give every other user a role in
+/// their own project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonProjectMember)]
 pub struct ProjectMember {
-    /// The identifier of the user.
+    /// UUID of the user.
     pub uuid: UserUuid,
-    /// The name of the user.
+    /// Name of the user.
     pub name: UserName,
-    /// The slug of the user.
+    /// Slug of the user.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The role of the user in the project.
+    /// Role of the user in the project.
     pub role: ProjectRole,
-    /// When the user was given a role.
+    /// Time when the user got the role.
     pub created: Timestamp,
-    /// When the role was last changed.
+    /// Time when the role was last modified.
     pub modified: Timestamp,
 }
 
@@ -29,32 +29,32 @@ pub struct ProjectMember {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewProjectMember)]
 pub struct NewProjectMember {
-    /// The slug or UUID of a user of this server.
+    /// UUID or slug of a user of this server.
     pub user: ResourceId,
-    /// The role to give.
+    /// Role of the user in the project.
     pub role: ProjectRole,
 }
 
-/// What to change of a membership in a project.
+/// Changes to a membership in a project. Omitted fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateProjectMember)]
 pub struct ProjectMemberPatch {
-    /// The new role.
+    /// New role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ProjectRole>,
 }
 
-/// Which members of a project to list.
+/// Filter of a list of members of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ProjectMemberFilter {
-    /// Only those with exactly this name.
+    /// Only members with exactly this name.
     #[param(inline)]
     pub name: Option<UserName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only members whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjMembersSort>,
 }

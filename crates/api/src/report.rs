@@ -1,4 +1,4 @@
-//! Reports: the results of one run of benchmarks, and what became of them.
+//! Reports: the recorded results of one run.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,107 +12,107 @@ use crate::{
     Testbed, ThresholdModel, Timestamp, Variant, time::Millis,
 };
 
-/// A report.
+/// The recorded results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReport)]
 pub struct Report {
-    /// Its identifier.
+    /// UUID of the report.
     pub uuid: ReportUuid,
-    /// Who sent it; null when nobody was signed in, or a project's key was used.
+    /// User who sent the report; null if the request was anonymous or used a project key.
     pub user: Option<PubUser>,
-    /// The project it belongs to.
+    /// Project of the report.
     pub project: Project,
-    /// The branch, with the head and version that were measured.
+    /// Branch, with the head and version that were measured.
     pub branch: Branch,
-    /// The testbed, with the spec of the job that made the report.
+    /// Testbed, with the spec of the job of the report.
     pub testbed: Testbed,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// The tool whose output it holds.
+    /// Adapter that parsed the results.
     pub adapter: Adapter,
-    /// The results, a list for each iteration; absent in lists unless asked for.
+    /// Results, one list per iteration; omitted in lists unless `expand` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub results: Option<Vec<Vec<ReportResult>>>,
-    /// The alerts it raised; absent in lists unless asked for.
+    /// Alerts that the report raised; omitted in lists unless `expand` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub alerts: Option<Vec<Alert>>,
-    /// How much is in it.
+    /// Number of benchmarks, measures and alerts.
     pub counts: ReportCounts,
-    /// The job that brings the results, if it was not the sender who ran the benchmarks.
+    /// UUID of the job that produces the results; omitted if the client ran the benchmarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub job: Option<JobUuid>,
-    /// How restless the machine was at its worst before and after the runs of the job, if the runner measured it.
+    /// Highest noise of the machine before and after the iterations of the job; omitted if the runner did not measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub noise: Option<JobNoise>,
-    /// When it was received.
+    /// Time when the server received the report.
     pub created: Timestamp,
 }
 
-/// A benchmark of one iteration, with what was measured.
+/// Metrics of a benchmark in one iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportResult)]
 pub struct ReportResult {
-    /// The result of the report that it is from.
+    /// Iteration of the report.
     pub iteration: Iteration,
-    /// The benchmark.
+    /// Benchmark.
     #[schema(value_type = Benchmark)]
     pub benchmark: Arc<Benchmark>,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     #[schema(value_type = Option<Variant>)]
     pub variant: Option<Arc<Variant>>,
-    /// What was measured, by the name of the measure.
+    /// Metrics, sorted by name of the measure.
     pub measures: Vec<ReportMeasure>,
 }
 
-/// A metric of a report, with what it was held against.
+/// A metric of a report, with its threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportMeasure)]
 pub struct ReportMeasure {
-    /// The measure.
+    /// Measure.
     #[schema(value_type = Measure)]
     pub measure: Shared<Measure>,
-    /// The metric.
+    /// Metric.
     pub metric: Metric,
-    /// The threshold with the model that judged it, if there was one.
+    /// Threshold, with the model that was in effect; null if there was none.
     #[schema(value_type = Option<ThresholdModel>)]
     pub threshold: Option<Shared<ThresholdModel>>,
-    /// What it was held against, if there was a threshold.
+    /// Baseline and limits; null if there was no threshold.
     pub boundary: Option<MetricBoundary>,
 }
 
-/// How much is in a report.
+/// Number of benchmarks, measures and alerts of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportCounts)]
 pub struct ReportCounts {
-    /// One entry for each iteration that has metrics.
+    /// Counts of each iteration that has metrics.
     pub results: Vec<IterationCounts>,
-    /// The alerts.
+    /// Counts of the alerts.
     pub alerts: AlertCounts,
 }
 
-/// How much is in one iteration.
+/// Number of benchmarks and measures of an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportIterationCounts)]
 pub struct IterationCounts {
-    /// Its benchmarks; each variant of one counts.
+    /// Number of benchmarks. Each variant counts.
     pub benchmarks: u32,
-    /// Its different measures.
+    /// Number of distinct measures.
     pub measures: u32,
 }
 
-/// How many alerts a report has raised.
+/// Number of alerts of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportAlertsCounts)]
 pub struct AlertCounts {
-    /// All of them.
+    /// Number of alerts.
     pub total: u32,
-    /// Those that are active.
+    /// Number of active alerts.
     pub active: u32,
 }
 
@@ -120,96 +120,95 @@ pub struct AlertCounts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewReport)]
 pub struct NewReport {
-    /// The UUID, slug or name of the branch; a name that is not known makes a new one.
+    /// UUID, slug or name of the branch. An unknown name creates a branch.
     pub branch: NameId,
-    /// The commit that was measured. Reports of the same commit share a version.
+    /// Hash of the measured commit. Reports of the same commit share a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
-    /// Where the branch starts from.
+    /// Start point of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
-    /// The UUID, slug or name of the testbed; a name that is not known makes a new one.
+    /// UUID, slug or name of the testbed. An unknown name creates a testbed.
     pub testbed: NameId,
-    /// The thresholds of this branch and testbed.
+    /// Thresholds of the branch and testbed.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub thresholds: Option<ReportThresholds>,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// What the tool printed, a text for each iteration.
+    /// Output of the benchmark tool, one text per iteration.
     pub results: Vec<String>,
-    /// How the results are read.
+    /// Settings for parsing the results.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub settings: Option<ReportSettings>,
-    /// A UUID of the sender's choice: a report that is sent again with the same one is answered with the first.
+    /// Idempotency key. If a report with the same key exists, the server returns that report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ReportIdempotencyKey>)]
     pub idempotency_key: Option<ReportIdempotencyKey>,
 }
 
-/// A UUID of the sender's choice, by which a report that is sent again is known.
+/// Idempotency key: a UUID that the client chooses, so that the server records a report once if the client sends it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct ReportIdempotencyKey(pub Uuid);
 
-/// The thresholds that a report wants for its branch and testbed.
+/// Thresholds that a report sets for its branch and testbed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportThresholds)]
 pub struct ReportThresholds {
-    /// The model of each measure, by its UUID, slug or name; a name that is not known makes a new measure. At most 1,000
-    /// models.
+    /// Models by UUID, slug or name of the measure; at most 1,000. An unknown name creates a measure.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::map")]
     #[schema(value_type = Option<BTreeMap<String, NewModel>>)]
     pub models: Option<BTreeMap<NameId, NewModel>>,
-    /// Whether all other thresholds of the branch and testbed lose their models.
+    /// Whether to remove the models of all other thresholds of the branch and testbed; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<bool>,
 }
 
 impl ReportThresholds {
-    /// The number of models.
+    /// Returns the number of models.
     pub fn count(&self) -> usize {
         self.models.as_ref().map_or(0, BTreeMap::len)
     }
 }
 
-/// How the results of a report are read.
+/// Settings for parsing the results of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonReportSettings)]
 pub struct ReportSettings {
-    /// The tool that made them; found out when not given.
+    /// Adapter that parses the results; `magic` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<Adapter>,
-    /// Which of the tool's averages is taken; its usual one when not given.
+    /// Average to use if the tool prints several; the default of the adapter if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Average>,
-    /// How the iterations become one; they stay apart when not given.
+    /// How the iterations are combined into one. By default they are not combined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<Fold>,
 }
 
-/// Which reports to list.
+/// Filter of a list of reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ReportFilter {
-    /// Only those of this branch, by UUID, slug or name.
+    /// Only reports of this branch, given by UUID, slug or name.
     #[param(inline)]
     pub branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Only reports of this testbed, given by UUID, slug or name.
     #[param(inline)]
     pub testbed: Option<NameId>,
-    /// Only those whose run began at this time or later, in milliseconds since 1970.
+    /// Only reports of runs that started at this time or later, in milliseconds since 1970-01-01 UTC.
     #[param(inline)]
     pub start_time: Option<Millis>,
-    /// Only those whose run ended at this time or earlier, in milliseconds since 1970.
+    /// Only reports of runs that ended at this time or earlier, in milliseconds since 1970-01-01 UTC.
     #[param(inline)]
     pub end_time: Option<Millis>,
-    /// Those whose branch or testbed is archived, instead of the others.
+    /// Whether to list reports with an archived branch or testbed instead of all others; false by default.
     pub archived: Option<bool>,
-    /// Whether the results and alerts are shown, too.
+    /// Whether to include the results and alerts; false by default.
     pub expand: Option<bool>,
-    /// What to order by.
+    /// Sort key; `date_time` by default.
     #[param(inline)]
     pub sort: Option<ProjReportsSort>,
 }

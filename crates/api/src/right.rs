@@ -1,4 +1,4 @@
-//! Permissions, roles, and which role grants which permission. Who holds a role is the store's to say.
+//! Permissions, roles, and the permissions that each role grants. The store knows which user has which role.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,19 +6,19 @@ use utoipa::ToSchema;
 use crate::scalar::word;
 
 word! {
-    /// Something that can be done with an organization.
+    /// Permission in an organization.
     OrganizationPermission {
-        /// See it.
+        /// View the organization.
         View = "view",
-        /// Create projects in it.
+        /// Create projects in the organization.
         Create = "create",
-        /// Change its name and slug.
+        /// Change the name and slug of the organization.
         Edit = "edit",
-        /// Delete it.
+        /// Delete the organization.
         Delete = "delete",
-        /// Change what concerns licenses, plans and usage.
+        /// Manage licenses, plans and usage.
         Manage = "manage",
-        /// See its members.
+        /// View the members.
         ViewRole = "view_role",
         /// Invite members.
         CreateRole = "create_role",
@@ -30,41 +30,41 @@ word! {
 }
 
 word! {
-    /// Something that can be done with a project.
+    /// Permission in a project.
     ProjectPermission {
-        /// See it and what it holds.
+        /// View the project and its content.
         View = "view",
         /// Add reports and other content.
         Create = "create",
-        /// Change it and its content.
+        /// Change the project and its content.
         Edit = "edit",
-        /// Delete it or its content.
+        /// Delete the project or its content.
         Delete = "delete",
-        /// Manage its keys and settings.
+        /// Manage the keys and settings of the project.
         Manage = "manage",
-        /// See who has a role in it.
+        /// View the members of the project.
         ViewRole = "view_role",
-        /// Give someone a role.
+        /// Give a user a role in the project.
         CreateRole = "create_role",
-        /// Change someone's role.
+        /// Change the role of a user in the project.
         EditRole = "edit_role",
-        /// Take someone's role away.
+        /// Remove the role of a user in the project.
         DeleteRole = "delete_role",
     }
 }
 
 word! {
-    /// The role of a user in an organization.
+    /// Role of a user in an organization.
     OrganizationRole {
-        /// Sees the organization and its projects.
+        /// Can view the organization and its projects.
         Member = "member",
-        /// Can do everything.
+        /// Has all permissions.
         Leader = "leader",
     }
 }
 
 impl OrganizationRole {
-    /// Whether this role allows something in the organization itself.
+    /// Whether the role grants a permission in the organization.
     pub const fn grants(self, permission: OrganizationPermission) -> bool {
         use OrganizationPermission::{View, ViewRole};
         match self {
@@ -73,7 +73,7 @@ impl OrganizationRole {
         }
     }
 
-    /// Whether this role allows something in each project of the organization.
+    /// Whether the role grants a permission in each project of the organization.
     pub const fn grants_in_projects(self, permission: ProjectPermission) -> bool {
         match self {
             Self::Member => ProjectRole::Viewer.grants(permission),
@@ -83,19 +83,19 @@ impl OrganizationRole {
 }
 
 word! {
-    /// The role of a user in a project.
+    /// Role of a user in a project.
     ProjectRole {
-        /// Sees the project.
+        /// Can view the project.
         Viewer = "viewer",
-        /// Works with its content.
+        /// Can view the project, and create, edit and delete its content.
         Developer = "developer",
-        /// Can do everything.
+        /// Has all permissions.
         Maintainer = "maintainer",
     }
 }
 
 impl ProjectRole {
-    /// Whether this role allows something in the project.
+    /// Whether the role grants a permission in the project.
     pub const fn grants(self, permission: ProjectPermission) -> bool {
         use ProjectPermission::{Create, Delete, Edit, View, ViewRole};
         match self {
@@ -106,11 +106,11 @@ impl ProjectRole {
     }
 }
 
-/// Whether the caller has a permission.
+/// Result of a permission check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonAllowed)]
 pub struct Allowed {
-    /// Whether the caller has it.
+    /// Whether the caller has the permission.
     pub allowed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Runs: reports that find or make their project by themselves.
+//! Runs: reports for which the server finds or creates the project.
 
 use std::collections::BTreeMap;
 
@@ -10,64 +10,66 @@ use crate::{
     StartPointPatch, Timestamp,
 };
 
-/// The prefixes of the keys of a context: our own, and the one that existing clients send.
+/// Prefixes of the keys of a context: the prefix of Tidemark, and the prefix that existing clients send.
 const PREFIXES: [&str; 2] = ["tidemark.dev/v0", "bencher.dev/v0"];
 
-/// The longest hash of a binary, and the longest name of a host.
+/// Maximum length in bytes of the hash of a binary, and of the identifier of a host.
 const HASH_MAX: usize = 128;
 
 /// A run to record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRun)]
 pub struct NewRun {
-    /// The UUID or slug of the project. A slug that is not known makes a new one; without it, the context decides.
+    /// UUID or slug of the project. An unknown slug creates a project. Without `project`, the server uses the project of the
+    /// project key, or of the image of the job, or derives the slug from the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ResourceId>,
-    /// The UUID, slug or name of the branch; from the context when not given, or else `main`.
+    /// UUID, slug or name of the branch; from the context if omitted, or else `main`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<NameId>,
-    /// The commit that was measured; from the context when not given.
+    /// Hash of the measured commit; from the context if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<GitHash>,
-    /// Where the branch starts from.
+    /// Start point of the branch.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub start_point: Option<StartPointPatch>,
-    /// The UUID, slug or name of the testbed; from the context when not given, or else `localhost`.
+    /// UUID, slug or name of the testbed; from the context if omitted, or else `localhost`. For a job, the name of the spec if
+    /// omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub testbed: Option<NameId>,
-    /// Whether the testbed loses its spec.
+    /// Whether to remove the spec of the testbed; false by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_reset: Option<bool>,
-    /// The thresholds of this branch and testbed.
+    /// Thresholds of the branch and testbed.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub thresholds: Option<ReportThresholds>,
-    /// When the run began.
+    /// Start time of the run.
     pub start_time: Timestamp,
-    /// When the run ended.
+    /// End time of the run.
     pub end_time: Timestamp,
-    /// What the tool printed, a text for each iteration.
+    /// Output of the benchmark tool, one text per iteration.
     pub results: Vec<String>,
-    /// How the results are read.
+    /// Settings for parsing the results.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub settings: Option<ReportSettings>,
-    /// The job that brings the results, instead of `results`.
+    /// Job that produces the results, instead of `results`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::object::optional")]
     pub job: Option<NewJob>,
-    /// What is known of where the run was made.
+    /// Context of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<RunContext>,
-    /// A UUID of the sender's choice: a run that is sent again with the same one is answered with the first report.
+    /// Idempotency key. If a report with the same key exists, the server returns that report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<ReportIdempotencyKey>,
 }
 
-/// What is known of where a run was made: texts by keys such as `tidemark.dev/v0/branch/ref/name`. Keys that are not
-/// known are ignored.
+/// Context of a run: data about the repository, the branch and the machine, by key, for example
+/// `tidemark.dev/v0/branch/ref/name`. The server ignores unknown keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct RunContext(BTreeMap<String, String>);
 
-/// Makes a context of facts by the end of their keys, such as `branch/hash`.
+/// Creates a context from keys without the prefix, for example `branch/hash`, and their values.
 impl<'a> FromIterator<(&'a str, String)> for RunContext {
     fn from_iter<I: IntoIterator<Item = (&'a str, String)>>(facts: I) -> Self {
         Self(facts.into_iter().map(|(key, value)| (format!("{}/{key}", PREFIXES[0]), value)).collect())
@@ -80,49 +82,50 @@ impl RunContext {
         value.map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// The value of a key if it is short and of printable characters of ASCII; another one is ignored.
+    /// Returns the value of a key if it consists of at most 128 printable ASCII characters without spaces; other values are
+    /// ignored.
     fn get_plain(&self, key: &str) -> Option<&str> {
         let is_plain =
             |value: &&str| value.len() <= HASH_MAX && value.bytes().all(|byte| byte.is_ascii_graphic());
         self.get(key).filter(is_plain)
     }
 
-    /// The name of the repository.
+    /// Returns the name of the repository.
     pub fn repo_name(&self) -> Option<&str> {
         self.get("repo/name")
     }
 
-    /// The first commit of the repository.
+    /// Returns the hash of the first commit of the repository.
     pub fn repo_hash(&self) -> Option<&str> {
         self.get("repo/hash")
     }
 
-    /// The name of the branch.
+    /// Returns the name of the branch.
     pub fn branch_name(&self) -> Option<&str> {
         self.get("branch/ref/name")
     }
 
-    /// The commit that was measured.
+    /// Returns the hash of the measured commit.
     pub fn branch_hash(&self) -> Option<&str> {
         self.get("branch/hash")
     }
 
-    /// A hash of what was measured, by its content.
+    /// Returns the hash of the content of the measured binary.
     pub fn binary_hash(&self) -> Option<&str> {
         self.get_plain("binary/hash")
     }
 
-    /// What tells the machine from others: its own key, or else its fingerprint.
+    /// Returns the identifier of the host: the key `testbed/host`, or else the fingerprint of the machine.
     pub fn host(&self) -> Option<&str> {
         self.get_plain("testbed/host").or_else(|| self.get_plain("testbed/fingerprint"))
     }
 
-    /// The operating system of the machine.
+    /// Returns the operating system of the machine.
     pub fn testbed_os(&self) -> Option<&str> {
         self.get("testbed/os")
     }
 
-    /// A fingerprint of the machine.
+    /// Returns the fingerprint of the machine.
     pub fn testbed_fingerprint(&self) -> Option<&str> {
         self.get("testbed/fingerprint")
     }

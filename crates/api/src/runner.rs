@@ -1,4 +1,4 @@
-//! Runners: machines that wait for jobs and run them. What they say to the server is in `channel.rs`.
+//! Runners: machines that run jobs. The messages between runner and server are in `channel.rs`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -8,43 +8,43 @@ use crate::{
     scalar::word,
 };
 
-/// A runner.
+/// A machine that runs jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonRunner)]
 pub struct Runner {
-    /// Its identifier.
+    /// UUID of the runner.
     pub uuid: RunnerUuid,
-    /// Its name.
+    /// Name of the runner.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the runner.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The specifications that it runs jobs for.
+    /// UUIDs of the specs that the runner serves.
     pub specs: Vec<SpecUuid>,
-    /// What it does now.
+    /// State of the runner.
     pub state: RunnerState,
-    /// The job that it works on; null while there is none.
+    /// UUID of the current job; null if there is none.
     pub job: Option<JobUuid>,
-    /// Its release, as it said the last time.
+    /// Version that the runner last reported; null if unknown.
     pub version: Option<String>,
-    /// When it was last heard of.
+    /// Time of the last message of the runner; null if there was none.
     pub last_heartbeat: Option<Timestamp>,
-    /// When it was created.
+    /// Time when the runner was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the runner was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the runner was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
 word! {
-    /// What a runner does.
+    /// State of a runner.
     RunnerState {
-        /// Nothing was heard of it lately.
+        /// The runner has no job and sent no message within the heartbeat timeout.
         Offline = "offline",
-        /// It waits for a job.
+        /// The runner waits for a job.
         Idle = "idle",
-        /// It works on a job.
+        /// The runner works on a job.
         Busy = "busy",
     }
 }
@@ -53,59 +53,59 @@ word! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRunner)]
 pub struct NewRunner {
-    /// Its name.
+    /// Name of the runner.
     pub name: ResourceName,
-    /// Its slug, which no other runner can have; derived from the name when not given.
+    /// Slug of the runner, unique on the server; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
 }
 
-/// The new key of a runner. The one before it no longer works.
+/// New key of a runner. The previous key is no longer valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonRunnerKey)]
 pub struct RunnerKey {
-    /// The runner.
+    /// UUID of the runner.
     pub uuid: RunnerUuid,
-    /// The key itself, which is never shown again.
+    /// The key in plain text. The server shows it only in this response.
     pub key: PlainKey,
 }
 
-/// What to change of a runner.
+/// Changes to a runner. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateRunner)]
 pub struct RunnerPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// Whether it is to be archived, which ends its connections.
+    /// Whether to archive the runner (`true`) or to restore it (`false`). Archiving closes its connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }
 
-/// A specification that a runner is to run jobs for.
+/// A spec for a runner to serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewRunnerSpec)]
 pub struct NewRunnerSpec {
-    /// The slug or UUID of the specification.
+    /// UUID or slug of the spec.
     pub spec: ResourceId,
 }
 
-/// Which runners to list.
+/// Filter of a list of runners.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RunnerFilter {
-    /// Only those with exactly this name.
+    /// Only runners with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only runners whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived runners instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<RunnersSort>,
 }

@@ -1,16 +1,15 @@
-//! How the scalars of the wire are made: checked text and fixed words. The rules themselves stand with
-//! the types, not here.
+//! Macros for the scalar types of the API: validated text, integers and enums. The validation rules are defined with the types.
 
 use std::fmt;
 
 use serde::de::{self, Unexpected, Visitor};
 
-/// Why a value was refused: one sentence that names the rule.
+/// Validation error: one sentence that states the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid(&'static str);
 
 impl Invalid {
-    /// States the rule that was broken.
+    /// Creates an error from the violated rule.
     pub const fn new(rule: &'static str) -> Self {
         Self(rule)
     }
@@ -24,16 +23,15 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Turns the doc lines of a type into its description in the OpenAPI document.
+/// Joins the doc lines of a type to its description in the OpenAPI document.
 pub(crate) fn description(doc: &str) -> String {
     doc.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 /// Defines a text newtype: `text! { /// doc  Name, debug, check, |object| constraints }`.
 ///
-/// `check` takes the text as sent and gives it back in stored form. `debug` is `shown`, `hidden`, or
-/// `custom` when the type brings its own. The closure adds the same rule to the OpenAPI schema, so that
-/// whoever generates values from the document generates valid ones.
+/// `check` takes the text of the request and returns the stored form. `debug` is `shown`, `hidden`, or `custom` if the type
+/// implements `Debug`. The closure adds the same rule to the OpenAPI schema, so that generated values are valid.
 macro_rules! text {
     ($(#[doc = $doc:literal])+ $name:ident, $debug:ident, $check:expr, $schema:expr) => {
         $(#[doc = $doc])+
@@ -41,7 +39,7 @@ macro_rules! text {
         pub struct $name(String);
 
         impl $name {
-            /// The text itself.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -131,8 +129,8 @@ macro_rules! text {
     };
 }
 
-/// Defines an integer newtype: `integer! { /// doc  Name(u32, "uint32"), 1, 64 }`, where the two numbers are
-/// the smallest and the largest value.
+/// Defines an integer newtype: `integer! { /// doc  Name(u32, "uint32"), 1, 64 }`. The two numbers are the minimum and the
+/// maximum.
 macro_rules! integer {
     ($(#[doc = $doc:literal])+ $name:ident($number:ident, $format:literal), $min:literal, $max:literal) => {
         $(#[doc = $doc])+
@@ -142,7 +140,7 @@ macro_rules! integer {
         impl $name {
             const EXPECTED: &'static str = concat!("an integer from ", $min, " to ", $max);
 
-            /// The number itself.
+            /// Returns the number.
             pub const fn get(self) -> $number {
                 self.0
             }
@@ -198,7 +196,7 @@ macro_rules! integer {
     };
 }
 
-/// Reads an integer, so that whoever sends something else is told the whole range.
+/// Visitor for an integer. Its errors state the whole range.
 pub(crate) struct Integer<R> {
     pub(crate) read: R,
     pub(crate) expected: &'static str,
@@ -216,7 +214,7 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
         read(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &expected))
     }
 
-    /// TOML has no other whole numbers.
+    /// TOML has only signed integers.
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
         match u64::try_from(number) {
             Ok(number) => self.visit_u64(number),
@@ -224,10 +222,10 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
         }
     }
 
-    /// To JSON, `2.0` is as whole as `2`.
+    /// In JSON Schema, `2.0` is an integer, like `2`.
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
         let Self { read, expected } = self;
-        // The largest u64 is no f64; the one above it is 2^64, and every whole f64 below that converts as it is.
+        // `u64::MAX as f64` rounds up to 2^64. Every integral `f64` below 2^64 converts to `u64` without loss.
         let whole = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
         whole
             .then_some(number as u64)
@@ -236,16 +234,16 @@ impl<T, R: FnOnce(u64) -> Option<T>> Visitor<'_> for Integer<R> {
     }
 }
 
-/// One of a few fixed words.
+/// An enum whose values are fixed strings.
 pub trait Word: Copy + std::str::FromStr<Err = Invalid> + Send + Sync + 'static {
-    /// Every value, in order.
+    /// All values, in order.
     const ALL: &'static [Self];
 
-    /// The word for this value.
+    /// Returns the string of the value.
     fn as_str(self) -> &'static str;
 }
 
-/// Defines an enum whose values are fixed words, on the wire and in the database.
+/// Defines an enum whose values are fixed strings, in the API and in the database.
 macro_rules! word {
     (
         $(#[$meta:meta])*
@@ -260,10 +258,10 @@ macro_rules! word {
         }
 
         impl $name {
-            /// Every value, in order.
+            /// All values, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word for this value.
+            /// Returns the string of the value.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -279,7 +277,7 @@ macro_rules! word {
             }
         }
 
-        // Not derived: that would call null and numbers invalid JSON, and take an object for a word.
+        // Not derived: the derived implementation reports null and numbers as invalid JSON, and accepts objects.
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
@@ -314,13 +312,13 @@ pub(crate) mod tests {
 
     use utoipa::PartialSchema;
 
-    /// Whether the schema of a text type accepts a text, which it must exactly when the type does.
+    /// Returns whether the schema of a text type accepts a text. It must accept exactly the texts that the type accepts.
     pub(crate) fn schema_accepts<T: PartialSchema>() -> impl Fn(&str) -> bool {
         let schema = serde_json::to_value(T::schema()).unwrap();
         let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
         move |text| validator.is_valid(&text.into())
     }
-    /// Checks which texts a text type takes, and that its schema takes them too.
+    /// Checks which texts a text type accepts, and that its schema accepts them, too.
     #[track_caller]
     pub(crate) fn check<T: FromStr + PartialSchema>(good: &[&str], bad: &[&str]) {
         let accepts = schema_accepts::<T>();

@@ -1,5 +1,4 @@
-//! The server's own routes: version, console, backup and statistics. Its configuration is not here, the
-//! server owns that.
+//! Server endpoints: version, console, backup and statistics. The server crate defines the configuration.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,211 +9,212 @@ use crate::{
     scalar::word,
 };
 
-/// The version of the contract that this release implements; clients compare theirs with it.
+/// Version of the API that this release implements. Clients compare their version with it.
 pub const CONTRACT_VERSION: &str = "0.6.13";
 
-/// The header of every answer that holds the version of Tidemark that the server runs.
+/// Header of every response that contains the Tidemark version of the server.
 pub const SERVER_VERSION_HEADER: &str = "x-server-version";
 
-/// The version of the contract that the server speaks.
+/// Version of the API that the server implements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonApiVersion)]
 pub struct ApiVersion {
-    /// The version of the contract; the header `x-server-version` holds the version of Tidemark.
+    /// Version of the API. The header `x-server-version` contains the Tidemark version.
     pub version: String,
 }
 
-/// Where the web console is.
+/// Location of the web console.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonConsole)]
 pub struct Console {
-    /// Its address.
+    /// URL of the web console.
     pub url: Url,
 }
 
-/// How far a server has been set up, for its first visitor.
+/// Setup state of a server, for the sign-up and sign-in pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSetup)]
 pub struct Setup {
-    /// Whether anybody has an account.
+    /// Whether the server has accounts.
     pub accounts: Accounts,
-    /// Whether mail is sent; if not, it is kept in files.
+    /// Whether the server sends mail. If not, it writes mail to files.
     pub mail: bool,
-    /// The folder those files are in, told only to a visitor on the same machine while the server is new.
+    /// Folder of the mail files; null unless the client is on the same machine and the server has no confirmed account.
     pub outbox: Option<String>,
-    /// The identity providers that people can sign in at.
+    /// Identity providers for sign-in.
     pub providers: Vec<Provider>,
-    /// How people prove to be human when they sign up or in, where the server asks for it.
+    /// CAPTCHA for sign-up and sign-in; null if the server uses none.
     pub captcha: Option<CaptchaSite>,
-    /// The levels of plans that can be paid for; none where the server does not bill.
+    /// Levels of the plans that the server sells; empty on a server without billing.
     pub plans: Vec<PlanLevel>,
-    /// Who may sign up.
+    /// Users who may sign up.
     pub sign_up: SignUp,
 }
 
 word! {
-    /// Who may sign up. The first account of a server needs no invitation.
+    /// Users who may sign up. The first account of a server requires no invitation.
     SignUp {
-        /// All people.
+        /// All users.
         Open = "open",
-        /// People with an invitation into an organization.
+        /// Users with an invitation to an organization.
         Invitation = "invitation",
     }
 }
 
-/// How people prove to be human.
+/// CAPTCHA of the sign-up and sign-in pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCaptchaSite)]
 pub struct CaptchaSite {
-    /// The script that shows the question, or asks none.
+    /// URL of the script of the CAPTCHA service.
     pub script: String,
-    /// What tells the service which site asks.
+    /// Site key for the CAPTCHA service.
     pub site_key: String,
 }
 
 word! {
-    /// Whether anybody has an account.
+    /// Whether a server has accounts.
     Accounts {
-        /// Nobody: the next one to sign up administers the server.
+        /// The server has no account. The next user who signs up becomes an administrator.
         None = "none",
-        /// Somebody signed up, nobody has confirmed the address.
+        /// Users have signed up, but no user has confirmed the e-mail address.
         Unconfirmed = "unconfirmed",
-        /// The server is in use.
+        /// At least one user has confirmed the e-mail address.
         Confirmed = "confirmed",
     }
 }
 
-/// A backup to make.
+/// Options of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBackup)]
 pub struct Backup {
-    /// Whether to compress it.
+    /// Whether to compress the backup; by default, only if `compression` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compress: Option<bool>,
-    /// How to compress it: gzip, unless this says otherwise.
+    /// Compression format; `gzip` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
-    /// Where to copy it.
+    /// Data store to copy the backup to. A server without a data store rejects it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_store: Option<DataStore>,
-    /// Whether to remove the local file once it is copied.
+    /// Whether to delete the local file after copying it to a data store; false by default. A server without a data store rejects
+    /// `true`.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "rm")]
     pub remove: Option<bool>,
 }
 
 word! {
-    /// How a backup is compressed.
+    /// Compression format of a backup.
     #[schema(as = JsonCompression)]
     Compression {
-        /// The widest known.
+        /// gzip, the most widely supported format.
         Gzip = "gzip",
-        /// The faster and smaller one.
+        /// Zstandard, which is faster and compresses better.
         Zstd = "zstd",
     }
 }
 
 word! {
-    /// A place for backups.
+    /// Data store for backups.
     #[schema(as = JsonDataStore)]
     DataStore {
-        /// Object storage that speaks S3.
+        /// S3-compatible object storage.
         AwsS3 = "aws_s3",
     }
 }
 
-/// A backup that was made.
+/// A created backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonBackupCreated)]
 pub struct BackupCreated {
-    /// When it was begun.
+    /// Time when the backup started.
     pub created: Timestamp,
 }
 
-/// An answer that is only an identifier.
+/// A response that contains only a UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUuid)]
 pub struct UuidAnswer {
-    /// The identifier.
+    /// UUID.
     pub uuid: Uuid,
 }
 
-/// An installation of the server.
+/// A server installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonServer)]
 pub struct Server {
-    /// Its identifier.
+    /// UUID of the server.
     pub uuid: ServerUuid,
-    /// When it was first started.
+    /// Time when the server was first started.
     pub created: Timestamp,
-    /// The version of the contract that it speaks, as in `GET /v0/server/version`.
+    /// Version of the API that the server implements, as in `GET /v0/server/version`.
     pub version: Option<String>,
-    /// The version of Tidemark that it runs.
+    /// Tidemark version of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tidemark_version: Option<String>,
 }
 
-/// What the server holds, in numbers.
+/// Statistics of a server. Statistics that the server does not collect are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonServerStats)]
 pub struct ServerStats {
-    /// The installation.
+    /// Server installation.
     pub server: Server,
-    /// When the numbers were taken.
+    /// Time when the statistics were collected.
     pub timestamp: Timestamp,
-    /// Its organizations.
+    /// Organizations of the server.
     pub organizations: Option<Vec<Organization>>,
-    /// Its administrators.
+    /// Administrators of the server.
     pub admins: Option<Vec<User>>,
-    /// Users.
+    /// Number of users.
     pub users: Option<Cohort>,
-    /// Projects.
+    /// Number of projects.
     pub projects: Option<Cohort>,
-    /// Projects of unclaimed organizations.
+    /// Number of projects of unclaimed organizations.
     pub projects_unclaimed: Option<Cohort>,
-    /// Projects of claimed organizations.
+    /// Number of projects of claimed organizations.
     pub projects_claimed: Option<Cohort>,
-    /// Projects with reports.
+    /// Number of projects with reports.
     pub active_projects: Option<Cohort>,
-    /// Projects with reports, of unclaimed organizations.
+    /// Number of projects with reports, of unclaimed organizations.
     pub active_projects_unclaimed: Option<Cohort>,
-    /// Projects with reports, of claimed organizations.
+    /// Number of projects with reports, of claimed organizations.
     pub active_projects_claimed: Option<Cohort>,
-    /// Reports.
+    /// Number of reports.
     pub reports: Option<Cohort>,
-    /// Reports in unclaimed organizations.
+    /// Number of reports of unclaimed organizations.
     pub reports_unclaimed: Option<Cohort>,
-    /// Reports in claimed organizations.
+    /// Number of reports of claimed organizations.
     pub reports_claimed: Option<Cohort>,
     /// Reports per project.
     pub reports_per_project: Option<CohortAvg>,
-    /// Reports per project in unclaimed organizations.
+    /// Reports per project of unclaimed organizations.
     pub reports_per_project_unclaimed: Option<CohortAvg>,
-    /// Reports per project in claimed organizations.
+    /// Reports per project of claimed organizations.
     pub reports_per_project_claimed: Option<CohortAvg>,
-    /// Metrics.
+    /// Number of metrics.
     pub metrics: Option<Cohort>,
-    /// Metrics in unclaimed organizations.
+    /// Number of metrics of unclaimed organizations.
     pub metrics_unclaimed: Option<Cohort>,
-    /// Metrics in claimed organizations.
+    /// Number of metrics of claimed organizations.
     pub metrics_claimed: Option<Cohort>,
     /// Metrics per report.
     pub metrics_per_report: Option<CohortAvg>,
-    /// Metrics per report in unclaimed organizations.
+    /// Metrics per report of unclaimed organizations.
     pub metrics_per_report_unclaimed: Option<CohortAvg>,
-    /// Metrics per report in claimed organizations.
+    /// Metrics per report of claimed organizations.
     pub metrics_per_report_claimed: Option<CohortAvg>,
-    /// The projects with the most metrics.
+    /// Projects with the most metrics.
     pub top_projects: Option<TopCohort>,
-    /// The projects with the most metrics, of unclaimed organizations.
+    /// Projects of unclaimed organizations with the most metrics.
     pub top_projects_unclaimed: Option<TopCohort>,
-    /// The projects with the most metrics, of claimed organizations.
+    /// Projects of claimed organizations with the most metrics.
     pub top_projects_claimed: Option<TopCohort>,
-    /// What the bare-metal runners did.
+    /// Statistics of the bare-metal runners.
     pub runner: Option<RunnerStats>,
 }
 
 impl ServerStats {
-    /// Statistics with nothing counted yet.
+    /// Creates empty statistics.
     pub fn new(server: Server, timestamp: Timestamp) -> Self {
         Self {
             server,
@@ -248,45 +248,45 @@ impl ServerStats {
     }
 }
 
-/// Counts over the last 7 days, the last 28 days and all time.
+/// Counts of the last 7 days, the last 28 days and all time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCohort)]
 pub struct Cohort {
-    /// Over the last 7 days.
+    /// Last 7 days.
     #[serde(deserialize_with = "crate::number::whole")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub week: u64,
-    /// Over the last 28 days.
+    /// Last 28 days.
     #[serde(deserialize_with = "crate::number::whole")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub month: u64,
-    /// Over all time.
+    /// All time.
     #[serde(deserialize_with = "crate::number::whole")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub total: u64,
 }
 
-/// Typical values over the last 7 days, the last 28 days and all time.
+/// Averages of the last 7 days, the last 28 days and all time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonCohortAvg)]
 pub struct CohortAvg {
-    /// Over the last 7 days.
+    /// Last 7 days.
     pub week: f64,
-    /// Over the last 28 days.
+    /// Last 28 days.
     pub month: f64,
-    /// Over all time.
+    /// All time.
     pub total: f64,
 }
 
-/// The projects with the most metrics over the last 7 days, the last 28 days and all time.
+/// Projects with the most metrics of the last 7 days, the last 28 days and all time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonTopCohort)]
 pub struct TopCohort {
-    /// Over the last 7 days.
+    /// Last 7 days.
     pub week: Vec<TopProject>,
-    /// Over the last 28 days.
+    /// Last 28 days.
     pub month: Vec<TopProject>,
-    /// Over all time.
+    /// All time.
     pub total: Vec<TopProject>,
 }
 
@@ -294,90 +294,90 @@ pub struct TopCohort {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonTopProject)]
 pub struct TopProject {
-    /// The name of the project.
+    /// Name of the project.
     pub name: ResourceName,
-    /// The identifier of the project.
+    /// UUID of the project.
     pub uuid: ProjectUuid,
-    /// How many metrics it has.
+    /// Number of metrics of the project.
     #[serde(deserialize_with = "crate::number::whole")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub metrics: u64,
-    /// Its share of all metrics.
+    /// Share of the project in all metrics.
     pub percentage: f64,
 }
 
-/// The projects with the most time on runners over the last 7 days, the last 28 days and all time.
+/// Projects with the most runner time of the last 7 days, the last 28 days and all time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonTopJobCohort)]
 pub struct TopJobCohort {
-    /// Over the last 7 days.
+    /// Last 7 days.
     pub week: Vec<TopJobProject>,
-    /// Over the last 28 days.
+    /// Last 28 days.
     pub month: Vec<TopJobProject>,
-    /// Over all time.
+    /// All time.
     pub total: Vec<TopJobProject>,
 }
 
-/// A project and its share of the time on runners.
+/// A project and its share of the runner time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonTopJobProject)]
 pub struct TopJobProject {
-    /// The name of the project.
+    /// Name of the project.
     pub name: ResourceName,
-    /// The identifier of the project.
+    /// UUID of the project.
     pub uuid: ProjectUuid,
-    /// How many seconds its jobs ran.
+    /// Runner time of the project's jobs, in seconds.
     #[serde(deserialize_with = "crate::number::whole")]
     #[schema(format = "uint64", maximum = 18_446_744_073_709_551_615_u64)]
     pub seconds: u64,
-    /// Its share of all seconds.
+    /// Share of the project in the runner time.
     pub percentage: f64,
 }
 
-/// What the bare-metal runners did.
+/// Statistics of the bare-metal runners.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonRunnerStats)]
 pub struct RunnerStats {
-    /// Seconds of running jobs.
+    /// Runner time in seconds.
     pub seconds: RunnerSeconds,
-    /// Seconds per report.
+    /// Runner time per report, in seconds.
     pub seconds_per_report: RunnerSecondsPerReport,
-    /// The projects with the most seconds.
+    /// Projects with the most runner time.
     pub top_projects: RunnerTopProjects,
 }
 
-/// A number for all organizations and for three kinds of them.
+/// Defines a statistic for all organizations and for three kinds of organizations.
 macro_rules! by_owner {
     ($(#[$meta:meta])* $name:ident of $part:ty) => {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
         $(#[$meta])*
         pub struct $name {
-            /// Of all organizations.
+            /// All organizations.
             pub total: $part,
-            /// Of unclaimed organizations.
+            /// Unclaimed organizations.
             pub unclaimed: $part,
-            /// Of claimed organizations without a paid plan.
+            /// Claimed organizations without a paid plan.
             pub claimed: $part,
-            /// Of organizations with a paid plan.
+            /// Organizations with a paid plan.
             pub plus: $part,
         }
     };
 }
 
 by_owner! {
-    /// Seconds of running jobs, by owner.
+    /// Runner time in seconds, by kind of organization.
     #[schema(as = JsonRunnerStatsCohort_for_JsonCohort)]
     RunnerSeconds of Cohort
 }
 
 by_owner! {
-    /// Seconds per report, by owner.
+    /// Runner time per report in seconds, by kind of organization.
     #[schema(as = JsonRunnerStatsCohort_for_JsonCohortAvg)]
     RunnerSecondsPerReport of CohortAvg
 }
 
 by_owner! {
-    /// The projects with the most seconds, by owner.
+    /// Projects with the most runner time, by kind of organization.
     #[schema(as = JsonRunnerStatsCohort_for_JsonTopJobCohort)]
     RunnerTopProjects of TopJobCohort
 }

@@ -1,16 +1,16 @@
-//! Values that stand in an answer again and again: their JSON is written once and then copied.
+//! Values that occur repeatedly in a response: serialized once, then copied.
 
 use std::{ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A value that many parts of an answer have in common. Clones share it.
+/// A value that several parts of a response share. Clones share its JSON.
 #[derive(Clone, Debug)]
 pub struct Shared<T>(Arc<(T, Option<Box<RawValue>>)>);
 
 impl<T: Serialize> Shared<T> {
-    /// Makes a value ready to be shown many times.
+    /// Creates a shared value and serializes it.
     pub fn new(value: T) -> Self {
         let json = to_raw_value(&value).ok();
         Self(Arc::new((value, json)))

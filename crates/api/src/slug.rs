@@ -1,21 +1,21 @@
-//! Slugs: the readable half of every address. Whether a slug is free is the store's to say.
+//! Slugs: short identifiers of resources in URLs. The store checks whether a slug is available.
 
 use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use crate::scalar::{Invalid, text};
 
-/// The longest slug, in characters, which here are bytes.
+/// Maximum length of a slug in characters. A slug is ASCII, so this is also the length in bytes.
 pub const MAX_LEN: usize = 64;
 
-/// The shape of a slug in the ECMA dialect of regular expressions.
+/// Pattern of a slug as an ECMAScript regular expression.
 pub(crate) const PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
-/// How many characters of a suffix count.
+/// Maximum length of a suffix in characters; the rest is ignored.
 const SUFFIX_LEN: usize = 8;
 
 text! {
-    /// A short name for addresses: 1 to 64 lower-case ASCII letters and digits, joined by single dashes.
+    /// Short identifier of a resource in URLs: 1 to 64 lower-case ASCII letters and digits, joined by single dashes.
     Slug, shown, |text| {
         if !Slug::is_shaped(&text) {
             return Err(SHAPE);
@@ -31,10 +31,10 @@ const SHAPE: Invalid =
     Invalid::new("a slug is 1 to 64 lower-case ASCII letters and digits, joined by single dashes");
 
 impl Slug {
-    /// Makes a slug out of a name.
+    /// Derives a slug from a name.
     ///
-    /// There is none when nothing of the name is left, when the rest is too long, or when it would read
-    /// as a UUID; the resource's own UUID then takes its place.
+    /// Returns `None` if no character of the name is left, if the result is too long, or if it has the form of a UUID. The slug
+    /// is then the resource's UUID.
     pub fn derive(name: &str) -> Option<Self> {
         let ascii = deunicode::deunicode_with_tofu(name, "-");
         let mut slug = String::with_capacity(ascii.len());
@@ -49,17 +49,17 @@ impl Slug {
         slug.parse().ok()
     }
 
-    /// The slug of a resource that has no other: its own UUID.
+    /// Creates a slug from the resource's UUID, for a resource without another slug.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid.to_string())
     }
 
-    /// Reads a slug that this service gave out, where the form of a UUID is allowed.
+    /// Parses a slug that this server assigned, which may have the form of a UUID.
     pub fn stored(text: String) -> Result<Self, Invalid> {
         if Self::is_shaped(&text) { Ok(Self(text)) } else { Err(SHAPE) }
     }
 
-    /// Whether a text has the form of a slug, that of a UUID included.
+    /// Whether a text has the form of a slug. The form of a UUID is allowed.
     pub fn is_shaped(text: &str) -> bool {
         text.len() <= MAX_LEN
             && text.split('-').all(|part| {
@@ -68,7 +68,7 @@ impl Slug {
             })
     }
 
-    /// Tells this slug from a taken one by up to eight letters or digits, cutting the stem if needed.
+    /// Appends a suffix of up to eight letters or digits to make the slug unique. Truncates the slug if needed.
     #[must_use]
     pub fn with_suffix(&self, suffix: &str) -> Self {
         let suffix: String = suffix
@@ -86,7 +86,7 @@ impl Slug {
     }
 }
 
-/// Reads the slug of an answer; for `#[serde(deserialize_with)]`.
+/// Deserializes the slug of a response; for `#[serde(deserialize_with)]`.
 pub(crate) fn stored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slug, D::Error> {
     Slug::stored(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(slug("ada").with_suffix("").as_str(), "ada");
         let long = slug(&"x".repeat(64)).with_suffix("0a1b2c3d");
         assert_eq!(long.as_str(), format!("{}-0a1b2c3d", "x".repeat(55)));
-        // The cut falls right behind a dash.
+        // The cut is directly after a dash.
         let dashed = slug(&format!("{}-{}", "x".repeat(54), "y".repeat(9))).with_suffix("0a1b2c3d");
         assert_eq!(dashed.as_str(), format!("{}-0a1b2c3d", "x".repeat(54)));
     }

@@ -1,4 +1,4 @@
-//! Specifications of the machines that benchmarks run on.
+//! Specs: types of machines for jobs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -8,108 +8,108 @@ use crate::{
     scalar::{integer, word},
 };
 
-/// The specification of a machine.
+/// A type of machine for jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSpec)]
 pub struct Spec {
-    /// Its identifier.
+    /// UUID of the spec.
     pub uuid: SpecUuid,
-    /// Its name.
+    /// Name of the spec.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the spec.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The operating system.
+    /// Operating system.
     pub os: OperatingSystem,
-    /// The instruction set.
+    /// Instruction set.
     pub architecture: Architecture,
-    /// What separates a job from its host; null when it runs on the host itself.
+    /// Requested sandbox; null if none is requested.
     pub sandbox: Option<Sandbox>,
-    /// How many processors a job has.
+    /// Number of processors of a job.
     pub cpu: Cpu,
-    /// How much memory a job has.
+    /// Memory of a job, in bytes.
     pub memory: Memory,
-    /// How much disk space a job has.
+    /// Disk space of a job, in bytes.
     pub disk: Disk,
-    /// Whether a job can reach the network.
+    /// Whether a job has network access.
     pub network: bool,
-    /// Since when it serves jobs that name no specification; null when it does not.
+    /// Time since when the spec serves jobs without a spec; null if it does not.
     pub fallback: Option<Timestamp>,
-    /// When it was created.
+    /// Time when the spec was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the spec was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the spec was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
-/// A specification to create. What it says of the machine cannot be changed later.
+/// A spec to create. Only its name, slug, fallback and archived state can be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewSpec)]
 pub struct NewSpec {
-    /// Its name; several can share one.
+    /// Name of the spec; not necessarily unique.
     pub name: ResourceName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the spec; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The operating system.
+    /// Operating system.
     pub os: OperatingSystem,
-    /// The instruction set.
+    /// Instruction set.
     pub architecture: Architecture,
-    /// What separates a job from its host; without it, it runs on the host itself.
+    /// Requested sandbox; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// How many processors a job has.
+    /// Number of processors of a job.
     pub cpu: Cpu,
-    /// How much memory a job has.
+    /// Memory of a job, in bytes.
     pub memory: Memory,
-    /// How much disk space a job has.
+    /// Disk space of a job, in bytes.
     pub disk: Disk,
-    /// Whether a job can reach the network; it cannot when not given.
+    /// Whether a job has network access; false by default.
     #[serde(default)]
     pub network: bool,
-    /// Whether it serves the jobs that name no specification, instead of the one that did so far.
+    /// Whether the spec serves jobs without a spec, instead of the current fallback spec; false by default.
     #[serde(default)]
     pub fallback: bool,
 }
 
-/// What to change of a specification.
+/// Changes to a specification. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateSpec)]
 pub struct SpecPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// Whether it serves the jobs that name no specification.
+    /// Whether the spec serves jobs without a spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<bool>,
-    /// Whether it is to be archived, which takes it from all testbeds.
+    /// Whether to archive the spec (`true`) or to restore it (`false`). Archiving removes the spec from all testbeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
 }
 
-/// Which specifications to list.
+/// Filter of a list of specifications.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SpecFilter {
-    /// Only those with exactly this name.
+    /// Only specs with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only specs whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived specs instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<SpecsSort>,
 }
 
 word! {
-    /// The operating system of a machine.
+    /// Operating system of a machine.
     OperatingSystem {
         /// Linux.
         Linux = "linux",
@@ -121,7 +121,7 @@ word! {
 }
 
 word! {
-    /// The instruction set of a machine.
+    /// Instruction set of a machine.
     Architecture {
         /// 64-bit x86.
         X8664 = "x86_64",
@@ -131,24 +131,24 @@ word! {
 }
 
 word! {
-    /// What separates a job from its host.
+    /// Sandbox that a spec requests. The Tidemark runner always uses an OCI runtime.
     Sandbox {
-        /// A Firecracker microVM.
+        /// Firecracker microVM.
         Firecracker = "firecracker",
     }
 }
 
 integer! {
-    /// A number of processors.
+    /// Number of processors.
     Cpu(u32, "uint32"), 1, 2_147_483_647
 }
 
 integer! {
-    /// An amount of memory in bytes.
+    /// Amount of memory in bytes.
     Memory(u64, "uint64"), 1, 9_223_372_036_854_775_807
 }
 
 integer! {
-    /// An amount of disk space in bytes.
+    /// Amount of disk space in bytes.
     Disk(u64, "uint64"), 1, 9_223_372_036_854_775_807
 }

@@ -1,19 +1,19 @@
-//! Domains whose people join an organization by themselves.
+//! Single sign-on domains: e-mail domains whose users join an organization automatically.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{Domain, SsoUuid, Timestamp, scalar::word};
 
-/// A domain whose people join an organization by themselves.
+/// An e-mail domain whose users join an organization automatically.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonSso)]
 pub struct Sso {
-    /// Its identifier.
+    /// UUID of the domain.
     pub uuid: SsoUuid,
-    /// The part of their addresses after the `@`.
+    /// Part of the e-mail addresses after the `@`.
     pub domain: Domain,
-    /// When it was added.
+    /// Time when the domain was added.
     pub created: Timestamp,
 }
 
@@ -21,23 +21,23 @@ pub struct Sso {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewSso)]
 pub struct NewSso {
-    /// The part of the addresses after the `@`.
+    /// Part of the e-mail addresses after the `@`.
     pub domain: Domain,
 }
 
 word! {
-    /// What domains are ordered by.
+    /// Sort key of a list of domains.
     OrgSsoSort {
-        /// The domain.
+        /// By domain.
         Domain = "domain",
     }
 }
 
-/// How to list domains.
+/// Order of a list of domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SsoFilter {
-    /// What to order by.
+    /// Sort key; `domain` by default.
     #[param(inline)]
     pub sort: Option<OrgSsoSort>,
 }

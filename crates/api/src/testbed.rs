@@ -1,4 +1,4 @@
-//! Testbeds: where benchmarks run.
+//! Testbeds: environments in which benchmarks run.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -8,26 +8,26 @@ use crate::{
     Timestamp, patch::present,
 };
 
-/// A testbed.
+/// An environment in which benchmarks run, usually a type of machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonTestbed)]
 pub struct Testbed {
-    /// Its identifier.
+    /// UUID of the testbed.
     pub uuid: TestbedUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the testbed belongs to.
     pub project: ProjectUuid,
-    /// Its name.
+    /// Name of the testbed.
     pub name: ResourceName,
-    /// Its slug.
+    /// Slug of the testbed.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The specification of its machine, if there is one: the current one, unless another was asked for.
+    /// Requested spec, or the current spec of the testbed by default; null if there is none.
     pub spec: Option<Spec>,
-    /// When it was created.
+    /// Time when the testbed was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the testbed was last modified.
     pub modified: Timestamp,
-    /// When it was archived; null while it is in use.
+    /// Time when the testbed was archived; null if it is not archived.
     pub archived: Option<Timestamp>,
 }
 
@@ -35,61 +35,61 @@ pub struct Testbed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewTestbed)]
 pub struct NewTestbed {
-    /// Its name, which no other testbed of the project can have.
+    /// Name of the testbed; unique within the project.
     pub name: ResourceName,
-    /// Its slug; derived from the name when not given.
+    /// Slug of the testbed; derived from the name if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The slug or UUID of the specification of its machine.
+    /// UUID or slug of the spec; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<ResourceId>,
 }
 
-/// What to change of a testbed. A field that is not there stays as it is.
+/// Changes to a testbed. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateTestbed)]
 #[serde(deny_unknown_fields)]
 pub struct TestbedPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = ResourceName, required = false)]
     pub name: Option<ResourceName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Slug, required = false)]
     pub slug: Option<Slug>,
-    /// The slug or UUID of the new specification of its machine; null takes it away.
+    /// UUID or slug of the new spec; null removes the spec.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<ResourceId>, required = false)]
     pub spec: Option<Option<ResourceId>>,
-    /// Whether the testbed is to be archived.
+    /// Whether to archive the testbed (`true`) or to restore it (`false`).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     pub archived: Option<bool>,
 }
 
-/// Which testbeds to list.
+/// Filter of a list of testbeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct TestbedFilter {
-    /// Only those with exactly this name.
+    /// Only testbeds with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only testbeds whose name or slug contains this text, or whose UUID starts with it (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The archived ones instead of the others.
+    /// Whether to list archived testbeds instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<ProjTestbedsSort>,
 }
 
-/// Which specification to show a testbed with.
+/// Spec of a testbed to return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SpecQuery {
-    /// A specification; that of the testbed when not given.
+    /// UUID of a spec; the spec of the testbed by default.
     #[param(inline)]
     pub spec: Option<SpecUuid>,
 }

@@ -1,4 +1,4 @@
-//! Thresholds and their models. What a model computes is the business of `tidemark-stats`.
+//! Thresholds and their models. `tidemark-stats` computes the limits.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tidemark_stats::{Test, Worse};
@@ -12,7 +12,7 @@ use crate::{
     Timestamp, scalar::integer,
 };
 
-/// How a model judges, as the wire has it: one of the words of [`Test`].
+/// Statistical test of a model: a value of [`Test`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModelTest(pub Test);
 
@@ -48,22 +48,22 @@ impl ToSchema for ModelTest {
 }
 
 integer! {
-    /// A number of metrics.
+    /// Number of metrics.
     SampleSize(u32, "uint32"), 1, 4_294_967_295
 }
 
 integer! {
-    /// A length of time in seconds.
+    /// Duration in seconds.
     Window(u32, "uint32"), 1, 4_294_967_295
 }
 
-/// A boundary of a model: a finite number whose meaning depends on the test.
+/// Boundary of a model: a finite number whose meaning depends on the test.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, ToSchema)]
 #[schema(value_type = f64)]
 pub struct Boundary(f64);
 
 impl Boundary {
-    /// The number itself.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -83,68 +83,69 @@ impl<'de> Deserialize<'de> for Boundary {
     }
 }
 
-/// A threshold: what is to be expected of a measure on a branch and a testbed.
+/// A rule for one measure on one branch and testbed. Its model computes the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonThreshold)]
 pub struct Threshold {
-    /// Its identifier.
+    /// UUID of the threshold.
     pub uuid: ThresholdUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the threshold belongs to.
     pub project: ProjectUuid,
-    /// The branch it watches.
+    /// Branch that the threshold applies to.
     pub branch: Branch,
-    /// The testbed it watches.
+    /// Testbed that the threshold applies to.
     pub testbed: Testbed,
-    /// The measure it watches.
+    /// Measure that the threshold applies to.
     pub measure: Measure,
-    /// The model in force, unless another was asked for; null when it was removed.
+    /// Requested model, or the current model by default; null if the model was removed.
     pub model: Option<Model>,
-    /// When it was created.
+    /// Time when the threshold was created.
     pub created: Timestamp,
-    /// When it was last changed.
+    /// Time when the threshold was last modified.
     pub modified: Timestamp,
 }
 
-/// A threshold as metrics show it: with the model that judged them, without what it watches.
+/// A threshold with the model that was in effect, without branch, testbed and measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonThresholdModel)]
 pub struct ThresholdModel {
-    /// Its identifier.
+    /// UUID of the threshold.
     pub uuid: ThresholdUuid,
-    /// The project it belongs to.
+    /// UUID of the project that the threshold belongs to.
     pub project: ProjectUuid,
-    /// The model that was in force.
+    /// Model that was in effect.
     pub model: Model,
-    /// When the threshold was created.
+    /// Time when the threshold was created.
     pub created: Timestamp,
 }
 
-/// A model of a threshold. It never changes; another takes its place.
+/// Settings of a threshold. A model never changes; an update of the threshold creates a new model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonModel)]
 pub struct Model {
-    /// Its identifier.
+    /// UUID of the model.
     pub uuid: ModelUuid,
-    /// How it judges.
+    /// Statistical test.
     pub test: ModelTest,
-    /// How many metrics there must be before it judges; null when any number will do.
+    /// Minimum number of metrics; with fewer there are no limits. Values above 4,096 count as 4,096. Null for the minimum of the
+    /// test.
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics it looks at, the newest ones, 4,096 at the most; null when there is no other limit.
+    /// Maximum number of metrics, the newest. Values above 4,096 count as 4,096. Null for 4,096.
     pub max_sample_size: Option<SampleSize>,
-    /// How many seconds it looks back; null when there is no limit.
+    /// Maximum age of the metrics, in seconds; null for no limit.
     pub window: Option<Window>,
-    /// The lower boundary, if there is one.
+    /// Lower boundary; null if there is none.
     pub lower_boundary: Option<Boundary>,
-    /// The upper boundary, if there is one.
+    /// Upper boundary; null if there is none.
     pub upper_boundary: Option<Boundary>,
-    /// When it was created.
+    /// Time when the model was created.
     pub created: Timestamp,
-    /// When another took its place or it was removed; null while it is in force.
+    /// Time when the model was replaced or removed; null for the current model.
     pub replaced: Option<Timestamp>,
 }
 
 impl Model {
-    /// What it computes with.
+    /// Returns the settings for the computation.
     pub fn settings(&self) -> tidemark_stats::Model {
         tidemark_stats::Model {
             test: self.test.0,
@@ -157,31 +158,34 @@ impl Model {
     }
 }
 
-/// A model to put in force. What is not given sets no limit.
+/// A new model for a threshold. Omitted fields set no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Model)]
 pub struct NewModel {
-    /// How it judges.
+    /// Statistical test.
     pub test: ModelTest,
-    /// How many metrics there must be before it judges, 4,096 at the most.
+    /// Minimum number of metrics; with fewer there are no limits. Values above 4,096 count as 4,096. The minimum of the test by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics it looks at, the newest ones, 4,096 at the most.
+    /// Maximum number of metrics, the newest. Values above 4,096 count as 4,096; 4,096 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
-    /// How many seconds it looks back.
+    /// Maximum age of the metrics, in seconds; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Lower boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_boundary: Option<Boundary>,
-    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Upper boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_boundary: Option<Boundary>,
 }
 
 impl NewModel {
-    /// Completes the model for a measure that gets worse in a direction, and checks it.
+    /// Adds the default boundary for a measure that gets worse in a direction, and validates the model.
     pub fn complete(self, worse: Worse) -> Result<tidemark_stats::Model, tidemark_stats::Invalid> {
         let model = tidemark_stats::Model {
             test: self.test.0,
@@ -201,33 +205,36 @@ impl NewModel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewThreshold)]
 pub struct NewThreshold {
-    /// The UUID, slug or name of the branch to watch.
+    /// UUID, slug or name of the branch.
     pub branch: NameId,
-    /// The UUID, slug or name of the testbed to watch.
+    /// UUID, slug or name of the testbed.
     pub testbed: NameId,
-    /// The UUID, slug or name of the measure to watch.
+    /// UUID, slug or name of the measure.
     pub measure: NameId,
-    /// How the model judges.
+    /// Statistical test.
     pub test: ModelTest,
-    /// How many metrics there must be before the model judges, 4,096 at the most.
+    /// Minimum number of metrics; with fewer there are no limits. Values above 4,096 count as 4,096. The minimum of the test by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics the model looks at, the newest ones, 4,096 at the most.
+    /// Maximum number of metrics, the newest. Values above 4,096 count as 4,096; 4,096 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
-    /// How many seconds the model looks back.
+    /// Maximum age of the metrics, in seconds; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Lower boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_boundary: Option<Boundary>,
-    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Upper boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_boundary: Option<Boundary>,
 }
 
 impl NewThreshold {
-    /// The model to start with.
+    /// Returns the first model of the threshold.
     pub const fn model(&self) -> NewModel {
         NewModel {
             test: self.test,
@@ -240,34 +247,37 @@ impl NewThreshold {
     }
 }
 
-/// The model that a threshold is to have from now on, or none. What is not given, or null, sets no limit.
+/// New model of a threshold, or its removal. Omitted fields and null set no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateThreshold)]
 #[serde(deny_unknown_fields)]
 pub struct ThresholdPut {
-    /// How the model judges; null removes the model, whatever else is said.
+    /// Statistical test; null removes the model, regardless of the other fields.
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(required = true)]
     pub test: Option<ModelTest>,
-    /// How many metrics there must be before the model judges, 4,096 at the most.
+    /// Minimum number of metrics; with fewer there are no limits. Values above 4,096 count as 4,096. The minimum of the test by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_sample_size: Option<SampleSize>,
-    /// How many metrics the model looks at, the newest ones, 4,096 at the most.
+    /// Maximum number of metrics, the newest. Values above 4,096 count as 4,096; 4,096 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sample_size: Option<SampleSize>,
-    /// How many seconds the model looks back.
+    /// Maximum age of the metrics, in seconds; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// The lower boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Lower boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_boundary: Option<Boundary>,
-    /// The upper boundary. A statistical test without boundaries gets one where the measure gets worse.
+    /// Upper boundary. If a `z_score`, `t_test` or `log_normal` test has no boundary, 0.95 applies to the side where the measure
+    /// gets worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_boundary: Option<Boundary>,
 }
 
 impl ThresholdPut {
-    /// The model to put in force; none when it is to be removed.
+    /// Returns the new model; `None` if the model is removed.
     pub fn model(&self) -> Option<NewModel> {
         self.test.map(|test| NewModel {
             test,
@@ -280,31 +290,31 @@ impl ThresholdPut {
     }
 }
 
-/// Which thresholds to list.
+/// Filter of a list of thresholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ThresholdFilter {
-    /// Only those of this branch, by UUID, slug or name.
+    /// Only thresholds of this branch, given by UUID, slug or name.
     #[param(inline)]
     pub branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Only thresholds of this testbed, given by UUID, slug or name.
     #[param(inline)]
     pub testbed: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name.
+    /// Only thresholds of this measure, given by UUID, slug or name.
     #[param(inline)]
     pub measure: Option<NameId>,
-    /// Those with an archived branch, testbed or measure instead of the others.
+    /// Whether to list thresholds with an archived branch, testbed or measure instead of all others; false by default.
     pub archived: Option<bool>,
-    /// What to order by.
+    /// Sort key; `created` by default.
     #[param(inline)]
     pub sort: Option<ProjThresholdsSort>,
 }
 
-/// Which model of a threshold to show.
+/// Model of a threshold to return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ModelQuery {
-    /// A model of the threshold, in force or replaced; the one in force when not given.
+    /// UUID of a current or replaced model of the threshold; the current model by default.
     #[param(inline)]
     pub model: Option<ModelUuid>,
 }

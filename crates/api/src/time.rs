@@ -1,4 +1,4 @@
-//! Moments in time. What time it is now is the server's clock to say, not this crate's.
+//! Timestamps. This crate has no clock; the server provides the current time.
 
 use std::{fmt, str::FromStr};
 
@@ -10,10 +10,10 @@ use utoipa::{
 
 use crate::Invalid;
 
-/// A moment in UTC with millisecond precision, kept as microseconds since 1970.
+/// A time in UTC with millisecond precision, stored as microseconds since 1970-01-01.
 ///
-/// On the wire it is RFC 3339 with exactly three fractional digits and `Z`. The range is that of the four
-/// digits of a year; what would lie outside stops at its ends.
+/// The API uses RFC 3339 with exactly three fractional digits and `Z`. Years have four digits; values outside this range are
+/// clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
@@ -21,12 +21,12 @@ const MILLI: i64 = 1_000;
 const SECOND: i64 = 1_000_000;
 
 impl Timestamp {
-    /// The first moment of the year 0.
+    /// Start of the year 0.
     pub const MIN: Self = Self(-62_167_219_200 * SECOND);
-    /// The latest moment that has a four-digit year in every time zone: `9999-12-30T22:00:00.000Z`.
+    /// Latest time with a four-digit year in every time zone: `9999-12-30T22:00:00.000Z`.
     pub const MAX: Self = Self(253_402_207_200 * SECOND);
 
-    /// The moment so many microseconds after 1970 began, cut to milliseconds.
+    /// Creates a timestamp from microseconds since 1970-01-01, rounded down to milliseconds and clamped to the valid range.
     pub const fn from_micros(micros: i64) -> Self {
         let micros = micros.div_euclid(MILLI).saturating_mul(MILLI);
         if micros < Self::MIN.0 {
@@ -38,17 +38,17 @@ impl Timestamp {
         }
     }
 
-    /// Microseconds since 1970 began.
+    /// Returns the microseconds since 1970-01-01.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since 1970 began, rounded down.
+    /// Returns the seconds since 1970-01-01, rounded down.
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(SECOND)
     }
 
-    /// The moment so many seconds later, or earlier if negative.
+    /// Returns the time `seconds` later, or earlier if `seconds` is negative.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self::from_micros(self.0.saturating_add(seconds.saturating_mul(SECOND)))
@@ -78,7 +78,7 @@ impl TryFrom<String> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every value within the range converts; see `from_micros`.
+        // Every value in the range converts; see `from_micros`.
         let moment = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
         write!(formatter, "{moment:.3}")
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // In one piece: JSON looks through every piece for what it has to escape.
+        // As one string: the JSON serializer scans each piece for characters to escape.
         serializer.serialize_str(&self.to_string())
     }
 }
@@ -113,7 +113,7 @@ impl ToSchema for Timestamp {
     }
 }
 
-/// A moment in milliseconds since 1970, as query strings have it.
+/// A time in milliseconds since 1970-01-01 UTC, for query strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(transparent)]
 #[schema(as = DateTimeMillis)]
@@ -139,7 +139,7 @@ impl fmt::Display for Millis {
 
 impl<'de> Deserialize<'de> for Millis {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // In a query string it is text.
+        // In a query string, the number is text.
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(|_| {
             serde::de::Error::custom("expected a time in milliseconds since 1970, such as 1790000000000")

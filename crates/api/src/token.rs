@@ -1,4 +1,4 @@
-//! Legacy API tokens. They can be seen, renamed and revoked; no new ones are made.
+//! Legacy API tokens. Users can list, rename and revoke them, but not create new ones.
 
 use std::num::NonZeroU32;
 
@@ -11,63 +11,63 @@ use crate::{Jwt, ResourceName, Search, Timestamp, TokenUuid, UserTokensSort, Use
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonToken)]
 pub struct Token {
-    /// Its identifier.
+    /// UUID of the token.
     pub uuid: TokenUuid,
-    /// The user it acts for.
+    /// UUID of the user that the token authenticates.
     pub user: UserUuid,
-    /// Its name.
+    /// Name of the token.
     pub name: ResourceName,
-    /// The token itself.
+    /// Masked token. The server stores only the hash of a token.
     pub token: Jwt,
-    /// When it was created.
+    /// Time when the token was created.
     pub creation: Timestamp,
-    /// When it ceases to work.
+    /// Time when the token expires.
     pub expiration: Timestamp,
-    /// When it was revoked; absent while it was not.
+    /// Time when the token was revoked; omitted if it is not revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
 }
 
-/// A legacy API token to create, which is always refused.
+/// A legacy API token to create. The server always rejects the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonNewToken)]
 pub struct NewToken {
-    /// Its name.
+    /// Name of the token.
     pub name: ResourceName,
-    /// How many seconds it is to work.
+    /// Lifetime in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::number::positive")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 4_294_967_295_u32, format = "uint32")]
     pub ttl: Option<NonZeroU32>,
 }
 
-/// What to change of a legacy API token.
+/// Changes to a legacy API token. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateToken)]
 pub struct TokenPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<ResourceName>,
 }
 
-/// Which legacy API tokens to list.
+/// Filter of a list of legacy API tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct TokenFilter {
-    /// Only those with exactly this name.
+    /// Only tokens with exactly this name.
     #[param(inline)]
     pub name: Option<ResourceName>,
-    /// Only those with this text in the name or UUID.
+    /// Only tokens whose name or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// The revoked ones instead of the others.
+    /// Whether to list revoked tokens instead of all others; false by default.
     pub revoked: Option<bool>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<UserTokensSort>,
 }
 
-/// What stands where a legacy token would: only its hash is kept, so it cannot be shown again. It has the form of a
-/// token because clients check that.
+/// Returns the mask of a legacy token. The server stores only the hash of a token, so it cannot show the token again. The mask
+/// has the form of a token, because clients validate the form.
 pub fn masked() -> Jwt {
     "masked00.masked00.masked00".parse().expect("three parts of base64url")
 }

@@ -1,11 +1,11 @@
-//! Units of measure as people like to read them: 1,250,000 nanoseconds are better shown as 1.25 ms.
+//! Units for display: 1,250,000 nanoseconds are displayed as 1.25 ms.
 
-/// What numbers are divided by before they are shown, and what then stands behind them.
+/// A display unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
-    /// What a number is divided by.
+    /// Divisor of the numbers.
     pub divisor: f64,
-    /// What stands behind the quotient; empty where the units say nothing.
+    /// Symbol after the quotient; empty if the units are empty.
     pub symbol: String,
 }
 
@@ -15,7 +15,7 @@ const BYTES: &[(f64, &str)] = &[(1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "T
 const OTHERS: &[(f64, &str)] =
     &[(1e3, "× 1e3"), (1e6, "× 1e6"), (1e9, "× 1e9"), (1e12, "× 1e12"), (1e15, "× 1e15")];
 
-/// The digits of a number, decimals included, with its thousands set apart.
+/// Formats the digits of a number, including decimals, with a comma between groups of thousands.
 pub fn grouped(digits: &str) -> String {
     let whole = digits.find('.').unwrap_or(digits.len());
     let mut text = String::with_capacity(digits.len() + whole / 3);
@@ -29,7 +29,7 @@ pub fn grouped(digits: &str) -> String {
 }
 
 impl Unit {
-    /// The unit in which a number of about `size` reads best.
+    /// Returns the most readable unit for a number of about `size`.
     pub fn for_size(units: &str, size: f64) -> Self {
         let plain = symbol(units);
         match (by_name(units), step(OTHERS, size)) {
@@ -40,7 +40,7 @@ impl Unit {
         }
     }
 
-    /// The same, but never with a power of ten: numbers of units that have no larger ones by name stay as they are.
+    /// Like [`Self::for_size`], but without powers of ten: units without named larger units stay unchanged.
     pub fn named_for_size(units: &str, size: f64) -> Self {
         match by_name(units).and_then(|steps| step(steps, size)) {
             Some((divisor, symbol)) => Self { divisor, symbol: symbol.to_owned() },
@@ -49,7 +49,7 @@ impl Unit {
     }
 }
 
-/// The larger units that have names.
+/// Returns the larger named units.
 fn by_name(units: &str) -> Option<&'static [(f64, &'static str)]> {
     match units {
         "nanoseconds (ns)" => Some(NANOSECONDS),
@@ -63,7 +63,7 @@ fn step(steps: &[(f64, &'static str)], size: f64) -> Option<(f64, &'static str)>
     steps.iter().rev().find(|(threshold, _)| size >= *threshold).copied()
 }
 
-/// What stands between the first parentheses of the units, else all of them.
+/// Returns the text in the first parentheses of the units, or the whole units if there are none.
 pub fn symbol(units: &str) -> &str {
     units
         .split_once('(')

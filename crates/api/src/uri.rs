@@ -1,4 +1,4 @@
-//! Addresses: those that the server or a client calls, and those that are only shown.
+//! URLs: URLs that the server or a client calls, and URLs for display only.
 
 use utoipa::openapi::SchemaFormat;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 text! {
-    /// An absolute web address, `http` or `https`, of at most 2048 ASCII characters.
+    /// Absolute `http` or `https` URL of at most 2048 ASCII characters.
     Url, shown, |text| {
         url::Url::parse(&text)
             .ok()
@@ -23,7 +23,7 @@ text! {
 }
 
 text! {
-    /// An absolute URL of any scheme, of at most 65,536 characters. The console links to `http` and `https` only.
+    /// Absolute URL of any scheme, at most 65,536 characters. The console links only to `http` and `https`.
     AnyUrl, shown, |text| {
         url::Url::parse(&text)
             .ok()
@@ -35,10 +35,10 @@ text! {
         .format(Some(SchemaFormat::Custom("uri".into())))
 }
 
-/// The longest URL that is stored and not called, in bytes of its normal form.
+/// Maximum length of a URL for display, in bytes of its normalized form.
 const ANY_URL_MAX: usize = 65_536;
 
-/// The longest URL, in bytes of its normal form, which is ASCII.
+/// Maximum length of a URL in bytes of its normalized form, which is ASCII.
 const URL_MAX: usize = 2048;
 
 #[cfg(test)]

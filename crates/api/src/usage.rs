@@ -1,4 +1,4 @@
-//! Usage: how much an organization has stored and run lately.
+//! Usage: stored data and runner time of an organization in a period.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,47 +6,49 @@ use utoipa::ToSchema;
 use crate::{License, OrganizationUuid, Plan, Timestamp, scalar::word};
 
 word! {
-    /// By which terms usage is counted.
+    /// Terms that determine how usage is counted.
     UsageKind {
-        /// A hosted organization without a plan.
+        /// Hosted organization without a plan. The period is the last 30 days.
         CloudFree = "cloud_free",
-        /// A hosted organization that pays for what it uses.
+        /// Hosted organization with a plan that is billed by usage. The period is the billing period.
         CloudMetered = "cloud_metered",
-        /// A server of one's own with a license bought from the host.
+        /// Hosted organization that bought a license for a self-hosted server. The period is the billing period.
         CloudSelfHostedLicensed = "cloud_self_hosted_licensed",
-        /// A server of one's own.
+        /// Self-hosted server without a license. The period is the last 30 days.
         SelfHostedFree = "self_hosted_free",
-        /// A server of one's own with a license.
+        /// Self-hosted server with a license. The period is the validity of the license.
         SelfHostedLicensed = "self_hosted_licensed",
     }
 }
 
-/// How much an organization has used.
+/// Usage of an organization in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUsage)]
 pub struct Usage {
-    /// The organization.
+    /// UUID of the organization.
     pub organization: OrganizationUuid,
-    /// By which terms it is counted.
+    /// Terms that determine how usage is counted.
     pub kind: UsageKind,
-    /// The plan that is paid for, where the server bills.
+    /// Plan of the organization; null if there is none, and on a server without billing.
     pub plan: Option<Plan>,
-    /// The license of the organization, where the server checks them.
+    /// License of the organization; null if there is no valid license.
     pub license: Option<License>,
-    /// From when.
+    /// Start of the period.
     pub start_time: Timestamp,
-    /// Until when.
+    /// End of the period.
     pub end_time: Timestamp,
-    /// How many metrics there are of runs that ended in this time.
+    /// Number of metrics of runs that ended in the period; null for the level `pro`, which counts series, and for
+    /// `cloud_self_hosted_licensed`.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub metrics: Option<u32>,
-    /// How many different series were received; counted by some plans only.
+    /// Number of distinct series with metrics of runs that ended in the period; null except for the level `pro`.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub active_series: Option<u32>,
-    /// How many bytes the images of the organization take.
+    /// Number of bytes that the organization stores in the registry now, including unfinished uploads.
     #[schema(format = "uint64")]
     pub stored_bytes: Option<u64>,
-    /// How many minutes jobs ran for.
+    /// Runner minutes of jobs that ended in the period, rounded up to full minutes per job; null for
+    /// `cloud_self_hosted_licensed`.
     #[schema(maximum = 4_294_967_295_u32, format = "uint32")]
     pub runner_minutes: Option<u32>,
 }

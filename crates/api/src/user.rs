@@ -5,72 +5,72 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{Email, Search, Slug, Timestamp, UserName, UserUuid, UsersSort};
 
-/// A user, as that user and the administrators see it.
+/// A user, as visible to the user and to administrators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUser)]
 pub struct User {
-    /// Its identifier.
+    /// UUID of the user.
     pub uuid: UserUuid,
-    /// The name of the person.
+    /// Name of the user.
     pub name: UserName,
-    /// Its slug.
+    /// Slug of the user.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
-    /// The address of the account.
+    /// E-mail address of the account.
     pub email: Email,
-    /// Whether the user administers the server.
+    /// Whether the user is an administrator of the server.
     pub admin: bool,
     /// Whether the account is locked.
     pub locked: bool,
-    /// When the account was created; some older servers do not tell.
+    /// Time when the account was created; null on some older servers.
     pub created: Option<Timestamp>,
 }
 
-/// A user, as everyone sees it.
+/// A user, as visible to everyone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonPubUser)]
 pub struct PubUser {
-    /// Its identifier.
+    /// UUID of the user.
     pub uuid: UserUuid,
-    /// The name of the person.
+    /// Name of the user.
     pub name: UserName,
-    /// Its slug.
+    /// Slug of the user.
     #[serde(deserialize_with = "crate::slug::stored")]
     pub slug: Slug,
 }
 
-/// What to change of a user.
+/// Changes to a user. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonUpdateUser)]
 pub struct UserPatch {
-    /// The new name.
+    /// New name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<UserName>,
-    /// The new slug.
+    /// New slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slug: Option<Slug>,
-    /// The new address.
+    /// New e-mail address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<Email>,
-    /// Whether the user is to administer the server; only an administrator can say so.
+    /// Whether the user is an administrator of the server. Only administrators can set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<bool>,
-    /// Whether the account is to be locked; only an administrator can say so.
+    /// Whether the account is locked. Only administrators can set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked: Option<bool>,
 }
 
-/// Which users to list.
+/// Filter of a list of users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct UserFilter {
-    /// Only those with exactly this name.
+    /// Only users with exactly this name.
     #[param(inline)]
     pub name: Option<UserName>,
-    /// Only those with this text in the name, slug or UUID.
+    /// Only users whose name, slug or UUID contains this text (case-insensitive).
     #[param(inline)]
     pub search: Option<Search>,
-    /// What to order by.
+    /// Sort key; `name` by default.
     #[param(inline)]
     pub sort: Option<UsersSort>,
 }

@@ -1,4 +1,4 @@
-//! Variants: a benchmark run with parameters is a series of its own for each set of them.
+//! Variants: a benchmark with one combination of parameters. Each variant is a separate series.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,30 @@ use utoipa::ToSchema;
 
 use crate::{Invalid, VariantUuid};
 
-/// The most parameters that a variant has.
+/// Maximum number of parameters of a variant.
 const COUNT_MAX: usize = 32;
-/// The longest name of a parameter, in bytes.
+/// Maximum length of a parameter name in bytes.
 const NAME_MAX: usize = 64;
-/// The longest value of a parameter, in bytes.
+/// Maximum length of a parameter value in bytes.
 const VALUE_MAX: usize = 256;
 
-/// A variant of a benchmark.
+/// A benchmark with one combination of parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVariant)]
 pub struct Variant {
-    /// Its identifier.
+    /// UUID of the variant.
     pub uuid: VariantUuid,
-    /// What it was run with.
+    /// Parameters of the variant.
     pub parameters: Parameters,
 }
 
-/// The parameters of a variant by their names. A number or a truth value counts as the text that JSON writes for it, so
-/// that `10` and `"10"` are one series.
+/// Parameters of a variant by name. Numbers and booleans count as their JSON text, so `10` and `"10"` are the same series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
 #[schema(value_type = BTreeMap<String, String>)]
 pub struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// The names and values, by name.
+    /// Returns the names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -69,7 +68,7 @@ impl<'de> Deserialize<'de> for Parameters {
     }
 }
 
-/// A text, a number or a truth value, as text.
+/// A string, a number or a boolean as text.
 struct Scalar(String);
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -96,7 +95,7 @@ impl<'de> Deserialize<'de> for Scalar {
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
-                // The shortest text: 2.0 is 2.
+                // The shortest text: 2.0 becomes 2.
                 Ok(Scalar(value.to_string()))
             }
 

@@ -1,4 +1,4 @@
-//! Verdicts: what a run shows when it is held against the history of its branch, with no threshold.
+//! Verdicts: comparisons of a report with its baseline, without a threshold.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,111 +9,117 @@ use crate::{
 };
 
 word! {
-    /// What a comparison comes to.
+    /// Result of a comparison.
     VerdictAnswer {
-        /// The run is another level than its base.
+        /// The level differs from the baseline.
         Changed = "changed",
-        /// It is the same, as far as the noise lets that be seen.
+        /// The level is the same, within the limits of the noise.
         Unchanged = "unchanged",
-        /// There are too few runs, or they vary too much, to tell.
+        /// The baseline has too few runs, or the noise is too large.
         Inconclusive = "inconclusive",
     }
 }
 
-/// What a report shows against the runs before it, or against those of the branch that its own starts from.
+/// Comparison of a report with its baseline: the earlier runs of its branch, or the runs of its start point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVerdict)]
 pub struct Verdict {
-    /// The report.
+    /// UUID of the report.
     pub report: ReportUuid,
-    /// The branch, with the head and the version that were measured.
+    /// Branch, with the head and version that were measured.
     pub branch: Branch,
-    /// The testbed.
+    /// Testbed.
     pub testbed: Testbed,
-    /// Changed if anything is, unchanged if nothing is and something can be told, inconclusive otherwise.
+    /// `changed` if any comparison is `changed`; `unchanged` if none is `changed` and at least one is `unchanged`; otherwise
+    /// `inconclusive`.
     pub answer: VerdictAnswer,
-    /// How many comparisons come to what.
+    /// Number of comparisons by result.
     pub counts: VerdictCounts,
-    /// What seems to be behind the changes: the machine if most benchmarks moved together, noise if the same binary was
-    /// measured before.
+    /// Probable cause of the changes: `noise` if the baseline contains the same binary, `host` if most benchmarks moved together,
+    /// otherwise `code`.
     pub cause: ChangeCause,
-    /// What the benchmarks have in common, for each measure with enough of them.
+    /// Common factor of the benchmarks, for each measure with at least five benchmarks.
     pub factors: Vec<VerdictFactor>,
-    /// Each series of the report against its base: changed ones first, regressions before others, the largest first.
+    /// Comparison of each series with its baseline: `changed` first, with regressions before improvements, and larger changes
+    /// before smaller ones.
     pub comparisons: Vec<VerdictComparison>,
-    /// Whether the series of this branch and testbed were looked at for changes since the last report; a moment later they
-    /// are.
+    /// Whether detection has analyzed all reports of this branch and testbed. If false, request the verdict again after a few
+    /// seconds.
     pub settled: bool,
-    /// The changes that were found with this report, as far as they are known.
+    /// Changes that detection found with this report, largest first, at most 8. The list may be incomplete while `settled` is
+    /// false.
     pub changes: Vec<Change>,
 }
 
-/// How many comparisons come to what.
+/// Number of comparisons by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVerdictCounts)]
 pub struct VerdictCounts {
-    /// Changes for the worse.
+    /// Number of regressions.
     pub regressions: u32,
-    /// Changes for the better.
+    /// Number of improvements.
     pub improvements: u32,
-    /// Changes of measures that do not say which way is worse.
+    /// Number of changes of measures that do not define which direction is worse.
     pub differences: u32,
-    /// Those that are the same.
+    /// Number of unchanged series.
     pub unchanged: u32,
-    /// Those that cannot be told.
+    /// Number of inconclusive comparisons.
     pub inconclusive: u32,
 }
 
-/// By how much all benchmarks of a run differ from their bases.
+/// Common factor: the change that all benchmarks of a measure share in this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVerdictFactor)]
 pub struct VerdictFactor {
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// The median of all: 0.02 is 2 % more than usual.
+    /// Median of the relative changes: 0.02 is 2 % above the baseline.
     pub change: f64,
-    /// The lower end of its confidence interval of 95 %.
+    /// Lower end of the 95 % confidence interval of `change`.
     pub lower: f64,
-    /// The upper end.
+    /// Upper end of the 95 % confidence interval of `change`.
     pub upper: f64,
-    /// How many benchmarks it is of.
+    /// Number of benchmarks.
     pub benchmarks: u32,
-    /// Which share of them moved that way, by more than they usually vary.
+    /// Share of the benchmarks that moved in the direction of the median by more than their noise, from 0 to 1.
     pub together: f64,
-    /// Whether that is most of them, so that the machine is to blame; comparisons are then made without the factor.
+    /// Whether most benchmarks moved together, so that the machine is the probable cause. The comparisons then exclude the
+    /// factor.
     pub is_host: bool,
 }
 
-/// A series of a report against its base.
+/// Comparison of one series of a report with its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JsonVerdictComparison)]
 pub struct VerdictComparison {
-    /// The benchmark.
+    /// Benchmark.
     pub benchmark: Benchmark,
-    /// The variant of the benchmark; null when it was run without parameters.
+    /// Variant of the benchmark; null if the benchmark ran without parameters.
     pub variant: Option<Variant>,
-    /// The measure.
+    /// Measure.
     pub measure: Measure,
-    /// What it comes to.
+    /// Result of the comparison.
     pub answer: VerdictAnswer,
-    /// Which way it goes; unknown if it goes nowhere.
+    /// Direction of the change; `unknown` if the series did not change.
     pub direction: ChangeDirection,
-    /// The level of the base since it last changed; null if there is none.
+    /// Level of the baseline since its last change; null if there is no baseline.
     pub base: Option<f64>,
-    /// How many runs of that level there are.
+    /// Number of runs of the baseline level.
     pub base_runs: u32,
-    /// What was measured: the median of the runs of this version.
+    /// Median of the runs of the measured version.
     pub head: f64,
-    /// How many such runs there are.
+    /// Number of runs of the measured version.
     pub head_runs: u32,
-    /// By which share of the base it differs; without what all benchmarks have in common if the machine is to blame.
+    /// Relative difference from the baseline: 0.02 is 2 % above it. Excludes the common factor if the machine is the probable
+    /// cause. Null if it cannot be computed.
     pub change: Option<f64>,
-    /// The lower end of its confidence interval of 95 %.
+    /// Lower end of the 95 % confidence interval of `change`; null if there is none.
     pub lower: Option<f64>,
-    /// The upper end.
+    /// Upper end of the 95 % confidence interval of `change`; null if there is none.
     pub upper: Option<f64>,
-    /// The smallest change that would have been seen.
+    /// Smallest detectable change; null if it cannot be computed.
     pub detectable: Option<f64>,
-    /// How likely a difference like this is when nothing has changed, given how many comparisons were made.
+    /// Probability of a difference of this size if nothing has changed, corrected for the number of comparisons; null if it
+    /// cannot be computed.
     pub p: Option<f64>,
 }
