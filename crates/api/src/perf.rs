@@ -21,11 +21,11 @@ pub const MAX_SERIES: usize = 4_096;
 pub struct PerfQuery {
     /// UUIDs of the branches.
     pub branches: String,
-    /// UUIDs of the heads, in the order of the branches; an empty entry is the current head.
+    /// UUIDs of the heads, in the order of the branches; an empty or missing entry is the current head.
     pub heads: Option<String>,
     /// UUIDs of the testbeds.
     pub testbeds: String,
-    /// UUIDs of the specs, in the order of the testbeds; an empty entry is any spec.
+    /// UUIDs of the specs, in the order of the testbeds; an empty or missing entry is any spec.
     pub specs: Option<String>,
     /// UUIDs of the benchmarks.
     pub benchmarks: String,
