@@ -1,4 +1,4 @@
-//! The HTTP API: the table of routes and the layers around them. One file a noun.
+//! The HTTP API: routes and middleware. One file per resource.
 
 pub mod access;
 mod alert;
@@ -79,7 +79,7 @@ use crate::{
     transport::{channel, console, mcp, oci},
 };
 
-/// The whole API.
+/// Returns the router of the whole API.
 pub fn router(app: App) -> Router {
     let (routes, _) = table().split_for_parts();
     let routes = if app.config.server.metrics_address.is_none() {
@@ -92,37 +92,37 @@ pub fn router(app: App) -> Router {
     framed(app, routes.fallback(console::serve))
 }
 
-/// Puts the frame around routes.
+/// Wraps routes in the middleware of every request.
 fn framed(app: App, routes: Router<App>) -> Router {
     let routes = routes
         .method_not_allowed_fallback(|| async { error::Error::Method })
         .layer(from_fn_with_state(app.clone(), frame::route))
         .layer(DefaultBodyLimit::max(app.config.server.request_body_max_bytes))
         .with_state(app.clone());
-    // What the registry sends is known by its digest and its length, byte by byte.
+    // Clients check responses of the registry by digest and length, so the server must not compress them.
     let compressible = DefaultPredicate::new().and(NotForContentType::const_new(PARQUET)).and(
         |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
             !headers.contains_key(oci::API_VERSION)
         },
     );
-    // Everything is the fallback of an outer router: its layers run before the path is matched.
+    // All routes are the fallback of an outer router, so that its middleware runs before the path is matched.
     Router::new()
         .fallback_service(routes)
         .layer(from_fn_with_state(app, frame::frame))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressible))
 }
 
-/// Only the metrics, for an address of their own.
+/// Returns a router with the metrics only, for a separate listen address.
 pub fn metrics_router(app: App) -> Router {
     health::metrics_route().with_state(app)
 }
 
-/// The description of the whole API.
+/// Returns the OpenAPI document of the whole API.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     openapi::describe(table().into_openapi())
 }
 
-/// Every operation of the contract, and ours.
+/// Returns the routes of all operations: of the contract and of Tidemark.
 fn table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(server::root, server::receive_at_root))

@@ -1,6 +1,6 @@
-//! Who may do what. A handler gets hold of a user, an organization, a project or the server only through these
-//! extractors: they read the credential, load the row and check the right, in one read of the database. Whether somebody
-//! has a right to a thing, or may know of it at all, is judged here and nowhere else.
+//! Access control. A handler gets a user, an organization, a project or the server only through these extractors: they read the
+//! credential, load the row and check the right, in one read of the database. All decisions about rights and visibility are
+//! made here.
 
 mod organization;
 mod project;
@@ -29,7 +29,8 @@ use crate::{
     infra::limits::Rule,
 };
 
-/// Finds the caller and loads what the request is about, on one snapshot, and counts the request.
+/// Authenticates the caller, loads the resource of the request on the same snapshot, and counts the request for the rate
+/// limits.
 async fn enter<T, F>(parts: &Parts, app: &App, load: F) -> Result<(Caller, T)>
 where
     F: FnOnce(&mut Tx<'_>, &Caller) -> Result<T> + Send + 'static,
@@ -42,7 +43,7 @@ where
     enter_with(parts, app, credential, load).await
 }
 
-/// The same with a credential that was sent in another way.
+/// Same as [`enter`], with a credential that the request does not carry in the usual header.
 pub(crate) async fn enter_with<T, F>(
     parts: &Parts,
     app: &App,
@@ -72,7 +73,7 @@ where
     Ok((caller, loaded))
 }
 
-/// Counts a request of this caller.
+/// Counts a request of this caller for the rate limits.
 pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<()> {
     let (rule, key) = match caller {
         Caller::User(signed_in) => (Rule::UserRequests, signed_in.found.user.uuid.to_string()),
@@ -82,7 +83,7 @@ pub(crate) async fn count(parts: &Parts, app: &App, caller: &Caller) -> Result<(
     Ok(app.limits.check(rule, &key, app.clock.now()).await?)
 }
 
-/// The user behind the call, or the reason why there is none.
+/// Returns the signed-in user, or the reason why the caller is not a signed-in user.
 fn signed_in(caller: Caller) -> Result<SignedIn> {
     match caller {
         Caller::User(signed_in) => Ok(signed_in),
@@ -101,7 +102,7 @@ fn signed_in(caller: Caller) -> Result<SignedIn> {
     }
 }
 
-/// The same for something that is hidden from those who may not see it, as it is from every project's key.
+/// Same as [`signed_in`] for a resource that is hidden from callers without the right to view it, and from every project key.
 fn signed_in_for(caller: Caller, noun: &str) -> Result<SignedIn> {
     match caller {
         Caller::Project(_) => Err(Error::NotFound(format!(
@@ -117,7 +118,7 @@ fn signed_in_for(caller: Caller, noun: &str) -> Result<SignedIn> {
 pub struct Signed {
     /// The user.
     pub by: SignedIn,
-    /// Who asked and from where.
+    /// User and address of the request.
     pub origin: Origin,
 }
 
@@ -131,12 +132,12 @@ impl FromRequestParts<App> for Signed {
     }
 }
 
-/// Anybody with a credential that is good: a user or a project's key.
+/// A caller with a valid credential: a user or a project key.
 #[derive(Clone, Debug)]
 pub enum Known {
     /// A user.
     User(SignedIn),
-    /// A project's key.
+    /// A project key.
     Project(project_key::ProjectKeyRow),
 }
 
@@ -152,12 +153,12 @@ impl FromRequestParts<App> for Known {
     }
 }
 
-/// A user who administers the server.
+/// An administrator of the server.
 #[derive(Clone, Debug)]
 pub struct Admin {
     /// The administrator.
     pub by: SignedIn,
-    /// Who asked and from where.
+    /// User and address of the request.
     pub origin: Origin,
 }
 
@@ -174,14 +175,14 @@ impl FromRequestParts<App> for Admin {
     }
 }
 
-/// The account in the path, opened by its owner or an administrator. Other people's accounts are hidden.
+/// The account in the path, for its owner or an administrator. Other users get 404.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The account in the path.
     pub found: user::UserRow,
-    /// Who asks for it.
+    /// The user who sent the request.
     pub by: SignedIn,
-    /// Who asked and from where.
+    /// User and address of the request.
     pub origin: Origin,
 }
 
@@ -200,7 +201,7 @@ impl FromRequestParts<App> for Account {
     }
 }
 
-/// Turns a missing row into `None`, where that is not the end: who asks is judged before what is missing.
+/// Turns a missing row into `None`, so that the rights of the caller are checked before the 404.
 pub(super) fn found_or_none<T>(found: tidemark_store::Result<T>) -> tidemark_store::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -209,11 +210,11 @@ pub(super) fn found_or_none<T>(found: tidemark_store::Result<T>) -> tidemark_sto
     }
 }
 
-/// A right, as a type, so that a handler's signature says what it needs.
+/// A right as a type: the signature of a handler says which right it requires.
 pub trait Right: Send + Sync + 'static {
-    /// The permission in an organization.
+    /// The required permission in an organization.
     const ORGANIZATION: OrganizationPermission;
-    /// The permission in a project.
+    /// The required permission in a project.
     const PROJECT: ProjectPermission;
 }
 
@@ -231,10 +232,10 @@ macro_rules! rights {
 }
 rights!(View, Create, Edit, Delete, Manage, ViewRole, CreateRole, EditRole, DeleteRole);
 
-/// Anybody: what they see depends on who they are.
+/// Any caller. What the caller can see depends on the credential.
 #[derive(Clone, Debug)]
 pub struct Anyone {
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
 }
 
@@ -248,7 +249,7 @@ impl FromRequestParts<App> for Anyone {
 }
 
 const LOCKED: &str = "This account is locked; an administrator of the server can unlock it.";
-/// Whether the caller may make something that nobody owns yet: anybody, except with a credential that is no good.
+/// Checks that the caller may create unclaimed resources: every caller may, except one with an invalid credential.
 pub fn may_make(caller: &Caller) -> Result<()> {
     match caller {
         Caller::Anonymous | Caller::Owner | Caller::User(_) => Ok(()),
@@ -256,7 +257,7 @@ pub fn may_make(caller: &Caller) -> Result<()> {
     }
 }
 
-/// Whether the caller may delete for good, as only an administrator may.
+/// Checks that the caller may delete permanently: only an administrator may.
 pub fn may_destroy(caller: &Caller) -> Result<()> {
     if signed_in(caller.clone())?.found.user.admin {
         return Ok(());

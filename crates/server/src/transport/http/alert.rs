@@ -18,7 +18,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A project and an alert in the path.
+/// Path parameters: project and alert.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct AlertPath {
@@ -58,7 +58,7 @@ pub(super) async fn update_many(
     let now = app.clock.now();
     let write = move |tx: &mut Tx<'_>| {
         let id = project.id;
-        // The counts of alerts are made anew, which must not overlook those of a report on its way in.
+        // The statement recounts the alerts. Without the lock it could miss the alerts of a report that is being recorded.
         tx.lock(Lock::Project(id.get()))?;
         let mut which = alert::AlertFilter {
             status: Some(patch.from.unwrap_or(AlertStatus::Active)),

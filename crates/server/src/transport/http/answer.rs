@@ -1,4 +1,4 @@
-//! The shapes of success: one thing, a new thing, something queued, a page of a list, nothing.
+//! Successful responses: resource, created resource, accepted resource, page of a list, no content.
 
 use axum::{
     Json,
@@ -11,11 +11,11 @@ use utoipa::{
     openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
 };
 
-/// How many there are in all, for the header `x-total-count`.
+/// Total number of items, for the header `x-total-count`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total(pub(super) i64);
 
-/// One page of a list: 200.
+/// One page of a list, with status 200.
 #[derive(Debug)]
 pub struct Paged<T>(pub (Vec<T>, i64));
 
@@ -28,7 +28,7 @@ impl<T: Serialize> IntoResponse for Paged<T> {
     }
 }
 
-/// Bytes that are no text, for the description of the API.
+/// Binary data, for the OpenAPI document.
 pub(super) enum Binary {}
 
 impl PartialSchema for Binary {
@@ -40,7 +40,7 @@ impl PartialSchema for Binary {
 
 impl ToSchema for Binary {}
 
-/// Something made: 201.
+/// A created resource, with status 201.
 #[derive(Debug)]
 pub struct Created<T>(pub T);
 
@@ -50,7 +50,7 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// Something promised: 202.
+/// An accepted resource that is processed later, with status 202.
 #[derive(Debug)]
 pub struct Accepted<T>(pub T);
 
@@ -60,7 +60,7 @@ impl<T: Serialize> IntoResponse for Accepted<T> {
     }
 }
 
-/// Something gone: 204.
+/// Response of a deletion, with status 204.
 #[derive(Debug)]
 pub struct Deleted;
 
@@ -72,7 +72,7 @@ impl IntoResponse for Deleted {
     }
 }
 
-/// The value of `x-total-count` for a response that does not say.
+/// Returns the value of `x-total-count`; 1 for a response without a total.
 pub(super) fn total(response: &Response) -> HeaderValue {
     HeaderValue::from(response.extensions().get::<Total>().map_or(1, |total| total.0))
 }

@@ -1,6 +1,6 @@
-//! `/v0/auth`: signing up and in by mailed links, and accepting invitations.
+//! `/v0/auth`: sign up and sign in by mailed links, and accept invitations.
 //!
-//! Known and unknown addresses get the same answers: whether an account exists is told only in the mail.
+//! Known and unknown addresses get the same responses: only the mail reveals whether an account exists.
 
 use axum::{Json, extract::State};
 use tidemark_api::{
@@ -26,9 +26,9 @@ use crate::{
     },
 };
 
-/// How long a mailed link is good for.
+/// Lifetime of a mailed link, in seconds.
 pub(super) const LINK_SECONDS: i64 = 30 * 60;
-/// How long a session lasts.
+/// Lifetime of a session, in seconds.
 pub(super) const SESSION_SECONDS: i64 = 30 * 86_400;
 
 /// Sign up: an account and an organization of your own, and a link to confirm the address.
@@ -68,7 +68,7 @@ fn sign_up(
     new: &Signup,
     invited: Option<InvitationUuid>,
 ) -> Result<()> {
-    // Before it is known whether the address has an account: the answer must not tell.
+    // Before the account is looked up: the response must not reveal whether the address has an account.
     sign_in_completion::may_sign_up(tx, access, invited, fresh.now)?;
     if let Some(claim) = new.claim {
         let found = organization::find(tx, &ResourceId::Uuid(claim.uuid()))?;
@@ -78,7 +78,7 @@ fn sign_up(
             ));
         }
     }
-    // Of several who sign up with one address at once, all but the first must find the account there.
+    // Concurrent requests may sign up with the same address; all but the first must find the account.
     tx.lock(Lock::Server)?;
     let expires = fresh.now.plus_seconds(LINK_SECONDS);
     if let Some(known) = user::by_email(tx, &new.email)? {
@@ -136,7 +136,8 @@ pub(super) async fn login(
     Ok(Accepted(ack))
 }
 
-/// The account of an address, at rest: one that is just moving to another address must not get a link to this one.
+/// Returns the account of an address, locked: if the account is moving to another address at the same time, the old address
+/// must not get a link.
 fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::UserRow>> {
     let Some(found) = user::by_email(tx, email)? else { return Ok(None) };
     tx.lock(Lock::User(found.id.get()))?;
@@ -154,12 +155,12 @@ pub(super) async fn confirm(
     confirmed(&app, origin, &confirm.token).await.map(Json)
 }
 
-/// Opens a session for the token of a mailed link, and counts those that are no good.
+/// Creates a session for the token of a mailed link, and counts invalid tokens for the rate limit.
 pub(super) async fn confirmed(app: &App, origin: Origin, token: &Jwt) -> Result<AuthUser> {
     let (now, address) = (app.clock.now(), origin.key());
     let opened = open_session(app, origin, token).await;
     if matches!(opened, Err(Error::Unauthorized(_))) {
-        // Only failures count: whoever holds a good link gets in, however busy the address is.
+        // Only failures count: a valid link works even if the address has reached its limit of attempts.
         app.limits.check(Rule::PublicAttempts, &address, now).await?;
     }
     opened
@@ -228,8 +229,7 @@ pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<
     Ok(Json(caller))
 }
 
-/// Counts an attempt by the address it comes from, and by that and the account it is for: a stranger cannot shut
-/// somebody else out.
+/// Counts an attempt per address, and per address and account: other clients cannot lock a user out.
 async fn count_attempt(app: &App, origin: &Origin, email: &Email, now: Timestamp) -> Result<()> {
     let address = origin.key();
     let person = format!("{address} {email}");

@@ -20,7 +20,7 @@ use crate::domain::{
     backtest::{Detector, Material, Outcome},
 };
 
-/// The most values that a backtest looks at.
+/// Maximum number of values that a backtest analyzes.
 const VALUES: i64 = 20_000_000;
 
 /// Find out which alarms there would have been over the whole history, for a sensitivity or the model of a threshold, and hold
@@ -66,7 +66,7 @@ pub(super) async fn create(
         Ok::<_, Error>((lanes, part))
     };
     let (lanes, part) = app.db.read(find).await?;
-    // It takes a processor, and the memory for all values of a lane, until it is done, whoever still waits for it.
+    // A backtest occupies a processor, and the memory for all values of a lane, until it ends, even if the client disconnects.
     let permit = app.analyses.acquire(address).await?;
     let mut outcome = Outcome::default();
     for lane in lanes {

@@ -19,7 +19,7 @@ use crate::domain::{
     plot::{self, Tone},
 };
 
-/// What a badge says.
+/// Query parameters of a badge.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct BadgeQuery {
@@ -77,7 +77,7 @@ pub(super) async fn view(
     };
     let svg = plot::badge(label.as_ref().map_or("benchmarks", ResourceName::as_str), &message, tone);
     let cache = match project.project.visibility {
-        // It stands on pages that many people open, few of them at the moment it changes.
+        // Pages with badges have many readers, and the count changes rarely.
         Visibility::Public => "public, max-age=60",
         Visibility::Private => conditional::cache(Visibility::Private),
     };

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::{app::App, quota::Quota};
 
-/// A project and a benchmark in the path.
+/// Path parameters: project and benchmark.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct BenchmarkPath {

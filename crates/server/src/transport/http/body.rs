@@ -1,5 +1,4 @@
-//! What comes in with a request: path, query and JSON body, each with an error that says where it is wrong, and the
-//! media types that are accepted.
+//! Request input: path, query and JSON body, each with an error that names the invalid part, and the accepted media types.
 
 use axum::{
     body::{Bytes, HttpBody},
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::{domain::app::App, infra::limits::Permit};
 
-/// Bytes of a body that need no permit.
+/// Maximum number of bytes of a body that requires no permit.
 const FREE_BYTES: usize = 64 << 10;
 
 /// A JSON body.
@@ -27,7 +26,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self> {
-        // A missing content type counts as JSON, as existing clients expect.
+        // A missing content type counts as JSON, because existing clients omit it.
         if let Some(kind) = request.headers().get(header::CONTENT_TYPE) {
             let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
             if !kind.eq_ignore_ascii_case("application/json") {
@@ -39,7 +38,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-/// Collects a body, with the permits for its bytes, which last as long as the caller keeps them.
+/// Collects a body, and acquires the permits for its bytes. The caller holds the permits.
 pub(crate) async fn collect(app: &App, request: Request) -> Result<(Bytes, Vec<Permit>)> {
     let address = request.extensions().get::<ClientAddress>().and_then(|address| address.0);
     let most = app.config.server.request_body_max_bytes;
@@ -65,9 +64,9 @@ pub(crate) async fn collect(app: &App, request: Request) -> Result<(Bytes, Vec<P
     Ok((bytes.into(), permits))
 }
 
-/// Reads one JSON object and nothing after it.
+/// Parses exactly one JSON object. Data after the object is an error.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    // Serde would take an array for the fields in the order of their declaration.
+    // Serde would read an array as the fields in the order of their declaration.
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err(Error::Invalid("The body must be a JSON object.".into()));
     }
@@ -83,7 +82,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     Ok(value)
 }
 
-/// Says where a body is wrong and why, without the names of our types.
+/// Returns the position and the reason of an invalid body, without the names of Rust types.
 fn explain(path: &str, error: &serde_json::Error) -> String {
     let what = if error.is_data() { "is wrong" } else { "is not valid JSON" };
     let place = match path.trim_end_matches('?').trim_end_matches('.') {
@@ -101,7 +100,7 @@ fn explain(path: &str, error: &serde_json::Error) -> String {
     format!("The body {what}{place}: {reason} (line {line}, column {column}).")
 }
 
-/// The query string; unknown keys are ignored.
+/// The query string. Unknown keys are ignored.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub T);
 
@@ -119,9 +118,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// What stands for the media type that the header `Accept` likes best of those offered here, the first of equals.
+/// Returns the value of the offered media type with the highest weight in the header `Accept`; of equal weights, the first
+/// offered.
 ///
-/// Only types that it names in full count: a client that takes anything leaves the choice to the caller.
+/// Only full type names count: for `*/*` and ranges, the caller chooses the default.
 pub(crate) fn accepted<T: Copy>(headers: &HeaderMap, offered: &[(&str, T)]) -> Option<T> {
     let ranges = || {
         let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -138,7 +138,7 @@ pub(crate) fn accepted<T: Copy>(headers: &HeaderMap, offered: &[(&str, T)]) -> O
     best.map(|(_, found)| found)
 }
 
-/// A media type of the header `Accept`, and how much it is wanted, from 0 to 1.
+/// Splits an entry of the header `Accept` into its media type and its weight, from 0 to 1.
 fn range(text: &str) -> (&str, f32) {
     let mut parts = text.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -146,7 +146,7 @@ fn range(text: &str) -> (&str, f32) {
     (kind, quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0)))
 }
 
-/// One segment of the path, by its name in the route.
+/// Returns one path segment, by its name in the route.
 pub(crate) async fn segment<T>(parts: &mut Parts, name: &str) -> Result<T>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
@@ -160,7 +160,7 @@ where
     text.parse().map_err(|error| Error::Invalid(format!("`{name}` in the path is wrong: {error}.")))
 }
 
-/// The segments of the path, by their names in the route.
+/// The path segments, by their names in the route.
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub T);
 

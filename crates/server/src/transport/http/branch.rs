@@ -17,7 +17,7 @@ use super::{
 };
 use crate::domain::{app::App, quota::Quota};
 
-/// A project and a branch in the path.
+/// Path parameters: project and branch.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct BranchPath {

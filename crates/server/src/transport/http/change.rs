@@ -16,7 +16,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A project and a change in the path.
+/// Path parameters: project and change.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ChangePath {

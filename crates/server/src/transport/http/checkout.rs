@@ -1,4 +1,4 @@
-//! `/v0/checkout`: where a plan is paid for.
+//! `/v0/checkout`: payment pages for plans.
 
 use axum::extract::State;
 use tidemark_api::{Checkout, NewCheckout, OrganizationPermission};

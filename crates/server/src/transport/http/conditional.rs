@@ -1,5 +1,5 @@
-//! Answers that a client may have already: each has a tag by its content, and who sends the tag back is told that nothing
-//! has changed.
+//! Conditional requests: responses have an ETag that is derived from the content, and a request with a matching `If-None-Match`
+//! gets 304.
 
 use axum::{
     http::{HeaderMap, StatusCode, header},
@@ -8,12 +8,12 @@ use axum::{
 use sha2::{Digest, Sha256};
 use tidemark_api::Visibility;
 
-/// A digest of some content, for its tag.
+/// Returns a digest of the content, for the ETag.
 pub(super) fn digest(content: impl AsRef<[u8]>) -> String {
     hex::encode(&Sha256::digest(content)[..16])
 }
 
-/// Whether the client has what this tag stands for.
+/// Whether the client already has the content with this ETag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     known.flat_map(|value| value.split(',')).any(|one| {
@@ -22,7 +22,8 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     })
 }
 
-/// Who may keep what shows something of a project, if they ask each time whether it still holds.
+/// Returns the value of `Cache-Control` for content of a project: caches revalidate it on each request, and only content of
+/// public projects may be shared.
 pub(super) const fn cache(visibility: Visibility) -> &'static str {
     match visibility {
         Visibility::Public => "public, no-cache",
@@ -30,7 +31,7 @@ pub(super) const fn cache(visibility: Visibility) -> &'static str {
     }
 }
 
-/// A document of this media type, unless the client has it already.
+/// Returns a document of this media type, or 304 if the client already has it.
 pub(super) fn answer(
     headers: &HeaderMap,
     media_type: &'static str,

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A project, a notice and a delivery in the path.
+/// Path parameters: project, notice and delivery.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct DeliveryPath {
@@ -81,7 +81,7 @@ pub(super) async fn repeat(
     repeat_for(&app, notice::Owner::Project(project.id), path.notice, path.delivery).await
 }
 
-/// Tells what a delivery of somebody's notice told again.
+/// Enqueues the notification of a delivery again.
 pub(super) async fn repeat_for(
     app: &App,
     owner: notice::Owner,

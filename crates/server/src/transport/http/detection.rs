@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{app::App, changes::MONTH_SECONDS};
 
-/// For how long alarms are counted.
+/// Period over which alarms are counted, in seconds.
 const COUNTED_SECONDS: i64 = 3 * MONTH_SECONDS;
 
 /// View what a project is told of, how many false alarms it takes, and how many there were.
@@ -46,7 +46,7 @@ fn read(tx: &mut Tx<'_>, project: ProjectId, created: Timestamp, now: Timestamp)
     let runs = detection::runs(tx, project, now.plus_seconds(-MONTH_SECONDS))?;
     let since = created.max(now.plus_seconds(-COUNTED_SECONDS));
     let (raised, wrong) = detection::raised(tx, project, since)?;
-    // What happened in the first days says little about a month, and is not held to be one.
+    // At least one month: the first days alone would give an unreliable monthly rate.
     let months = ((now.seconds() - since.seconds()) as f64 / MONTH_SECONDS as f64).max(1.0);
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     Ok::<_, Error>(Detection {

@@ -1,7 +1,8 @@
-//! Reads the rest of a request's body after an early answer, so that a client that still writes can read the answer.
+//! Reads the rest of a request body after an early response, so that a client that is still writing can read the response.
 //!
-//! A server that closes a connection while the client writes resets it, and the client loses the answer. This covers
-//! every answer that comes before the end of a body: refused credentials, wrong ranges, bodies that are too large.
+//! If a server closes a connection while the client writes, the connection is reset and the client loses the response. Draining
+//! covers every response that the server sends before the end of a body: rejected credentials, invalid ranges, bodies that are
+//! too large.
 
 use std::{
     pin::Pin,
@@ -18,14 +19,14 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::{runtime::Handle, time::timeout};
 
-/// The most bytes that are read after an answer.
+/// Maximum number of bytes to read after a response.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
-/// The longest time to read after an answer.
+/// Maximum time to read after a response.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Lets the body of a request be drained once its handler has dropped it.
+/// Wraps the body of a request so that it is drained when the handler drops it.
 pub(super) fn drained(request: Request) -> Request {
-    // HTTP/2 ends the body of one request without the connection.
+    // HTTP/2 can end the body of one request without closing the connection.
     if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
         return request;
     }
@@ -33,10 +34,10 @@ pub(super) fn drained(request: Request) -> Request {
     request.map(|body| Body::new(Drained { body, is_coming, is_ended: false }))
 }
 
-/// The body of a request, whose rest is read when it is dropped.
+/// A request body whose rest is read when it is dropped.
 struct Drained {
     body: Body,
-    /// Whether the client sends the body. A client that expects `100 Continue` does so once the body is asked for.
+    /// Whether the client sends the body. A client with `Expect: 100-continue` sends it after the server starts to read.
     is_coming: bool,
     is_ended: bool,
 }

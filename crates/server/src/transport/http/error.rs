@@ -7,7 +7,7 @@ use axum::{
 
 pub(crate) use crate::domain::error::{Error, Result};
 
-/// The failure of a response, until the frame writes it into the body.
+/// The error of a response, until the middleware writes it into the body.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Problem {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let (status, code) = status(&self);
-        // The request id comes from the span around the request.
+        // The request ID comes from the span of the request.
         match (&self, self.cause()) {
             (Self::Internal(_), cause) => tracing::error!(cause, "a request failed"),
             (_, Some(cause)) => tracing::warn!(cause, "a request was put off"),
@@ -38,7 +38,7 @@ impl IntoResponse for Error {
             Self::Elsewhere(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
-            // Room is made by people, who take longer.
+            // A user has to free space, which takes longer than a retry after other errors.
             Self::Full(_) => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }

@@ -24,7 +24,7 @@ use crate::domain::{
     perf::list,
 };
 
-/// What to export. Each list is of UUIDs, separated by commas; without it all are exported.
+/// Query parameters of an export. Each list contains UUIDs, separated by commas; without a list, all are exported.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {

@@ -24,7 +24,7 @@ use crate::domain::{
     feed::{Feed, events},
 };
 
-/// Which alerts or changes a feed tells of.
+/// Query parameters of a feed.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FeedQuery {
@@ -40,7 +40,7 @@ pub(super) struct FeedQuery {
 }
 
 impl FeedQuery {
-    /// What it asks for, by the names of its fields.
+    /// Returns the given parameters, with the names of their fields.
     fn given(&self) -> Vec<(&'static str, String)> {
         let fields = [("branch", &self.branch), ("testbed", &self.testbed), ("measure", &self.measure)];
         fields.into_iter().filter_map(|(noun, name)| Some((noun, name.as_ref()?.to_string()))).collect()
@@ -80,7 +80,7 @@ pub(super) async fn view(
     };
     let cache = conditional::cache(project.project.visibility);
     let mut answer = conditional::answer(&headers, "application/atom+xml", cache, feed.write());
-    // Only told, never relied on: a report that is deleted changes the feed and not this.
+    // Informative only, not used for conditional requests: deleting a report changes the feed but not this date.
     if let Some(date) = http_date(feed.updated()) {
         answer.headers_mut().insert(header::LAST_MODIFIED, date);
     }

@@ -1,5 +1,5 @@
-//! The frame around every request: its id, the caller's address, one log line, one sample, the headers that every
-//! answer carries, and the shared body of every failure.
+//! Middleware of every request: request ID, address of the client, one log line, one metrics sample, the headers of every
+//! response, and the body of every error.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -38,7 +38,7 @@ const ALL_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_TOTAL_COUNT: HeaderName = HeaderName::from_static("x-total-count");
 
-/// The outermost layer.
+/// The outermost middleware.
 pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&app);
@@ -77,7 +77,7 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     let route = response.extensions().get::<Route>().map_or("none", |route| route.0.as_str());
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     app.metrics.observe(&method, route, status, elapsed);
-    // The route's template, not the path: a path or query may hold a token.
+    // Log the route template, not the path: a path or query can contain a token.
     tracing::info!(
         parent: &span,
         %method,
@@ -90,17 +90,17 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// Whether a request has the `Host` header of RFC 9112, section 3.2. Of two, a proxy might use the other one.
+/// Whether a request has exactly one `Host` header (RFC 9112, section 3.2). With two headers, a proxy might use the other one.
 fn has_host(request: &Request) -> bool {
     let count = request.headers().get_all(header::HOST).iter().count();
     count == 1 || (count == 0 && request.version() != Version::HTTP_11)
 }
 
-/// The template of the route that was taken.
+/// The template of the matched route.
 #[derive(Clone)]
 struct Route(String);
 
-/// The routes whose work grows with the database or with an image, so that no fixed time fits them.
+/// Routes without a timeout: their duration grows with the database or with an image.
 const UNHURRIED: [&str; 4] = [
     "/v0/server/backup",
     "/v0/projects/{project}/export",
@@ -108,8 +108,8 @@ const UNHURRIED: [&str; 4] = [
     oci::PATH,
 ];
 
-/// Inside the router, where the route is known: remembers it for the frame, gives up what takes too long, and adds the
-/// accepted credentials to a 404 inside a project.
+/// Middleware inside the router, where the route is known: records the route for [`frame`], applies the request timeout, and
+/// adds the accepted credentials to a 404 inside a project.
 pub(super) async fn route(
     State(app): State<App>,
     path: Option<MatchedPath>,
@@ -141,7 +141,7 @@ pub(super) async fn route(
     response
 }
 
-/// What a browser asks before it calls from another origin.
+/// Returns the response to a CORS preflight request.
 fn preflight(refusal: &Response) -> Response {
     let mut methods: Vec<_> = refusal
         .headers()
@@ -162,16 +162,16 @@ fn preflight(refusal: &Response) -> Response {
     response
 }
 
-/// Whose words a failure is told in.
+/// Format of error bodies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Ours.
+    /// The format of Tidemark's API.
     Own,
-    /// Those of the registry's specification.
+    /// The format of the OCI distribution specification.
     Registry,
-    /// Both, and those of OAuth 2: its clients speak any of them.
+    /// Both formats, and the format of OAuth 2: clients of the token endpoint use any of them.
     Token,
-    /// Ours, unless JSON-RPC has told it already.
+    /// The format of Tidemark's API, unless the response already contains a JSON-RPC error.
     Tools,
 }
 
@@ -185,7 +185,7 @@ impl Form {
         }
     }
 
-    /// The body of a failure.
+    /// Returns the error body.
     fn document(self, id: Uuid, problem: &Problem) -> serde_json::Value {
         let specified = oci::document(problem);
         if self == Self::Registry {
@@ -204,7 +204,7 @@ impl Form {
         document
     }
 
-    /// The headers that a page of another origin may send.
+    /// Returns the request headers that CORS allows.
     fn allowed(self) -> &'static str {
         match self {
             Self::Own | Self::Token | Self::Registry => "Content-Type, Authorization",
@@ -212,13 +212,13 @@ impl Form {
         }
     }
 
-    /// Whether the body of a failure is as it should be.
+    /// Whether the response already has an error body in this format.
     fn is_told(self, response: &Response) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE);
         self == Self::Tools && kind.is_some_and(|kind| kind == "application/json")
     }
 
-    /// The headers that a page of another origin may read.
+    /// Returns the response headers that CORS exposes.
     fn exposed(self) -> &'static str {
         match self {
             Self::Own | Self::Token | Self::Tools => {
@@ -232,7 +232,7 @@ impl Form {
     }
 }
 
-/// Writes the body of a failure and the headers of everything.
+/// Writes the error body and the headers of every response.
 fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Response) -> Response {
     let status = response.status();
     let failed = status.is_client_error() || status.is_server_error();
@@ -281,7 +281,7 @@ fn finish(app: &App, id: Uuid, method: &Method, form: Form, mut response: Respon
     response
 }
 
-/// The failure of a response that came from below the handlers.
+/// Returns the error for a response that no handler created.
 fn problem_of(status: StatusCode) -> Problem {
     let error = match status {
         StatusCode::NOT_FOUND => {
@@ -302,7 +302,8 @@ fn request_id(app: &App) -> Uuid {
     uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
-/// The peer, unless it is a proxy we trust; then the right-most address in `X-Forwarded-For` that is not one.
+/// Returns the address of the peer. If the peer is a trusted proxy, returns the right-most address in `X-Forwarded-For` that is
+/// not a trusted proxy.
 fn client_address(peer: Option<IpAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
     let peer = peer?.to_canonical();
@@ -320,14 +321,14 @@ fn client_address(peer: Option<IpAddr>, headers: &HeaderMap, trusted: &[IpNet]) 
         match entry {
             Ok(address) if is_trusted(&address) => {}
             Ok(address) => return Some(address.to_canonical()),
-            // What stands left of something unreadable cannot be trusted either.
+            // Entries to the left of an unreadable entry are not trusted.
             Err(_) => break,
         }
     }
     Some(peer)
 }
 
-/// Whether the path can be decoded and means what it says.
+/// Whether the path is percent-encoded UTF-8 without the segments `.` and `..`.
 fn is_readable(path: &str) -> bool {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -346,7 +347,7 @@ fn is_readable(path: &str) -> bool {
     std::str::from_utf8(&bytes).is_ok() && !path.split('/').any(|segment| matches!(segment, "." | ".."))
 }
 
-/// The same path without empty segments, if it has any.
+/// Returns the path without empty segments, or `None` if it has no empty segments.
 fn tidy(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     if path == "/" || !(path.contains("//") || path.ends_with('/')) {
@@ -388,7 +389,7 @@ mod tests {
         transport::http::framed,
     };
 
-    /// The frame around routes that fail in every way a handler can.
+    /// Returns the middleware around routes that fail in every way that a handler can fail.
     async fn failing(folder: &TempDir) -> Router {
         let flags = Flags { data_dir: Some(folder.path().to_owned()), ..Flags::default() };
         let app = App::open(Config::load(None, [], &flags).unwrap()).await.unwrap();
@@ -430,7 +431,7 @@ mod tests {
         let error: api::Error = serde_json::from_str(&body).unwrap();
         assert_eq!(headers[X_REQUEST_ID], error.request_id.to_string());
         assert_eq!(error.error_code.as_deref(), Some("busy"));
-        // A backup takes as long as the database is large.
+        // The duration of a backup depends on the size of the database.
         assert_eq!(call(&router, "/v0/server/backup").await.0, StatusCode::OK);
     }
 

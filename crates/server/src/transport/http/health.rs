@@ -1,4 +1,4 @@
-//! What an operator's tools ask: alive, ready, and the numbers.
+//! Endpoints for monitoring: liveness, readiness and metrics.
 
 use axum::{
     Router,
@@ -20,12 +20,13 @@ pub(super) fn metrics_route() -> Router<App> {
     Router::new().route("/metrics", get(metrics))
 }
 
-/// The process answers.
+/// Liveness: the process responds.
 async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The database answers, too: a row is read, for the engines answer some questions without one.
+/// Readiness: the database responds. The query reads a row, because the engines can answer some queries without reading the
+/// database.
 async fn ready(State(app): State<App>) -> Result<&'static str> {
     app.db.read(server::view).await?;
     Ok("ready\n")

@@ -1,4 +1,4 @@
-//! Pictures: `/v0/projects/{project}/perf/img` and `/v0/projects/{project}/plots/{plot}/img`
+//! Images of plots: `/v0/projects/{project}/perf/img` and `/v0/projects/{project}/plots/{plot}/img`
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::domain::{
     plot::{self, Line, Picture, Point, Theme},
 };
 
-/// How a picture is to look.
+/// Query parameters for the format and theme of an image.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Look {
@@ -41,7 +41,7 @@ pub(super) struct Look {
     theme: Option<Shade>,
 }
 
-/// What a picture of a query shows beside its metrics.
+/// Query parameters for the content of an image, in addition to its metrics.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Show {
@@ -89,7 +89,7 @@ impl Format {
         }
     }
 
-    /// The format that the client likes best of those it names; JPEG for one that takes any.
+    /// Returns the format with the highest weight in the header `Accept`; JPEG if the header names no format.
     fn accepted(headers: &HeaderMap) -> Self {
         let offered = [Self::Jpeg, Self::Png, Self::Svg].map(|format| (format.media_type(), format));
         accepted(headers, &offered).unwrap_or(Self::Jpeg)
@@ -184,7 +184,7 @@ const fn theme(look: Look) -> Theme {
     }
 }
 
-/// What a picture shows of a query, and how much was asked for if that is more than is answered.
+/// Returns the lines of a query, the number of further series, and the requested number if the query was truncated.
 fn lines(tx: &mut Tx<'_>, project: ProjectId, query: &perf::Query) -> Result<(Vec<Line>, usize, Truncated)> {
     let mut found = perf::find(tx, project, query)?;
     let truncated = Truncated(found.truncated());
@@ -233,7 +233,7 @@ fn line(metrics: &PerfMetrics) -> Line {
     }
 }
 
-/// Reads and draws a picture, unless the client has it already.
+/// Reads and renders an image, or returns 304 if the client already has it.
 async fn draw(
     app: &App,
     project: &Project<View>,
@@ -252,7 +252,7 @@ async fn draw(
     let draw = move || {
         let _held = permit;
         let svg = plot::svg(&picture);
-        // Of one drawing each format is a representation of its own.
+        // Each format of an image needs a separate ETag.
         let kind = format.media_type().trim_start_matches("image/");
         let tag = format!("\"{}-{kind}\"", conditional::digest(&svg));
         if conditional::is_known(&headers, &tag) {

@@ -1,4 +1,4 @@
-//! `/v0/projects/{project}/incidents`: changes that one event explains, put together when they are asked for.
+//! `/v0/projects/{project}/incidents`: groups of changes with the same possible cause, computed on request.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// The most changes, and the most candidates, that an incident shows.
+/// Maximum number of changes, and of candidate versions, in an incident.
 const MOST: usize = 64;
 
 /// List the events behind the changes of a project, the newest first: changes of several benchmarks, measures and testbeds that
@@ -50,19 +50,19 @@ pub(super) async fn list(
 #[derive(Debug, PartialEq, Eq)]
 struct Group {
     head: HeadId,
-    /// The numbers of the first and the last version that all of them may have begun with.
+    /// Numbers of the first and the last version that all changes of the group may have begun with.
     first: u32,
     last: u32,
     oldest: ChangeUuid,
     regressions: u32,
     improvements: u32,
     total: u32,
-    /// The worst of them.
+    /// The worst changes of the group.
     worst: Vec<ChangeUuid>,
 }
 
-/// Puts changes together, as few groups as will do: the version that ends first is tried, and whatever may have begun with it
-/// belongs to it. The newest group comes first.
+/// Groups changes into the smallest number of groups: takes the change with the earliest last version, and groups it with all
+/// changes that may have begun with that version. Returns the newest group first.
 fn group(mut spans: Vec<incident::Span>) -> Vec<Group> {
     spans.sort_by_key(|span| (span.head, span.latest, span.earliest, span.id));
     let mut groups = Vec::new();

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// An organization and an invitation in the path.
+/// Path parameters: organization and invitation.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct InvitationPath {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::{app::App, jobs::Signal};
 
-/// A project and a job in the path.
+/// Path parameters: project and job.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct JobPath {
@@ -46,7 +46,7 @@ pub(super) async fn list(
     Ok(Paged((jobs, total)))
 }
 
-/// Removes everything that can contain output of the job. Output can hold secrets, also in public projects.
+/// Removes all fields that can contain output of the job. Output can contain secrets, in public projects too.
 fn hide_output(job: &mut Job) {
     (job.error, job.printed, job.output) = (None, None, None);
 }

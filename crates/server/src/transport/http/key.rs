@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// A user and a key in the path.
+/// Path parameters: user and key.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct KeyPath {
@@ -42,7 +42,7 @@ pub(super) struct KeyPath {
     key: UserKeyUuid,
 }
 
-/// A key may look at, rename and revoke itself and nothing else of its kind.
+/// Checks that a user key only views, renames or revokes itself.
 fn itself_only(account: &Account, key: UserKeyUuid) -> Result<()> {
     match account.by.via {
         Via::Key(own) if own != key => {
@@ -94,7 +94,7 @@ pub(super) async fn create(
         account.origin.audit(tx, &fresh, "user_key.create", &uuid, None, &detail)?;
         let (owner, by) = (&account.found, &account.by.found);
         if owner.id != by.id {
-            // Whoever has the key can act as its owner, so the owner has to know of it.
+            // A key gives access to the account, so the server notifies the owner by mail.
             let (name, key) = (owner.user.name.clone(), created.name.clone());
             let notice = Message::KeyCreated { name, key, by: by.user.name.clone() };
             mail::enqueue(tx, fresh.now, &owner.user.email, &notice)?;

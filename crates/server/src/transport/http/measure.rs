@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::{app::App, quota::Quota};
 
-/// A project and a measure in the path.
+/// Path parameters: project and measure.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct MeasurePath {

@@ -25,10 +25,10 @@ use crate::{
     },
 };
 
-/// How long an invitation is good for.
+/// Lifetime of an invitation, in seconds.
 const INVITATION_SECONDS: i64 = 7 * 86_400;
 
-/// An organization and a member in the path.
+/// Path parameters: organization and member.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct MemberPath {
@@ -66,7 +66,7 @@ pub(super) async fn invite(
     app.limits.check(Rule::UserInvites, &organization.by.found.user.uuid.to_string(), fresh.now).await?;
     let ack = AuthAck { email: new.email.clone() };
     let write = move |tx: &mut Tx<'_>| {
-        // The body may have come long after the right was checked; a leader who was removed since then must not invite.
+        // The body can arrive long after the right was checked. A leader who was removed in the meantime must not invite.
         tx.lock(Lock::Organization(organization.id.get()))?;
         organization.recheck(tx)?;
         let known = user::by_email(tx, &new.email)?;
@@ -167,7 +167,8 @@ pub(super) async fn remove(
         let found = found?;
         keep_a_leader(tx, organization.id, &found)?;
         member::remove(tx, organization.id, found.user)?;
-        // An older invitation must not bring a removed member back, nor one to another address of that person.
+        // An older invitation must not restore the membership. `revoke_issued` covers invitations that the member issued to
+        // other addresses of the same person.
         invitation::revoke_all(tx, organization.id, &found.member.email, fresh.now)?;
         let revoked = revoke_issued(tx, organization.id, found.user, query, fresh.now)?;
         let detail: Vec<_> = revoked.iter().map(|(key, list)| (*key, list.as_str())).collect();
@@ -178,8 +179,8 @@ pub(super) async fn remove(
     app.db.write(write).await
 }
 
-/// Revokes what a user issued in an organization and may no longer issue: invitations, and keys unless they are to be
-/// kept. Returns the entries of the audit log that list them.
+/// Revokes the invitations that a user issued in an organization and may no longer issue, and the keys unless they are to be
+/// kept. Returns the audit log entries that list them.
 fn revoke_issued(
     tx: &mut Tx<'_>,
     organization: OrganizationId,
@@ -200,7 +201,7 @@ fn revoke_issued(
     Ok(listed)
 }
 
-/// Refuses to take the last leader away: nobody could manage the organization any more.
+/// Checks that the user is not the last leader: an organization without a leader could not be managed.
 fn keep_a_leader(tx: &mut Tx<'_>, organization: OrganizationId, found: &member::MemberRow) -> Result<()> {
     let user: UserId = found.user;
     if found.member.role == OrganizationRole::Leader && member::other_leaders(tx, organization, user)? == 0 {

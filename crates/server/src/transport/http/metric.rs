@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A project and a metric in the path.
+/// Path parameters: project and metric.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct MetricPath {

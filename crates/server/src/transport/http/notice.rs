@@ -1,4 +1,4 @@
-//! `/v0/projects/{project}/notices`, and what it has in common with those of users
+//! `/v0/projects/{project}/notices`, and the code shared with the notices of users.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -26,7 +26,7 @@ use crate::{
     infra::{limits::Rule, outgoing},
 };
 
-/// A project and a notice in the path.
+/// Path parameters: project and notice.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct NoticePath {
@@ -108,12 +108,12 @@ pub(super) async fn delete(
     Desk::of_project(project).delete(&app, path.notice).await
 }
 
-/// Where the notices of one owner are made and changed, whatever the path.
+/// Creates, changes and deletes the notices of one owner: a project or a user.
 pub(super) struct Desk {
     owner: notice::Owner,
-    /// The organization that the mails of a project stay in.
+    /// The organization whose members can be recipients of the project's mails; `None` for notices of users.
     organization: Option<OrganizationId>,
-    /// The slug of the owner, for the audit log.
+    /// Slug of the owner, for the audit log.
     slug: Slug,
     origin: Origin,
 }
@@ -128,7 +128,7 @@ impl Desk {
         }
     }
 
-    /// The notices of a user.
+    /// Returns the value for the notices of a user.
     pub(super) fn of_user(account: Account) -> Self {
         Self {
             owner: notice::Owner::User(account.found.id),
@@ -138,7 +138,7 @@ impl Desk {
         }
     }
 
-    /// Makes a notice. Only this answer has the secret of a webhook.
+    /// Creates a notice. Only this response contains the secret of a webhook.
     pub(super) async fn create(self, app: &App, by: &SignedIn, new: NewNotice) -> Result<Created<Notice>> {
         let fresh = app.fresh();
         app.limits.check(Rule::UserCredentials, &by.found.user.uuid.to_string(), fresh.now).await?;
@@ -188,7 +188,7 @@ impl Desk {
         let write = move |tx: &mut Tx<'_>| {
             self.owner.lock(tx)?;
             let notice::NoticeRow { id, notice: before } = notice::find(tx, self.owner, notice)?;
-            // That of an account is not the notice's to keep.
+            // A notice of a user does not store the address: it belongs to the account.
             let kept = before.email.filter(|_| before.user.is_none());
             let is_moved = patch.url.is_some() || patch.email.is_some();
             let settings = Settings {
@@ -238,7 +238,7 @@ impl Desk {
         self.origin.audit(tx, fresh, action, &notice.uuid.to_string(), self.organization, &detail)
     }
 
-    /// Refuses a notice that could never be told.
+    /// Checks that the destination of a notice is valid.
     fn check(
         &self,
         tx: &mut Tx<'_>,
@@ -276,7 +276,7 @@ impl Desk {
     }
 }
 
-/// The project that a user wants to be told of, if they may view it.
+/// Returns the project of a new notice of a user, if the user may view it.
 fn visible(tx: &mut Tx<'_>, wanted: &ResourceId, user: UserId) -> Result<ProjectId> {
     let found = found_or_none(project::find(tx, wanted, Some(user)))?;
     match found {

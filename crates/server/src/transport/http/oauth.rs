@@ -1,8 +1,8 @@
-//! `/v0/auth/{provider}`: signing in at an identity provider.
+//! `/v0/auth/{provider}`: sign-in with an identity provider.
 //!
-//! A sign-in that begins here is remembered together with a secret in a cookie of the browser: only that browser can end
-//! it, and only once. A client without cookies keeps a verifier instead (PKCE). Who somebody is goes by what the provider says never changes; an address is only how an account is
-//! found the first time.
+//! The server stores each started sign-in with a secret that it also sets as a cookie: only the same browser can complete the
+//! sign-in, and only once. A client without cookies uses a verifier instead (PKCE). The identity is the permanent identifier at
+//! the provider; the server uses the address only to find the account on the first sign-in.
 
 use axum::{
     Json,
@@ -42,10 +42,10 @@ use crate::{
     },
 };
 
-/// How long somebody may take at the provider.
+/// Maximum time between the start and the end of a sign-in, in seconds.
 const SECONDS: i64 = 10 * 60;
 
-/// A provider in the path.
+/// Path parameter: identity provider.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ProviderPath {
@@ -54,7 +54,7 @@ pub(super) struct ProviderPath {
     provider: Slug,
 }
 
-/// What the provider hands back: which sign-in it belongs to.
+/// The `state` parameter that the provider returns. It identifies the sign-in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SentState {
     aud: StateAudience,
@@ -159,7 +159,7 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     if query.claim.is_some() && app.config.access.claims == Claims::Token {
         return Err(sign_in_completion::claim_needs_token());
     }
-    // Somebody who begins in two windows can end in both.
+    // Reuse the secret, so that a user who starts sign-ins in two windows can complete both.
     let browser = cookie::read_sign_in(parts, &app.config).map_or_else(|| secret(&fresh), str::to_owned);
     let expires = fresh.now.plus_seconds(SECONDS);
     let begun = oauth::OAuth {
@@ -188,8 +188,8 @@ async fn start(app: &App, parts: &Parts, origin: &Origin, path: &str, query: OAu
     Ok(([(header::SET_COOKIE, kept)], Json(OAuthUrl { url })).into_response())
 }
 
-/// Opens a session for what a provider sent the browser back with, and counts what is no good. A browser need not say
-/// which provider that was.
+/// Creates a session for the parameters that the provider sent with the redirect, and counts failures for the rate limit. A
+/// browser does not have to name the provider.
 pub(super) async fn end(
     app: &App,
     parts: &Parts,
@@ -259,7 +259,7 @@ async fn open_session(
     Ok(OAuthUser { user, plan })
 }
 
-/// The account of somebody who came back from a provider; made if there is none.
+/// Returns the account of an identity, and creates it if necessary.
 fn account(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -275,7 +275,7 @@ fn account(
         Some(found) => found.id,
         None => register(tx, fresh, origin, access, person, wishes)?,
     };
-    // The account may be moving to another address right now.
+    // The account could be moving to another address at the same time.
     tx.lock(Lock::User(user.get()))?;
     let found = user::by_id(tx, user)?;
     if found.user.email != person.email {
@@ -296,7 +296,8 @@ fn account(
     Ok(user)
 }
 
-/// Makes an account. Of several who sign up with one address at once, all but the first find it there.
+/// Creates an account. If several requests sign up with the same address at the same time, all but the first find the existing
+/// account.
 fn register(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -314,7 +315,7 @@ fn register(
     Ok(sign_in_completion::register(tx, fresh, origin, &person.name, None, &person.email, invited)?.id)
 }
 
-/// The hash in a challenge of a client.
+/// Returns the hash in the PKCE challenge of a client.
 fn challenge(text: &str) -> Result<Vec<u8>> {
     let hash = URL_SAFE_NO_PAD.decode(text).ok().filter(|hash| hash.len() == Sha256::output_size());
     hash.ok_or_else(|| {
@@ -329,7 +330,7 @@ fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret).to_vec()
 }
 
-/// Something that nobody can guess.
+/// Returns a random secret.
 fn secret(fresh: &Fresh) -> String {
     const LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     fresh.letters(LETTERS, 43)

@@ -1,6 +1,6 @@
-//! What the description of the API says beyond its operations: who we are, how to sign in, how failures look, the schemas
-//! that only the contract names (`openapi/contract.json`) and the registry (`openapi/registry.json`), whose routes have
-//! no handler each.
+//! Parts of the OpenAPI document that the operations do not define: general information, authentication, errors, the schemas
+//! that only the contract names (`openapi/contract.json`) and the registry (`openapi/registry.json`), whose routes have no
+//! separate handlers.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use utoipa::{
     },
 };
 
-/// The headers of every answer.
+/// Headers of every response.
 const CORS: [&str; 4] = [
     "access-control-allow-headers",
     "access-control-allow-methods",
@@ -26,17 +26,17 @@ const CORS: [&str; 4] = [
     "access-control-expose-headers",
 ];
 
-/// Where deprecated API tokens are.
+/// Path of the deprecated API tokens.
 const TOKENS: &str = "/v0/users/{user}/tokens";
 
-/// Adds the schemas of types that only parameters use, which do not bring them along as bodies do.
+/// Adds the schemas of types that only parameters use. Unlike bodies, parameters do not add their schemas.
 macro_rules! name_schemas {
     ($components:ident: $($name:ident),+ $(,)?) => {$(
         $components.schemas.insert(api::$name::name().into_owned(), api::$name::schema());
     )+};
 }
 
-/// Completes the document that the operations make by themselves.
+/// Completes the document that is generated from the operations.
 pub(super) fn describe(mut document: OpenApi) -> OpenApi {
     document.info = InfoBuilder::new()
         .title("Tidemark")
@@ -92,7 +92,7 @@ pub(super) fn describe(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// The answer of an operation that failed.
+/// Returns the response of a failed operation.
 fn failure(schema: RefOr<Schema>) -> Response {
     let mut response = ResponseBuilder::new()
         .description("Why it did not happen.")
@@ -109,7 +109,7 @@ fn declare_headers<'a>(response: &mut Response, names: impl Iterator<Item = &'a 
     }
 }
 
-/// The body of a failure of the registry, as its specification has it.
+/// Returns the schema of an error body of the registry, as in the OCI distribution specification.
 fn registry_failure() -> RefOr<Schema> {
     let text = json!({ "type": "string" });
     let failure = json!({ "type": "object", "required": ["code", "message"], "properties": { "code": text, "message": text } });
@@ -119,13 +119,13 @@ fn registry_failure() -> RefOr<Schema> {
     serde_json::from_value(document).expect("a test reads the schema")
 }
 
-/// Refers to the lists that the contract names.
+/// Replaces inline lists with references to the list schemas of the contract.
 fn name_lists(operation: &mut Operation, named: &BTreeMap<String, RefOr<Schema>>) {
     for response in operation.responses.responses.values_mut() {
         let RefOr::T(response) = response else { continue };
         for content in response.content.values_mut() {
             let RefOr::T(content) = content else { continue };
-            // As JSON: the two are made in different ways.
+            // Compare as JSON, because the two schemas are built in different ways.
             let Ok(schema) = serde_json::to_value(&content.schema) else { continue };
             let is_same =
                 |named: &RefOr<Schema>| serde_json::to_value(named).is_ok_and(|named| named == schema);
@@ -149,13 +149,13 @@ fn complete(operation: &mut Operation) {
     let bearer = SecurityRequirement::new("bearer", Vec::<String>::new());
     operation.security = match right.and_then(|right| right.as_str()) {
         Some("public" | "provider" | "session") => None,
-        // Without a credential one sees what is public.
+        // Callers without a credential can view public projects.
         Some("project:view") => Some(vec![SecurityRequirement::default(), bearer]),
         _ => Some(vec![bearer]),
     };
 }
 
-/// Links what a POST creates to the operations on it: they take its UUID where the path goes on.
+/// Adds links from each POST response to the operations on the created resource, with its UUID as the next path parameter.
 fn link(paths: &mut Paths) {
     let items: Vec<_> = paths
         .paths
@@ -188,7 +188,7 @@ fn link(paths: &mut Paths) {
     }
 }
 
-/// The name of the parameter that a segment of a path stands for.
+/// Returns the parameter name of a path segment.
 fn parameter(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
@@ -197,7 +197,7 @@ fn parameter(segment: &str) -> Option<&str> {
 mod tests {
     use serde_json::Value;
 
-    /// Collects every `$ref` within a value.
+    /// Collects every `$ref` in a value.
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Object(members) => {

@@ -27,7 +27,7 @@ use crate::{
     infra::{config::Claims, limits::Rule},
 };
 
-/// An organization in the path.
+/// Path parameter: organization.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct OrganizationPath {
@@ -89,7 +89,7 @@ pub(super) async fn create(
     Ok(Created(app.db.write(write).await?))
 }
 
-/// Makes a user the first leader of an organization that nobody owns; `false` when somebody does.
+/// Makes a user the first leader of an unclaimed organization. Returns `false` if the organization is claimed.
 pub(super) fn take_over(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -108,7 +108,8 @@ pub(super) fn take_over(
     Ok(free)
 }
 
-/// The organization every user starts with: it has the user's id and name, and the user's slug if that is free.
+/// Creates the personal organization of a user: with the UUID and name of the user, and the slug of the user if it is not
+/// taken.
 pub(super) fn personal(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -123,7 +124,7 @@ pub(super) fn personal(
         .map_err(|error| Error::Internal(format!("a user's name is no resource name: {error}").into()))?;
     let uuid = OrganizationUuid::from(found.user.uuid.uuid());
     organization::release(tx, fresh, uuid)?;
-    // Somebody who handed the first one over gets another with an id of its own.
+    // A user who transferred the first personal organization gets another one with a new UUID.
     let taken = organization::exists(tx, uuid)?;
     let created = organization::create(tx, fresh, (!taken).then_some(uuid), &name, Some(&found.user.slug))?;
     take_over(tx, fresh, created.id, found.id)?;
@@ -193,12 +194,12 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// What became of the license of an organization.
+/// Returns what changed about the license of an organization.
 fn licensed(organization: &Wire) -> &'static str {
     if organization.license.is_some() { "set" } else { "removed" }
 }
 
-/// How an organization is deleted.
+/// Query parameters of a deletion.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
@@ -224,7 +225,7 @@ pub(super) async fn delete(
         let write = move |tx: &mut Tx<'_>| {
             let found = organization::find_any(tx, &wanted)?;
             let (slug, uuid) = (found.organization.slug.as_str(), found.organization.uuid.to_string());
-            // The entry outlives the organization, which it then no longer points to.
+            // The entry is kept after the organization is deleted and then has no reference to it.
             let detail = [("organization", uuid.as_str())];
             origin.audit(tx, &fresh, "organization.destroy", slug, Some(found.id), &detail)?;
             Ok::<_, Error>(organization::destroy(tx, found.id, fresh.now)?)
@@ -242,7 +243,7 @@ pub(super) async fn delete(
     Ok(Deleted)
 }
 
-/// An organization and a permission in the path.
+/// Path parameters: organization and permission.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct AllowedPath {
@@ -323,7 +324,8 @@ pub(super) async fn claim(
     Ok(Created(app.db.write(write).await?))
 }
 
-/// An organization that somebody owns is hidden from others: it must look like none at all.
+/// Returns the error for a claimed organization, which is the same as for one that does not exist: claimed organizations are
+/// hidden.
 fn nothing_to_claim() -> Error {
     Error::NotFound(
         "There is no such organization, or somebody owns it already; ask one of its leaders for an invitation."

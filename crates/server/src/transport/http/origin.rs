@@ -1,4 +1,4 @@
-//! Who asked and from where, as the audit log and the rate limits know it. What they may do is `access.rs`.
+//! Origin of a request: user and address, for the audit log and the rate limits. `access.rs` checks the rights.
 
 use std::net::IpAddr;
 
@@ -15,26 +15,26 @@ use crate::{
     infra::limits::address_key,
 };
 
-/// The address a request came from, as far as it can be trusted; put there by the frame.
+/// Address of the client, set by the middleware: the peer, or the address that a trusted proxy forwarded.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientAddress(pub Option<IpAddr>);
 
-/// Who asked and from where, for the audit log and for rate limits.
+/// Origin of a request, for the audit log and the rate limits.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// Who asked.
+    /// The caller.
     pub actor: Actor,
-    /// From where.
+    /// Address of the client.
     pub address: Option<IpAddr>,
-    /// By which program, as it names itself.
+    /// User agent of the client.
     pub agent: Option<String>,
 }
 
-/// The most characters of the name of a program that are kept.
+/// Maximum stored length of a user agent, in characters.
 const AGENT_MAX: usize = 256;
 
 impl Origin {
-    /// Somebody whose request this is.
+    /// Returns the origin of a request of this caller.
     pub fn of(parts: &Parts, actor: Actor) -> Self {
         let address = parts.extensions.get::<ClientAddress>().and_then(|address| address.0);
         let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
@@ -42,7 +42,7 @@ impl Origin {
         Self { actor, address, agent }
     }
 
-    /// Remembers a change in the transaction that makes it.
+    /// Writes an entry to the audit log, in the transaction of the change.
     pub fn audit(
         &self,
         tx: &mut Tx<'_>,
@@ -64,7 +64,7 @@ impl Origin {
         Ok(audit::add(tx, fresh, &entry)?)
     }
 
-    /// The address as the key of a rate limit.
+    /// Returns the address as the key of a rate limit.
     pub fn key(&self) -> String {
         self.address.map_or_else(|| "unknown".into(), address_key)
     }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::domain::{app::App, perf};
 
-/// How many permutations, or series of their variants, were asked for when not all of them are answered.
+/// Number of requested permutations, or of series of their variants, if the response does not contain all of them.
 pub(super) const TRUNCATED: HeaderName = HeaderName::from_static("x-perf-truncated");
 
 /// Show metrics over time.
@@ -40,7 +40,7 @@ pub(super) async fn query(
         let mut found = perf::find(tx, project.id, &query)?;
         let truncated = found.truncated();
         let write = move |tx: &mut Tx<'_>, sink: &mut stream::Sink| {
-            // The shape of `Perf`, whose list of results is written one by one.
+            // Has the shape of `Perf`; the list of results is written one by one.
             let head = Perf {
                 project: project.project,
                 start_time: query.start_time,
@@ -65,7 +65,7 @@ pub(super) async fn query(
     Ok((Truncated(truncated), [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Says in a header how much was asked for, if that is more than is answered.
+/// Sets the header `x-perf-truncated` if the response does not contain everything that was requested.
 pub(super) struct Truncated(pub(super) Option<usize>);
 
 impl IntoResponseParts for Truncated {

@@ -1,4 +1,4 @@
-//! `/v0/organizations/{organization}/plan`, and what the payment provider tells of plans.
+//! `/v0/organizations/{organization}/plan`, and the webhook of the payment provider.
 
 use axum::{Json, body::Bytes, extract::State, http::HeaderMap};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::domain::{
     billing::{self, Billing},
 };
 
-/// The billing of this server; without it there is nothing behind these paths.
+/// Returns the billing of this server. Without billing, these paths return 404.
 pub(super) fn billed(app: &App) -> Result<&Billing> {
     app.billing.as_ref().ok_or_else(billing::off)
 }
@@ -98,7 +98,7 @@ async fn audit(
     app.db.write(write).await
 }
 
-/// Something that happened at the payment provider, as far as it matters.
+/// The used fields of an event of the payment provider.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]

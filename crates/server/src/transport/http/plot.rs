@@ -19,7 +19,7 @@ use super::{
 };
 use crate::domain::{app::App, quota::Quota};
 
-/// A project and a plot in the path.
+/// Path parameters: project and plot.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct PlotPath {

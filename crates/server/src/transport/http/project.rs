@@ -24,7 +24,7 @@ use super::{
 };
 use crate::domain::{app::App, auth::caller::Caller, quota::Quota};
 
-/// A project in the path.
+/// Path parameter: project.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ProjectPath {
@@ -65,7 +65,7 @@ pub(super) async fn list_of_organization(
     Query(filter): Query<ProjectFilter>,
     Query(page): Query<Page>,
 ) -> Result<Paged<Wire>> {
-    // Whoever may view the organization may view all its projects.
+    // Users who may view the organization may view all its projects.
     let read = move |tx: &mut Tx<'_>| project::list(tx, Viewer::Admin, Some(organization.id), &filter, &page);
     Ok(Paged(app.db.read(read).await?))
 }
@@ -148,7 +148,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// How a project is deleted.
+/// Query parameters of a deletion.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
@@ -193,7 +193,7 @@ pub(super) async fn delete(
     app.db.write(write).await
 }
 
-/// A project and a permission in the path.
+/// Path parameters: project and permission.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct AllowedPath {

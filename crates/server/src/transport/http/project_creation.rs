@@ -1,5 +1,5 @@
-//! Projects that come into being with the first thing that is sent to them: a run or an image. For a signed-in user
-//! in the user's own organization, for anybody else as one that can be claimed later.
+//! Creation of projects by the first run or image that is sent to them: in the personal organization of a signed-in user, or as
+//! an unclaimed project for other callers.
 
 use tidemark_api::{OrganizationPermission, ProjectRole, ResourceId, ResourceName, Slug, Visibility};
 use tidemark_store::{
@@ -24,32 +24,33 @@ use crate::{
     infra::config::Claims,
 };
 
-/// Who sends something to a project, and what it costs.
+/// The caller that sends a run or an image to a project, and the limits.
 pub(crate) struct Sender<'a> {
-    /// Who.
+    /// The caller.
     pub(crate) caller: &'a Caller,
-    /// The same for the audit log.
+    /// User and address, for the audit log.
     pub(crate) origin: &'a Origin,
-    /// How many projects there may be.
+    /// Quota of projects.
     pub(crate) quota: Quota,
-    /// What a claim needs.
+    /// Requirements for claiming an organization.
     pub(crate) claims: Claims,
 }
 
-/// The project that something was sent to.
+/// The found or created project.
 pub(crate) struct Founded {
     /// The project.
     pub(crate) project: project::ProjectRow,
-    /// The token that claims its organization, if an anonymous sender has just created it. It is shown once.
+    /// Token that claims the organization, if an anonymous caller has just created it. The server returns it once.
     pub(crate) claim_token: Option<String>,
 }
 
-/// The letters of a claim token, and how many it has.
+/// Alphabet and length of claim tokens.
 const TOKEN_LETTERS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TOKEN_LENGTH: usize = 30;
 
-/// Finds the project that something is sent to, or makes it with the name that `name` gives its slug; a user who may
-/// claim it does so. Of many first senders at once one makes it, and the others wait and find it.
+/// Finds the project, or creates it with the name that `name` derives from its slug. A user who may claim an unclaimed project
+/// claims it. If several callers send to a new project at the same time, one of them creates it and the others wait and find
+/// it.
 pub(crate) fn find_or_make(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -59,7 +60,7 @@ pub(crate) fn find_or_make(
 ) -> Result<Founded> {
     let mut found = access::project_for_run(tx, sender.caller, id)?;
     if found.is_none() {
-        // A first run may take long: it must not delay those of other projects.
+        // The first run of a project can take long; the lock must not delay runs of other projects.
         tx.lock(Lock::ProjectCreation(lock_key(&id.to_string())))?;
         if let Caller::User(by) = sender.caller {
             tx.lock(Lock::ProjectCreation(lock_key(&by.found.user.uuid.to_string())))?;
@@ -73,16 +74,16 @@ pub(crate) fn find_or_make(
     Ok(Founded { project: claim(tx, fresh, sender, founded.project)?, ..founded })
 }
 
-/// The same for the same text on every server.
+/// Returns the lock key of a text, the same on every server.
 fn lock_key(text: &str) -> i64 {
     let mut key = [0; 8];
     key.copy_from_slice(&hash(text)[..8]);
     i64::from_le_bytes(key)
 }
 
-/// The slug of a project that is not there yet, if the caller may make it.
+/// Returns the slug of a project that does not exist yet, if the caller may create it.
 pub(crate) fn may_make<'a>(caller: &Caller, id: &'a ResourceId) -> Result<&'a Slug> {
-    // A UUID cannot be chosen: one that is not known is told what a hidden one is.
+    // Callers cannot choose UUIDs, so an unknown UUID gets the same error as a hidden project.
     let ResourceId::Slug(slug) = id else { return Err(access::hidden_project()) };
     access::may_make(caller)?;
     Ok(slug)
@@ -98,7 +99,7 @@ fn make(
     let Sender { caller, origin, quota, .. } = *sender;
     let slug = may_make(caller, id)?;
     let mut name = name(slug)?;
-    // The organization of a project that nobody owns is made for it alone and shares its id.
+    // An unclaimed project gets a separate organization with the same UUID.
     let (organization, uuid, claim_token) = match caller {
         Caller::User(by) => (own_organization(tx, fresh, origin, by)?, None, None),
         _ => unclaimed_organization(tx, fresh, caller, slug, &name)?,
@@ -131,7 +132,7 @@ fn make(
     Ok(Founded { project: found, claim_token })
 }
 
-/// The organization that a user got with the account, made again if it is gone.
+/// Returns the personal organization of a user, and creates it again if it was deleted.
 fn own_organization(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -155,8 +156,8 @@ fn own_organization(
     }
 }
 
-/// An unclaimed organization with the slug of the new project and, if this call created it, its id and its claim token.
-/// If a claimed organization has that slug, the new organization gets another one: the answer must not reveal hidden
+/// Returns an unclaimed organization with the slug of the new project and, if this call created it, its UUID and claim token.
+/// If a claimed organization has that slug, the new organization gets another slug: the response must not reveal hidden
 /// organizations.
 fn unclaimed_organization(
     tx: &mut Tx<'_>,
@@ -170,7 +171,7 @@ fn unclaimed_organization(
         _ => {
             let made = organization::create(tx, fresh, None, name, Some(slug))?;
             let mut token = None;
-            // What the owner of the database makes does not expire.
+            // Organizations that the owner of the database creates do not expire.
             if !matches!(caller, Caller::Owner) {
                 let made_up = format!("claim_{}", fresh.letters(TOKEN_LETTERS, TOKEN_LENGTH));
                 unclaimed::begin(tx, made.id, Some(&hash(&made_up)), fresh.now)?;
@@ -181,7 +182,7 @@ fn unclaimed_organization(
     }
 }
 
-/// A user who sends something claims the organization of a project that nobody has claimed, once the user's address is
+/// Claims the organization of an unclaimed project for the user who sends a run or an image, if the user's address is
 /// confirmed.
 fn claim(
     tx: &mut Tx<'_>,
@@ -196,7 +197,7 @@ fn claim(
     }
     tx.lock(Lock::Organization(found.organization.get()))?;
     if !take_over(tx, fresh, found.organization, by.found.id)? {
-        // Somebody else was faster, and from now on it takes a permission.
+        // Another user claimed it first, so this user needs a permission in it.
         let id = ResourceId::Uuid(found.project.uuid.uuid());
         return access::project_for_run(tx, caller, &id)?.ok_or_else(access::hidden_project);
     }

@@ -27,7 +27,7 @@ use crate::{
     infra::limits::Rule,
 };
 
-/// A project and a key in the path.
+/// Path parameters: project and key.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct KeyPath {
@@ -75,7 +75,7 @@ pub(super) async fn create(
     let hashed = hash(plain.as_str());
     let expires = fresh.now.plus_seconds(new.ttl.map_or(i64::from(u32::MAX), |ttl| i64::from(ttl.get())));
     let write = move |tx: &mut Tx<'_>| {
-        // The body may have come long after the right was checked.
+        // The body can arrive long after the right was checked.
         tx.lock(Lock::Organization(project.organization.get()))?;
         let id = ResourceId::Uuid(project.project.uuid.uuid());
         access::project_for(tx, &project.caller, &id, ProjectPermission::Manage)?;
@@ -148,8 +148,8 @@ pub(super) async fn revoke(
     app.db.write(write).await
 }
 
-/// Revokes the keys that a user created in projects of an organization and may no longer create, unless they are to be
-/// kept. Called after a role was taken away. Returns the entry of the audit log that lists these keys.
+/// Revokes the keys that a user created in projects of an organization and may no longer create, unless they are to be kept.
+/// Called after a role was removed. Returns the audit log entry that lists these keys.
 pub(super) fn revoke_orphans(
     tx: &mut Tx<'_>,
     organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! `/v0/projects/{project}/members`: roles in one project, beside those in its organization.
+//! `/v0/projects/{project}/members`: roles in one project, in addition to the roles in its organization.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A project and a member in the path.
+/// Path parameters: project and member.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct MemberPath {

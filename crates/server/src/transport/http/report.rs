@@ -32,12 +32,12 @@ use crate::domain::{
     quota::Quota,
 };
 
-/// How many metrics of reports are held at once, unless a single report has more.
+/// Maximum number of metrics in memory, unless a single report has more.
 const BATCH: u64 = 16_384;
-/// How long the answer to a recorded report waits for its results.
+/// Maximum time that the response to a recorded report waits for the results of the report.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A project and a report in the path.
+/// Path parameters: project and report.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ReportPath {
@@ -68,7 +68,7 @@ pub(super) async fn list(
             end_time: filter.end_time.map(Into::into),
             archived: filter.archived.unwrap_or(false),
         };
-        // What is not there has no reports.
+        // A branch or testbed that does not exist has no reports.
         if let Some(branch) = &filter.branch {
             wanted.branch = branch::resolve(tx, project.id, branch)?;
         }
@@ -97,7 +97,7 @@ pub(super) async fn list(
     Ok((Extension(Total(total)), json, body).into_response())
 }
 
-/// Writes reports with all that is in them, a few at a time.
+/// Writes reports with their results and alerts, in batches.
 fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<ReportRow>, sink: &mut stream::Sink) -> Result<()> {
     let mut list = stream::List::new(sink);
     while !reports.is_empty() {
@@ -147,8 +147,8 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, recorded(&app, address, found).await?).into_response())
 }
 
-/// A report that has just been recorded, with all that is in it. That it is there must be said in any case: if its
-/// results cannot be read at once, they are left out.
+/// Returns a report that was just recorded, with its results and alerts. The response must always confirm the report: if the
+/// results cannot be read in time, they are omitted.
 pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: ReportRow) -> Result<Response> {
     app.changes.wake();
     let summary = found.report.clone();
@@ -159,7 +159,7 @@ pub(super) async fn recorded(app: &App, address: Option<IpAddr>, found: ReportRo
     }
 }
 
-/// A report with all that is in it. A long one is written while it is read.
+/// Returns a report with its results and alerts. Long reports are streamed.
 async fn whole(
     app: &App,
     address: Option<IpAddr>,
@@ -171,7 +171,7 @@ async fn whole(
             return Ok(Err(found));
         }
         let report = report::complete(tx, found)?;
-        // Here rather than in the response: megabytes of JSON take too long for an async thread.
+        // Serialize here and not in the response: megabytes of JSON would block an async thread for too long.
         serde_json::to_vec(&report).map(Ok).map_err(|error| Error::Internal(error.into()))
     };
     let json = [(header::CONTENT_TYPE, "application/json")];

@@ -1,4 +1,4 @@
-//! `/v0/run`: a report that finds its project by itself, or makes it.
+//! `/v0/run`: records a report, and finds or creates its project.
 
 use std::net::IpAddr;
 
@@ -34,17 +34,17 @@ use crate::{
     infra::limits::{Rule, address_key},
 };
 
-/// Holds the token that claims the organization which an anonymous run has just created.
+/// Contains the token that claims the organization that an anonymous run has just created.
 const X_CLAIM_TOKEN: HeaderName = HeaderName::from_static("x-claim-token");
 
-/// The branch of a run that does not say, and its testbed.
+/// Default branch and testbed of a run.
 const BRANCH: &str = "main";
 const TESTBED: &str = "localhost";
-/// The name of a project made for a run whose context does not say.
+/// Default name of a project that is created for a run.
 const PROJECT: &str = "Project";
-/// The longest name of a project, in bytes.
+/// Maximum length of the name of a project, in bytes.
 const NAME_MAX: usize = 64;
-/// How many letters of it a slug begins with at the most.
+/// Maximum number of characters of the name in a derived slug.
 const NAME_IN_SLUG: usize = 42;
 
 /// Record a run. A project that is not known yet is made: for a signed-in user in the user's own organization, for
@@ -90,7 +90,7 @@ pub(super) async fn create(
         thresholds: new.thresholds,
         start_time: new.start_time,
         end_time: new.end_time,
-        // A job brings its own.
+        // The results of a job come from its runner.
         results: if order.is_some() { Vec::new() } else { new.results },
         settings: new.settings,
         idempotency_key: new.idempotency_key,
@@ -98,7 +98,7 @@ pub(super) async fn create(
     let is_job = order.is_some();
     let mut submission = Submission::read_aside(report, caller.user(), spec_reset.unwrap_or(false)).await?;
     submission.binary_hash = known.binary_hash().map(str::to_owned);
-    // A job is measured elsewhere than it is asked for.
+    // The context describes the client; a job runs on another host.
     submission.host = known.host().filter(|_| !is_job).map(str::to_owned);
     let (fresh, quota, claims) = (app.fresh(), Quota::new(&app.config), app.config.access.claims);
     let origin = Origin { actor: caller.actor(), ..origin };
@@ -108,7 +108,8 @@ pub(super) async fn create(
         let Founded { project: found, claim_token } =
             project_creation::find_or_make(tx, &fresh, &sender, &id, |_| match &context {
                 Some(context) => name(context),
-                // Nothing to name a new project after; whether there is a hidden one must not show.
+                // Without a context there is no name for a new project. The error must not reveal whether a hidden project
+                // exists.
                 None => Err(access::hidden_project()),
             })?;
         let home = Home::of(&found);
@@ -141,7 +142,7 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// Counts a run for its caller and, where it is known, for its project.
+/// Counts a run for the rate limits of its caller and, if known, of its project.
 pub(crate) async fn limit(
     app: &App,
     caller: &Caller,
@@ -167,7 +168,7 @@ pub(crate) async fn limit(
     Ok(())
 }
 
-/// The project that a run is for.
+/// Returns the project of a run.
 fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<ResourceId> {
     if let (None, Some(order), Caller::Anonymous | Caller::User(_)) = (&new.project, order, caller) {
         return Ok(order.project());
@@ -183,10 +184,10 @@ fn target(caller: &Caller, new: &NewRun, order: Option<&Order>) -> Result<Resour
     }
 }
 
-/// The slug of the project of a repository on a machine.
+/// Returns the derived slug of the project, from the repository and the machine.
 fn slug(context: &RunContext) -> Result<Slug> {
     let cut = |text: Option<&str>, most| Some(text?.chars().take(most).collect::<String>());
-    // Some letters become several; then fewer of them fit.
+    // In a slug, some letters become several letters, so fewer letters of the name fit.
     let slug = (0..=NAME_IN_SLUG).rev().find_map(|most| {
         let parts = [
             cut(context.repo_name(), most),
@@ -202,7 +203,7 @@ fn slug(context: &RunContext) -> Result<Slug> {
     })
 }
 
-/// The name of the project of a repository.
+/// Returns the derived name of the project, from the repository.
 fn name(context: &RunContext) -> Result<ResourceName> {
     let mut name = context.repo_name().unwrap_or(PROJECT).to_owned();
     while name.len() > NAME_MAX {

@@ -1,4 +1,4 @@
-//! `/v0/runners`: the machines that do jobs, kept by administrators. What they say for themselves is in `channel.rs`.
+//! `/v0/runners`: runners, managed by administrators. `channel.rs` handles the requests of runners.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ use crate::domain::{
     jobs::Signal,
 };
 
-/// A runner in the path.
+/// Path parameter: runner.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct RunnerPath {
@@ -31,7 +31,7 @@ pub(super) struct RunnerPath {
     runner: ResourceId,
 }
 
-/// A runner and a spec in the path.
+/// Path parameters: runner and spec.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct RunnerSpecPath {
@@ -41,7 +41,7 @@ pub(super) struct RunnerSpecPath {
     spec: ResourceId,
 }
 
-/// Since when a runner must have been heard of not to count as offline.
+/// Returns the time of the oldest heartbeat with which a runner counts as online.
 fn alive(app: &App) -> Timestamp {
     app.clock.now().plus_seconds(-i64::from(app.config.plus.runners.heartbeat_timeout))
 }
@@ -60,7 +60,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| runner::list(tx, &filter, &page, alive)).await?))
 }
 
-/// Rejects user keys: the runner key would outlive the revocation of a leaked one.
+/// Rejects user keys: the runner key would stay valid after a leaked user key is revoked.
 fn check_session(admin: &Admin) -> Result<()> {
     if let Via::Key(_) = admin.by.via {
         return Err(Error::Forbidden(

@@ -1,11 +1,11 @@
-//! The part of a project that a request names.
+//! Filter for the series of a project that a request names.
 
 use tidemark_api::NameId;
 use tidemark_store::{ProjectId, Tx, benchmark, branch, measure, series_filter::SeriesFilter, testbed};
 
 use super::error::{Error, Result};
 
-/// The names of a part, each if it is given.
+/// Optional names of a branch, testbed, benchmark and measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Names<'a> {
     pub(super) branch: Option<&'a NameId>,
@@ -15,7 +15,7 @@ pub(super) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// What they name.
+    /// Looks the names up and returns the filter.
     pub(super) fn find(self, tx: &mut Tx<'_>, project: ProjectId) -> Result<SeriesFilter> {
         Ok(SeriesFilter {
             branch: found("branch", self.branch, |name| branch::resolve(tx, project, name))?,

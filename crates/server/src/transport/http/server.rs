@@ -1,4 +1,4 @@
-//! `/` and `/v0/server`: the server itself.
+//! `/` and `/v0/server`: the server.
 
 use std::sync::LazyLock;
 
@@ -56,7 +56,7 @@ pub(super) async fn receive_at_root(
     receive(state, origin, body).await
 }
 
-/// The most that is kept of the statistics of one server.
+/// Maximum stored size of the statistics of one server, in bytes.
 const STATS_BYTES: usize = 16 << 10;
 
 /// Receive the statistics of another server; only the newest numbers of each are kept.
@@ -69,7 +69,7 @@ pub(super) async fn receive(
 ) -> Result<Accepted<()>> {
     let now = app.clock.now();
     app.limits.check(Rule::PublicAttempts, &format!("stats {}", origin.key()), now).await?;
-    // Numbers are what they are for; names and addresses of people elsewhere are none of this server's business.
+    // The statistics are numbers. Do not store names and addresses of users of other servers.
     (stats.organizations, stats.admins) = (None, None);
     let document = serde_json::to_string(&stats).map_err(|error| Error::Internal(error.into()))?;
     if document.len() > STATS_BYTES {
@@ -92,7 +92,7 @@ pub(super) async fn version() -> Json<ApiVersion> {
 #[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
     responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
 pub(super) async fn spec() -> Result<Response> {
-    /// It never changes while the server runs.
+    /// The document does not change while the server runs.
     static DOCUMENT: LazyLock<serde_json::Result<Bytes>> =
         LazyLock::new(|| serde_json::to_vec(&super::openapi()).map(Bytes::from));
     let document = DOCUMENT.as_ref().map_err(|error| Error::Internal(error.into()))?;
@@ -148,7 +148,7 @@ pub(super) async fn stats(State(app): State<App>, _: Admin) -> Result<Json<Serve
     Ok(Json(app.db.read(read).await?))
 }
 
-/// Another server in the path.
+/// Path parameter: another server.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ServerPath {
@@ -190,7 +190,7 @@ pub(super) async fn backup(
     };
     let fresh = app.fresh();
     let created = fresh.now;
-    // On a task of its own: a client that goes away does not leave half a backup behind.
+    // A separate task completes the backup if the client disconnects.
     let backup = async move {
         let file = backup::create(&app, fresh.now, compression).await?;
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,5 +1,5 @@
-//! `/v0/auth/session`: the session of the caller, which a browser keeps in a cookie; clients of the API use
-//! `/v0/auth/confirm` and a bearer. `/v0/users/{user}/sessions`: all sessions of a user.
+//! `/v0/auth/session`: the session of the caller, which a browser keeps in a cookie; API clients use `/v0/auth/confirm` and a
+//! bearer token. `/v0/users/{user}/sessions`: all sessions of a user.
 
 use axum::{
     Json,
@@ -53,7 +53,7 @@ pub(super) async fn open(
     origin: Origin,
     Body(proof): Body<SessionProof>,
 ) -> Result<Response> {
-    // Or another site could sign its visitors in as somebody else.
+    // Otherwise another site could sign its visitors in to another account.
     if !cookie::is_from_console(&parts, &app.config) {
         return Err(Error::Forbidden(
             "Only a page of this server may open a session in a cookie; other clients POST /v0/auth/confirm."
@@ -97,7 +97,7 @@ pub(super) async fn end(State(app): State<App>, parts: Parts) -> Result<Response
     Ok(([(header::SET_COOKIE, cookie::forget(&app.config))], Deleted).into_response())
 }
 
-/// The identifier of the session that a credential names.
+/// Returns the UUID of the session of a credential.
 fn session_of(credential: &Credential) -> Option<Uuid> {
     match credential {
         Credential::Session(claims) => claims.jti,
@@ -105,7 +105,7 @@ fn session_of(credential: &Credential) -> Option<Uuid> {
     }
 }
 
-/// A user and a session in the path.
+/// Path parameters: user and session.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct SessionPath {
@@ -118,7 +118,7 @@ pub(super) struct SessionPath {
     session: SessionUuid,
 }
 
-/// Sessions are seen and ended by people who signed in, not by keys.
+/// Checks that the caller uses a session: keys may not view or end sessions.
 fn needs_session(account: &Account) -> Result<()> {
     match account.by.via {
         Via::Session => Ok(()),

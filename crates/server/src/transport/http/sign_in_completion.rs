@@ -1,5 +1,5 @@
-//! What happens once somebody has proven to own an address, be it by a mailed link or at an identity provider: the account
-//! is confirmed, what waited for that happens, and a session begins.
+//! Completion of a sign-in after the user has proven ownership of the address, by a mailed link or at an identity provider:
+//! confirms the account, applies pending requests and creates the session.
 
 use tidemark_api::{
     Accounts, Email, InvitationUuid, Jwt, OrganizationRole, OrganizationUuid, ResourceId, SignUp, Slug,
@@ -28,17 +28,17 @@ use crate::{
     },
 };
 
-/// What somebody wants besides a session.
+/// Optional requests of a sign-in, in addition to the session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wishes {
-    /// The invitation to take up.
+    /// The invitation to accept.
     pub(super) invitation: Option<InvitationUuid>,
     /// The organization to claim.
     pub(super) claim: Option<OrganizationUuid>,
 }
 
-/// Refuses a new address whose local part is quoted: mail programs and providers disagree on what it means. An account
-/// that has one keeps it and signs in with it.
+/// Rejects a new address with a quoted local part: mail programs and providers interpret it differently. Existing accounts keep
+/// these addresses and can sign in with them.
 pub(super) fn check_new_address(email: &Email) -> Result<()> {
     if !email.as_str().contains('"') {
         return Ok(());
@@ -48,8 +48,7 @@ pub(super) fn check_new_address(email: &Email) -> Result<()> {
     ))
 }
 
-/// Makes an account, and the organization that its owner starts with unless an invitation leads into another. The address
-/// is not proven by that.
+/// Creates an account, and its personal organization unless it is created for an invitation. Does not confirm the address.
 pub(super) fn register(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -67,7 +66,7 @@ pub(super) fn register(
     Ok(found)
 }
 
-/// Everything that waited for the proof of the address happens now. Answers the new session.
+/// Confirms the address, applies all requests that required this, and returns the new session.
 pub(super) fn enter(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -84,12 +83,12 @@ pub(super) fn enter(
             "This account is locked; an administrator of the server can unlock it.".into(),
         ));
     }
-    // The proof says who is calling.
+    // The proof of the address identifies the caller.
     let by = SignedIn { found: found.clone(), via: Via::Session };
     let origin = &Origin { actor: by.actor(), ..origin.clone() };
     let slug = found.user.slug.as_str();
     if *email != found.user.email {
-        // Whoever signs up with that address right now waits, and then finds the account.
+        // A concurrent sign-up with that address waits for the lock and then finds the account.
         tx.lock(Lock::Server)?;
         user::set_email(tx, found.id, email, fresh.now)?;
         let notice = Message::EmailChanged { name: found.user.name.clone(), email: email.clone() };
@@ -99,14 +98,14 @@ pub(super) fn enter(
     }
     user::confirm(tx, found.id, fresh.now)?;
     if found.confirmed.is_none() && !found.user.admin {
-        // Not before: anybody can sign up with any name and address.
+        // Not before the confirmation: until then, the name and address are unverified.
         let (name, invited) = (found.user.name.clone(), wishes.invitation.is_some());
         let notice = Message::NewUser { name, email: email.clone(), invited };
         let admins = user::admins(tx)?;
         mail::enqueue_to_all(tx, fresh.now, admins.iter().map(|admin| &admin.email), &notice)?;
     }
     if let Some(invited) = wishes.invitation {
-        // Somebody who was invited twice, or whose invitation was revoked meanwhile, still signs in.
+        // A user with two invitations, or whose invitation was revoked in the meantime, can still sign in.
         match join(tx, fresh, origin, &found, invited) {
             Ok(()) | Err(Error::Unauthorized(_) | Error::Conflict(_) | Error::NotFound(_)) => {}
             Err(error) => return Err(error),
@@ -115,7 +114,7 @@ pub(super) fn enter(
     if let Some(claim) = wishes.claim
         && let Some(claimed) = found_or_none(organization::find(tx, &ResourceId::Uuid(claim.uuid())))?
         && member::role(tx, claimed.id, found.id)?.is_none()
-        // Somebody else may have been faster; that does not stand in the way of signing in.
+        // If another user has claimed the organization in the meantime, the sign-in still succeeds.
         && organization::claim(tx, claimed.id, fresh.now)?
     {
         member::add(tx, claimed.id, found.id, OrganizationRole::Leader, fresh.now)?;
@@ -133,7 +132,7 @@ pub(super) fn enter(
     Ok(session)
 }
 
-/// Makes somebody a member of the organization that the domain of the proven address belongs to.
+/// Makes a user a member of the organization that the domain of the confirmed address belongs to.
 fn join_domain(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -152,7 +151,7 @@ fn join_domain(
     Ok(())
 }
 
-/// Takes up an invitation: once, while it is good, for a user who is not a member yet.
+/// Accepts an invitation: works once, before it expires, for a user who is not yet a member.
 pub(super) fn join(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -170,7 +169,7 @@ pub(super) fn join(
     }
     let role = offered.invitation.role;
     if role == OrganizationRole::Leader {
-        // An organization that nobody owns is owned from its first leader on.
+        // The first leader of an unclaimed organization claims it.
         organization::claim(tx, offered.organization, fresh.now)?;
     }
     member::add(tx, offered.organization, found.id, role, fresh.now)?;
@@ -185,7 +184,7 @@ pub(super) fn bad_invitation() -> Error {
     )
 }
 
-/// The invitation in a token, if it is for this address.
+/// Returns the invitation of a token, if it is for this address.
 pub(super) fn invited(
     app: &App,
     invite: Option<&Jwt>,
@@ -201,7 +200,7 @@ pub(super) fn invited(
         .ok_or_else(bad_invitation)
 }
 
-/// The invitation, if it can still be taken up.
+/// Returns the invitation, if it can still be accepted.
 pub(super) fn pending(
     tx: &mut Tx<'_>,
     invited: InvitationUuid,
@@ -214,8 +213,8 @@ pub(super) fn pending(
     }
 }
 
-/// Refuses to make an account with an invitation that is not pending, or without one where the operator wants one. The
-/// first account of a server is always possible.
+/// Rejects a sign-up with an invitation that is not pending, or without an invitation if the server requires one. The first
+/// account of a server is always allowed.
 pub(super) fn may_sign_up(
     tx: &mut Tx<'_>,
     access: &Access,
@@ -233,7 +232,8 @@ pub(super) fn may_sign_up(
     ))
 }
 
-/// Refuses the first sign-in to an account that could not be made now: an invitation may have been revoked since.
+/// Rejects the first sign-in to an account that could not be created now, for example because its invitation was revoked in the
+/// meantime.
 pub(super) fn may_sign_in(
     tx: &mut Tx<'_>,
     access: &Access,
@@ -248,7 +248,7 @@ pub(super) fn may_sign_in(
     may_sign_up(tx, access, invitation, now)
 }
 
-/// The refusal of a claim at sign-up where claims need a token.
+/// Returns the error for a claim at sign-up if claims require a token.
 pub(super) fn claim_needs_token() -> Error {
     Error::Forbidden(
         "Claims on this server need the claim token that the first run was given; sign up without `claim`, then POST the \

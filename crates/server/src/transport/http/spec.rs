@@ -1,4 +1,4 @@
-//! `/v0/specs`: the kinds of machines that jobs run on, kept by administrators.
+//! `/v0/specs`: types of machines for jobs, managed by administrators.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A spec in the path.
+/// Path parameter: spec.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct SpecPath {

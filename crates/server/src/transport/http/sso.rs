@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// An organization and a domain in the path.
+/// Path parameters: organization and domain.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct SsoPath {

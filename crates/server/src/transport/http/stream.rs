@@ -1,7 +1,7 @@
-//! Answers that are written while they are read from the database, so that they are never held as a whole.
+//! Streamed responses: written while the server reads the database, and never in memory as a whole.
 //!
-//! Such an answer keeps a database connection for as long as its client takes to fetch it. Therefore a limit
-//! (`App::streams`) bounds how many are written at a time, and the server aborts those with too slow a client.
+//! A streamed response holds a database connection until the client has received it. Therefore a concurrency limit
+//! (`App::streams`) bounds the number of streams, and the server aborts streams of clients that are too slow.
 
 use std::{
     io::{self, Write},
@@ -28,38 +28,38 @@ use tracing::Instrument;
 use super::error::{Error, Result};
 use crate::domain::app::App;
 
-/// How much is gathered before it is sent.
+/// Size of a chunk in bytes.
 const CHUNK: usize = 64 * 1024;
-/// How many chunks may wait for the client. Most answers are shorter than all of these, and then no client, however
-/// slow, keeps the database.
+/// Maximum number of chunks waiting for the client. Most responses are shorter than these chunks, so that a slow client does
+/// not hold the database connection.
 const WAITING: usize = 16;
-/// How long a client may keep the writer waiting, be it at once or by being slower than [`LEAST_RATE`] for longer: a
-/// network may fail for some seconds, and recover.
+/// Maximum time that a client may block the writer, in a single wait or as the sum of waits below [`LEAST_RATE`]: a network can
+/// fail for some seconds and recover.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How many bytes a second, before compression, which makes them a tenth, a client must take in the long run: slower
-/// than any line that is fit for answers of this length.
+/// Minimum average rate of a client in bytes per second, before compression (about a tenth after it): slower than any
+/// connection that is suitable for responses of this length.
 const LEAST_RATE: u32 = 512 * 1024;
-/// How long an answer may take at all: until it ends, the database keeps what has been changed since.
+/// Maximum duration of a response: until its end, the database keeps all rows that were changed or deleted in the meantime.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// A part of an answer. What ends without the last one is not whole.
+/// A part of a response. A response without the last piece is incomplete.
 enum Piece {
     More(Bytes),
     Last(Bytes),
 }
 
-/// Takes what is written and sends it on.
+/// Buffers written bytes and sends them in chunks.
 pub(super) struct Sink {
     buffer: Vec<u8>,
     pieces: mpsc::Sender<Piece>,
-    /// Whether anything has been sent.
+    /// Whether a chunk has been sent.
     begun: Arc<AtomicBool>,
     patience: Duration,
     begin: Instant,
     lost: Option<Lost>,
 }
 
-/// Why there is nobody to write to any more.
+/// Why the client no longer receives the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
     Gone,
@@ -85,7 +85,7 @@ impl Write for Sink {
         Ok(bytes.len())
     }
 
-    // JSON is written in very small pieces.
+    // Serde writes JSON in very small pieces.
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
@@ -94,7 +94,7 @@ impl Write for Sink {
 
     fn flush(&mut self) -> io::Result<()> {
         if self.lost.is_some() {
-            // Some writers try again when they are dropped.
+            // Some writers retry when they are dropped.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let chunk = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK + CHUNK / 4));
@@ -117,7 +117,7 @@ impl Write for Sink {
     }
 }
 
-/// A JSON list that is written item by item.
+/// A JSON array that is written item by item.
 pub(super) struct List<'a> {
     sink: &'a mut Sink,
     separator: &'static [u8],
@@ -134,14 +134,14 @@ impl<'a> List<'a> {
         serde_json::to_writer(&mut *self.sink, item).map_err(|error| Error::Internal(error.into()))
     }
 
-    /// Ends the list, and answers what it was written to.
+    /// Writes the end of the array and returns the sink.
     pub(super) fn end(self) -> Result<&'a mut Sink> {
         self.sink.write_all(if self.separator == b"[" { b"[]" } else { b"]" })?;
         Ok(self.sink)
     }
 }
 
-/// Why an answer was not finished.
+/// Why a response is incomplete.
 enum Unfinished {
     Lost(Lost),
     Failed(Error),
@@ -153,9 +153,9 @@ impl From<tidemark_store::Error> for Unfinished {
     }
 }
 
-/// A body for somebody at this address that is written on one snapshot of the database, with what is known of it
-/// beforehand, such as the values of headers: `begin` answers that, and what writes the body. A failure before the first chunk is an answer of its own;
-/// one after it breaks the body off, so that nobody takes a part for the whole.
+/// Returns a body that is written on one snapshot of the database, for a client at this address. `begin` returns values that
+/// are known before the body, for example for headers, and the function that writes the body. An error before the first chunk
+/// becomes an error response; a later error aborts the body, so that the client detects the incomplete response.
 pub(super) async fn body<H, F, W>(app: &App, address: Option<IpAddr>, begin: F) -> Result<(H, Body)>
 where
     H: Send + 'static,
@@ -170,11 +170,11 @@ where
     let work = move |tx: &mut Tx<'_>| {
         let _permit = permit;
         let written = begin(tx).and_then(|(head, write)| {
-            // Whoever asked has gone if this fails, and writing will tell.
+            // Sending fails only if the client has disconnected; then writing fails too.
             let _ = known.send(head);
             write(tx, &mut sink)
         });
-        // What a writer makes of a lost client is not the reason.
+        // If the client was lost, the error of the writer is only a consequence.
         match (written, sink.lost) {
             (Ok(()), _) => Ok(sink.buffer),
             (Err(_), Some(lost)) => Err(Unfinished::Lost(lost)),
@@ -211,12 +211,12 @@ where
     }
 }
 
-/// The body of these pieces.
+/// Returns a body that consists of these pieces.
 fn rest(first: Piece, mut pieces: mpsc::Receiver<Piece>) -> Body {
     let mut first = Some(first);
     let mut ended = false;
     let next = move |context: &mut Context<'_>| {
-        // Compression asks once more after the end.
+        // The compression layer polls again after the end.
         if ended {
             return Poll::Ready(None);
         }
@@ -269,7 +269,7 @@ mod tests {
         let (sender, mut pieces) = mpsc::channel(1);
         let (mut sink, mut error) = write(Sink::new(sender), 1).await;
         assert_eq!((sink.patience, error), (PATIENCE, None), "no more is earned than there was");
-        // 64 KiB earn an eighth of a second. On a busy machine the writer may begin to wait too late to spend more.
+        // 64 KiB add an eighth of a second. On a busy machine the writer may start to wait too late to use up more.
         while sink.patience == PATIENCE {
             let writing = tokio::spawn(write(sink, 1));
             tokio::time::sleep(Duration::from_millis(250)).await;
@@ -277,7 +277,7 @@ mod tests {
             (sink, error) = writing.await.unwrap();
             assert_eq!(error, None);
         }
-        // A client that takes everything at once earns it back.
+        // A client that reads everything at once restores the full time.
         tokio::spawn(async move { while pieces.recv().await.is_some() {} });
         while sink.patience < PATIENCE {
             (sink, error) = write(sink, 1).await;

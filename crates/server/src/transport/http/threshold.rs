@@ -25,7 +25,7 @@ use super::{
 };
 use crate::domain::{app::App, quota::Quota};
 
-/// A project and a threshold in the path.
+/// Path parameters: project and threshold.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ThresholdPath {
@@ -50,7 +50,7 @@ pub(super) async fn list(
 ) -> Result<Paged<Threshold>> {
     let read = move |tx: &mut Tx<'_>| {
         let mut filter = Filter { archived: wanted.archived.unwrap_or(false), ..Filter::default() };
-        // A dimension that is not there has no thresholds.
+        // A branch, testbed or measure that does not exist has no thresholds.
         if let Some(wanted) = &wanted.branch {
             let Some(id) = branch::resolve(tx, project.id, wanted)? else { return Ok((Vec::new(), 0)) };
             filter.branch = Some(id);
@@ -95,7 +95,7 @@ pub(super) async fn create(
     Ok(Created(app.db.write(write).await?))
 }
 
-/// Says which name was not found, and what there is.
+/// Returns the error for an unknown name, with the existing names.
 fn unknown(tx: &mut Tx<'_>, dimension: Dimension, project: ProjectId, wanted: &NameId) -> Error {
     const SHOWN: usize = 8;
     let noun = dimension.noun();

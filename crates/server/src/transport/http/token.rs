@@ -1,4 +1,4 @@
-//! `/v0/users/{user}/tokens`: deprecated API tokens. They can be seen, renamed and revoked, never made.
+//! `/v0/users/{user}/tokens`: deprecated API tokens. They can be viewed, renamed and revoked, but not created.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A user and a token in the path.
+/// Path parameters: user and token.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct TokenPath {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{app::App, license};
 
-/// How far back usage is counted: thirty days.
+/// Default period of the usage: 30 days, in seconds.
 const SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// Tell how much an organization has used within the last thirty days, the period of its plan, or the time of its license.
@@ -23,7 +23,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     let (id, home) = (organization.id, organization.organization);
     let bills = app.billing.is_some();
     let plan = if bills { app.db.read(move |tx| plan::view(tx, id)).await? } else { None };
-    // One that the key of the server does not fit any more is none.
+    // A license that does not match the public key of the server does not count.
     let signed = home.license.as_ref().and_then(|key| license::read(&app.config, key, home.uuid).ok()?);
     let license = plan.as_ref().and_then(|plan| plan.license.clone()).or(signed);
     let lately = (now.plus_seconds(-SECONDS), now);
@@ -55,7 +55,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     };
     let counted = app.db.read(counted).await?;
     let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    // A license is used elsewhere.
+    // The metrics of a licensed server are not on this server.
     let here = kind != UsageKind::CloudSelfHostedLicensed;
     Ok(Json(Usage {
         organization: home.uuid,
@@ -71,7 +71,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     }))
 }
 
-/// What there is to count.
+/// Usage of an organization.
 struct Counted {
     metrics: u64,
     active_series: Option<u64>,

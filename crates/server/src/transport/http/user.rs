@@ -19,7 +19,7 @@ use crate::{
     infra::mail::{self, Link, Message},
 };
 
-/// A user in the path.
+/// Path parameter: user.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct UserPath {
@@ -93,7 +93,8 @@ pub(super) async fn update(
         let masked = email.as_ref().map(tidemark_api::Email::masked);
         if let (Some(email), Some(masked)) = (&email, &masked) {
             detail.push(("email_asked_for", masked));
-            // An address that is taken gets the same answer and no mail: who has an account stays private.
+            // A taken address gets the same response but no mail, so that the response does not reveal which addresses have an
+            // account.
             if user::by_email(tx, email)?.is_none() {
                 let expires = fresh.now.plus_seconds(LINK_SECONDS);
                 let link = sign_in::create(tx, &fresh, account.found.id, email, None, None, expires)?;
@@ -115,7 +116,7 @@ fn word(flag: bool) -> &'static str {
     if flag { "true" } else { "false" }
 }
 
-/// Refuses to take the last administrator away: nobody could manage the server any more.
+/// Checks that the user is not the last administrator: a server without an administrator could not be managed.
 fn keep_an_admin(tx: &mut Tx<'_>, user: UserId) -> Result<()> {
     let now = user::by_id(tx, user)?.user;
     if now.admin && !now.locked && user::other_admins(tx, user)? == 0 {

@@ -1,4 +1,4 @@
-//! `/v0/users/{user}/notices` with their deliveries: those that users set up for themselves
+//! `/v0/users/{user}/notices` and their deliveries: notices that users configure for themselves.
 
 use axum::{Json, extract::State};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// A user and a notice in the path.
+/// Path parameters: user and notice.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct NoticePath {
@@ -33,7 +33,7 @@ pub(super) struct NoticePath {
     notice: NoticeUuid,
 }
 
-/// A user, a notice and a delivery in the path.
+/// Path parameters: user, notice and delivery.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct DeliveryPath {

@@ -28,7 +28,7 @@ pub(super) async fn view(
     if app.embedded {
         changes::catch_up(&app).await?;
     }
-    // It takes a processor, and the memory for many values, until it is done, whoever still waits for it.
+    // A verdict occupies a processor, and the memory for many values, until it ends, even if the client disconnects.
     let permit = app.analyses.acquire(project.origin.address).await?;
     let held = Arc::clone(&permit);
     let read = move |tx: &mut Tx<'_>| {

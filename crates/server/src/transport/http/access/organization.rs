@@ -1,4 +1,4 @@
-//! The organization in the path, and what a user may do in one.
+//! The organization in the path, and the permissions of users in organizations.
 
 use std::marker::PhantomData;
 
@@ -16,29 +16,28 @@ use crate::{
     transport::http::{body::segment, origin::Origin},
 };
 
-/// The organization in the path, opened by somebody who has the right `R` in it. It is hidden from those who may not
-/// even view it.
+/// The organization in the path, for a user with the right `R` in it. Users who may not view the organization get 404.
 #[derive(Clone, Debug)]
 pub struct Organization<R> {
-    /// The key.
+    /// Database key.
     pub id: OrganizationId,
-    /// The organization; its license is blanked for those who may not manage it.
+    /// The organization. Its license is blanked for users who may not manage the organization.
     pub organization: api::Organization,
-    /// Who asks for it.
+    /// The user who sent the request.
     pub by: SignedIn,
-    /// Who asked and from where.
+    /// User and address of the request.
     pub origin: Origin,
     role: Option<OrganizationRole>,
     right: PhantomData<R>,
 }
 
 impl<R> Organization<R> {
-    /// Whether the caller has a right beyond the one of the signature.
+    /// Whether the caller has a permission in addition to the right of the signature.
     pub fn allows(&self, permission: OrganizationPermission) -> bool {
         allowed(&self.by, self.role, permission)
     }
 
-    /// Insists on a right beyond the one of the signature.
+    /// Requires a permission in addition to the right of the signature.
     pub fn require(&self, permission: OrganizationPermission) -> Result<()> {
         require_permission(self.allows(permission), permission)
     }
@@ -51,7 +50,7 @@ impl<R: Right> Organization<R> {
     }
 }
 
-/// Insists on a permission in an organization, which stays hidden from those who may not view it.
+/// Requires a permission in an organization. Users who may not view the organization get 404.
 fn require(by: &SignedIn, role: Option<OrganizationRole>, permission: OrganizationPermission) -> Result<()> {
     if !allowed(by, role, OrganizationPermission::View) {
         return Err(Error::not_found("organization"));
@@ -59,12 +58,12 @@ fn require(by: &SignedIn, role: Option<OrganizationRole>, permission: Organizati
     require_permission(allowed(by, role, permission), permission)
 }
 
-/// Whether a user with this role has the permission; an administrator of the server has them all.
+/// Whether a user with this role has the permission. An administrator of the server has all permissions.
 pub fn allowed(by: &SignedIn, role: Option<OrganizationRole>, permission: OrganizationPermission) -> bool {
     by.found.user.admin || role.is_some_and(|role| role.grants(permission))
 }
 
-/// The organization that a body names, for somebody who needs a permission in it.
+/// Returns the organization named in a body, if the user has the required permission in it.
 pub fn organization_for(
     tx: &mut Tx<'_>,
     by: &SignedIn,

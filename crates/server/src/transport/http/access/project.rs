@@ -1,4 +1,4 @@
-//! The project in the path, and what a caller may do in one.
+//! The project in the path, and the permissions of callers in projects.
 
 use std::{
     marker::PhantomData,
@@ -22,39 +22,39 @@ use crate::{
 const WITH_KEY: &str = "a session token, a user's key or the project's own key";
 const WITHOUT_KEY: &str = "a session token or a user's key";
 
-/// The kinds of credentials that the operation of a request accepts, once a project was opened for it. The frame adds
-/// them to a 404 inside the project, where a missing credential can be the reason.
+/// The types of credentials that the operation accepts, set when a request opens a project. The middleware adds them to the
+/// message of a 404 inside the project, because a missing credential can be the reason.
 #[derive(Clone, Debug, Default)]
 pub struct AcceptedCredentials(Arc<OnceLock<&'static str>>);
 
 impl AcceptedCredentials {
-    /// The hint for a 404; none for a request outside of projects.
+    /// Returns the hint for a 404, or `None` for a request outside of projects.
     pub fn hint(&self) -> Option<String> {
         self.0.get().map(|kinds| format!("This operation accepts {kinds}."))
     }
 }
 
-/// The project in the path, opened by somebody who has the right `R` in it: a user or the project's own key. A public
-/// project can be viewed by anybody; a private one is hidden from those who may not view it.
+/// The project in the path, for a caller with the right `R` in it: a user or a key of the project. Every caller can view a
+/// public project; callers who may not view a private project get 404.
 #[derive(Clone, Debug)]
 pub struct Project<R> {
-    /// The key.
+    /// Database key.
     pub id: ProjectId,
-    /// The organization it belongs to.
+    /// The organization of the project.
     pub organization: OrganizationId,
     /// The project.
     pub project: api::Project,
-    /// Who asks for it.
+    /// The caller.
     pub caller: Caller,
-    /// Who asked and from where.
+    /// User and address of the request.
     pub origin: Origin,
-    /// Whether the caller may view it by a role or by its key, and not only because everybody may.
+    /// Whether the caller may view the project by a role or a project key, not only because the project is public.
     pub is_inside: bool,
     right: PhantomData<R>,
 }
 
 impl<R> Project<R> {
-    /// A key changes everything about a dimension but what it is called.
+    /// Checks that the caller may rename a dimension. A project key may change every field except the name and the slug.
     pub fn may_rename(&self, renames: bool) -> Result<()> {
         match self.caller {
             Caller::Project(_) if renames => {
@@ -65,16 +65,16 @@ impl<R> Project<R> {
     }
 }
 
-/// A project as [`Project`] finds it, for operations that no key reaches.
+/// Same as [`Project`], for operations that do not accept project keys.
 #[derive(Clone, Debug)]
 pub struct ProjectByUser<R> {
     /// The project.
     pub project: Project<R>,
-    /// The user who asks for it.
+    /// The user who sent the request.
     pub by: SignedIn,
 }
 
-/// What a caller may do in a project.
+/// Whether a caller has a permission in a project.
 fn project_allows(
     caller: &Caller,
     found: &project::ProjectRow,
@@ -85,7 +85,7 @@ fn project_allows(
     public || is_granted(caller, found, roles, permission)
 }
 
-/// What a caller may do in a project by who they are, and not because everybody may.
+/// Whether the caller has the permission by a role or a key, not because the project is public.
 fn is_granted(
     caller: &Caller,
     found: &project::ProjectRow,
@@ -100,7 +100,7 @@ fn is_granted(
                 || roles.project.is_some_and(|role| role.grants(permission))
         }
         Caller::Project(key) => key.project == found.id && matches!(permission, View | Create | Edit),
-        // Nobody else has a say in what nobody has claimed.
+        // The owner of a local database has all rights in unclaimed projects and none in claimed projects.
         Caller::Owner => found.project.claimed.is_none(),
         Caller::Anonymous | Caller::Unknown | Caller::Locked => false,
     }
@@ -110,13 +110,13 @@ fn no_project(kinds: &str) -> Error {
     Error::NotFound(format!("There is no such project, or you may not see it: a private one needs {kinds}."))
 }
 
-/// The answer for a project that is not there, the same as for one that is hidden.
+/// Returns the error for a project that does not exist, which is the same as for a hidden project.
 pub fn hidden_project() -> Error {
     no_project(WITH_KEY)
 }
 
-/// The live project of this slug or UUID, if the caller may see it and has the permission in it. `kinds` names the
-/// credentials that reach what is asked for.
+/// Returns the project with this slug or UUID, unless it is deleted, if the caller may view it and has the permission. `kinds`
+/// names the credentials that the operation accepts.
 fn judge_project(
     caller: &Caller,
     found: Option<(project::ProjectRow, project::Roles)>,
@@ -161,7 +161,7 @@ fn look_up_project(
     Ok(found_or_none(project::find(tx, wanted, user))?)
 }
 
-/// A project found inside a transaction rather than by its extractor, for users only.
+/// Finds a project inside a transaction instead of by its extractor, for users only.
 pub fn project_for(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -172,7 +172,7 @@ pub fn project_for(
     judge_project(caller, found, permission, WITHOUT_KEY)
 }
 
-/// The same for users and for the project's own key.
+/// Same as [`project_for`], for users and project keys.
 pub fn project_by_key(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -183,8 +183,8 @@ pub fn project_by_key(
     judge_project(caller, found, permission, WITH_KEY)
 }
 
-/// The project that a run is for, if there is one. Whoever has not claimed it lets everybody in; a claimed one needs the
-/// permission to create.
+/// Returns the project of a run, if it exists. An unclaimed project accepts runs of every caller; a claimed project requires
+/// the permission to create.
 pub fn project_for_run(
     tx: &mut Tx<'_>,
     caller: &Caller,
