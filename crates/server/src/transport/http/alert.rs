@@ -30,7 +30,7 @@ pub(super) struct AlertPath {
     alert: AlertUuid,
 }
 
-/// List the alerts of a project, the active ones first.
+/// List the alerts of a project, active alerts first.
 #[utoipa::path(get, path = "/v0/projects/{project}/alerts", operation_id = "proj_alerts_get", tag = "alerts",
     params(ProjectPath, AlertFilter, Page), responses((status = 200, body = Vec<Alert>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -46,7 +46,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(read).await?))
 }
 
-/// Dismiss or reactivate many alerts at once.
+/// Dismiss or reactivate several alerts.
 #[utoipa::path(patch, path = "/v0/projects/{project}/alerts", operation_id = "proj_alerts_patch", tag = "alerts",
     params(ProjectPath), request_body = AlertsPatch, responses((status = 200, body = AlertsPatched)),
     extensions(("x-right" = json!("project:edit"))))]

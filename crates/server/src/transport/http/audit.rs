@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// List who changed what in an organization, newest first.
+/// List the audit log of an organization, newest entries first.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/audit", operation_id = "org_audit_get",
     tag = "organizations", params(OrganizationPath, Page), responses((status = 200, body = Vec<AuditEntry>)),
     extensions(("x-right" = json!("organization:manage"))))]
@@ -25,7 +25,7 @@ pub(super) async fn of_organization(
     Ok(Paged(app.db.read(move |tx| audit::list(tx, Some(organization.id), &page)).await?))
 }
 
-/// List who changed what on the whole server, newest first.
+/// List the audit log of the server, newest entries first.
 #[utoipa::path(get, path = "/v0/server/audit", operation_id = "server_audit_get", tag = "server", params(Page),
     responses((status = 200, body = Vec<AuditEntry>)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn of_server(

@@ -31,7 +31,9 @@ pub(super) const LINK_SECONDS: i64 = 30 * 60;
 /// Lifetime of a session, in seconds.
 pub(super) const SESSION_SECONDS: i64 = 30 * 86_400;
 
-/// Sign up: an account and an organization of your own, and a link to confirm the address.
+/// Sign up.
+///
+/// Creates an account and its personal organization, and mails a link that confirms the address.
 #[utoipa::path(post, path = "/v0/auth/signup", operation_id = "auth_signup_post", tag = "auth",
     request_body = Signup, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn signup(
@@ -104,7 +106,9 @@ fn sign_up(
     Ok(())
 }
 
-/// Sign in: mails a link to the address, if it has an account.
+/// Sign in.
+///
+/// Mails a link to the address, if it has an account.
 #[utoipa::path(post, path = "/v0/auth/login", operation_id = "auth_login_post", tag = "auth",
     request_body = Login, responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn login(
@@ -144,7 +148,9 @@ fn settled(tx: &mut Tx<'_>, email: &Email) -> Result<Option<user::UserRow>> {
     Ok(user::by_email(tx, email)?.filter(|again| again.id == found.id))
 }
 
-/// Exchange the token of a mailed link, once, for a session.
+/// Exchange the token of a mailed link for a session.
+///
+/// Each token works once.
 #[utoipa::path(post, path = "/v0/auth/confirm", operation_id = "auth_confirm_post", tag = "auth",
     request_body = Confirm, responses((status = 200, body = AuthUser)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn confirm(
@@ -215,7 +221,7 @@ pub(super) async fn accept(
     Ok(Accepted(ack))
 }
 
-/// View whose credential you have: a user's or a project's.
+/// View the owner of the credential: a user or a project.
 #[utoipa::path(get, path = "/v0/auth/caller", operation_id = "auth_caller_get", tag = "auth",
     responses((status = 200, body = Caller)), extensions(("x-right" = json!("credential"))))]
 pub(super) async fn caller(State(app): State<App>, known: Known) -> Result<Json<Caller>> {

@@ -23,8 +23,10 @@ use crate::domain::{
 /// Maximum number of values that a backtest analyzes.
 const VALUES: i64 = 20_000_000;
 
-/// Find out which alarms there would have been over the whole history, for a sensitivity or the model of a threshold, and hold
-/// them against what people have said of the changes of the project. Nothing is written.
+/// Run a backtest.
+///
+/// Applies a sensitivity, or the model of a threshold, to the whole history of the project. Returns the alarms that it would
+/// have raised, compared with the statuses that users set on the changes of the project. Writes nothing.
 #[utoipa::path(post, path = "/v0/projects/{project}/backtest", operation_id = "proj_backtest_post", tag = "changes",
     params(ProjectPath), request_body = NewBacktest, responses((status = 200, body = Backtest)),
     extensions(("x-right" = json!("project:view"))))]

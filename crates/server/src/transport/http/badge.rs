@@ -23,27 +23,27 @@ use crate::domain::{
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct BadgeQuery {
-    /// Only the alerts of this branch, by UUID, slug or name.
+    /// Count only alerts or changes of this branch (UUID, slug or name).
     #[param(inline)]
     branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Count only alerts or changes of this testbed (UUID, slug or name).
     #[param(inline)]
     testbed: Option<NameId>,
-    /// Only those of this benchmark, by UUID, slug or name.
+    /// Count only alerts or changes of this benchmark (UUID, slug or name).
     #[param(inline)]
     benchmark: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name.
+    /// Count only alerts or changes of this measure (UUID, slug or name).
     #[param(inline)]
     measure: Option<NameId>,
-    /// What stands on its left; `benchmarks` when not given.
+    /// Text on the left side; default: `benchmarks`.
     #[param(inline)]
     label: Option<ResourceName>,
 }
 
-/// Draw a badge that tells how many active alerts there are, or regressions that people were told of: whichever the project is
-/// told of.
+/// View a badge with the number of active alerts or of notified regressions.
 ///
-/// Those of archived branches, testbeds and measures do not count.
+/// The notification settings of the project decide between alerts and regressions. Alerts and changes of archived branches,
+/// testbeds and measures do not count.
 #[utoipa::path(get, path = "/v0/projects/{project}/badge", operation_id = "proj_badge_get", tag = "alerts",
     params(ProjectPath, BadgeQuery),
     responses((status = 200, description = "The badge.", content((String = "image/svg+xml")))),

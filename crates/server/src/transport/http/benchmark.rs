@@ -94,7 +94,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Delete a benchmark that nothing uses.
+/// Delete a benchmark that is not in use.
 #[utoipa::path(delete, path = "/v0/projects/{project}/benchmarks/{benchmark}", operation_id = "proj_benchmark_delete",
     tag = "benchmarks", params(BenchmarkPath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

@@ -42,7 +42,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| branch::list(tx, project.id, &filter, &page)).await?))
 }
 
-/// Create a branch, from its own beginning or from a start point.
+/// Create a branch, empty or with a start point.
 #[utoipa::path(post, path = "/v0/projects/{project}/branches", operation_id = "proj_branch_post",
     tag = "branches", params(ProjectPath), request_body = NewBranch, responses((status = 201, body = Branch)),
     extensions(("x-right" = json!("project:create"))))]
@@ -70,7 +70,7 @@ pub(super) async fn create(
     Ok(Created(app.db.write(write).await?))
 }
 
-/// View a branch with its head, or with one it had before.
+/// View a branch with its current head or with an earlier head.
 #[utoipa::path(get, path = "/v0/projects/{project}/branches/{branch}", operation_id = "proj_branch_get",
     tag = "branches", params(BranchPath, HeadQuery), responses((status = 200, body = Branch)),
     extensions(("x-right" = json!("project:view"))))]
@@ -91,7 +91,9 @@ pub(super) async fn view(
     Ok(Json(app.db.read(read).await?))
 }
 
-/// Change a branch; a new start point gives it a new head.
+/// Change a branch.
+///
+/// A new start point creates a new head.
 #[utoipa::path(patch, path = "/v0/projects/{project}/branches/{branch}", operation_id = "proj_branch_patch",
     tag = "branches", params(BranchPath), request_body = BranchPatch, responses((status = 200, body = Branch)),
     extensions(("x-right" = json!("project:edit"))))]
@@ -117,7 +119,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Delete a branch that nothing uses.
+/// Delete a branch that is not in use.
 #[utoipa::path(delete, path = "/v0/projects/{project}/branches/{branch}", operation_id = "proj_branch_delete",
     tag = "branches", params(BranchPath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

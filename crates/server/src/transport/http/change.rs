@@ -28,7 +28,9 @@ pub(super) struct ChangePath {
     change: ChangeUuid,
 }
 
-/// List where the levels of series changed, the newest or the largest changes first. No threshold is needed for it.
+/// List the changes of a project, the newest or the largest first.
+///
+/// Detection does not require thresholds.
 #[utoipa::path(get, path = "/v0/projects/{project}/changes", operation_id = "proj_changes_get", tag = "changes",
     params(ProjectPath, ChangeFilter, Page), responses((status = 200, body = Vec<Change>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -74,7 +76,7 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| change::view(tx, project.id, path.change)).await?))
 }
 
-/// Say what a change is: seen, expected, fixed or a false alarm, and why.
+/// Set the status and the note of a change: acknowledged, expected, fixed or false alarm.
 #[utoipa::path(patch, path = "/v0/projects/{project}/changes/{change}", operation_id = "proj_change_patch",
     tag = "changes", params(ChangePath), request_body = ChangePatch, responses((status = 200, body = Change)),
     extensions(("x-right" = json!("project:edit"))))]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// Open a page of the payment provider where a plan for an organization is paid for.
+/// Create a checkout page at the payment provider for the plan of an organization.
 #[utoipa::path(post, path = "/v0/checkout", operation_id = "checkouts_post", tag = "plans", request_body = NewCheckout,
     responses((status = 201, body = Checkout)), extensions(("x-right" = json!("organization:manage:billed:by_user"))))]
 pub(super) async fn create(

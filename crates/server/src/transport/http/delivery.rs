@@ -35,7 +35,7 @@ pub(super) struct DeliveryPath {
     delivery: DeliveryUuid,
 }
 
-/// List the deliveries of a notice of the last thirty days, the newest first.
+/// List the deliveries of a notice in the last 30 days, newest first.
 #[utoipa::path(get, path = "/v0/projects/{project}/notices/{notice}/deliveries", operation_id = "proj_deliveries_get",
     tag = "notices", params(NoticePath, DeliveryFilter, Page), responses((status = 200, body = Vec<Delivery>)),
     extensions(("x-right" = json!("project:manage:by_user"))))]
@@ -69,7 +69,9 @@ pub(super) async fn view(
     Ok(Json(app.db.read(read).await?))
 }
 
-/// Tell what a delivery told again, after all that waits. The receiver knows it by the same event.
+/// Redeliver a notification.
+///
+/// The server enqueues it after all waiting deliveries, with the same event identifier.
 #[utoipa::path(post, path = "/v0/projects/{project}/notices/{notice}/deliveries/{delivery}",
     operation_id = "proj_delivery_post", tag = "notices", params(DeliveryPath),
     responses((status = 201, body = Delivery)), extensions(("x-right" = json!("project:manage:by_user"))))]

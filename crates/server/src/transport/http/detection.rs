@@ -15,7 +15,7 @@ use crate::domain::{app::App, changes::MONTH_SECONDS};
 /// Period over which alarms are counted, in seconds.
 const COUNTED_SECONDS: i64 = 3 * MONTH_SECONDS;
 
-/// View what a project is told of, how many false alarms it takes, and how many there were.
+/// View the detection settings of a project, and its observed false alarms.
 #[utoipa::path(get, path = "/v0/projects/{project}/detection", operation_id = "proj_detection_get", tag = "changes",
     params(ProjectPath), responses((status = 200, body = Detection)),
     extensions(("x-right" = json!("project:view"))))]
@@ -24,7 +24,7 @@ pub(super) async fn view(State(app): State<App>, project: Project<View>) -> Resu
     Ok(Json(app.db.read(move |tx| read(tx, id, created, now)).await?))
 }
 
-/// Choose what a project is notified of, and how many false alarms a month it takes.
+/// Change the detection settings of a project: the kind of notifications and the false-alarm budget per month.
 #[utoipa::path(patch, path = "/v0/projects/{project}/detection", operation_id = "proj_detection_patch",
     tag = "changes", params(ProjectPath), request_body = DetectionPatch,
     responses((status = 200, body = Detection)), extensions(("x-right" = json!("project:manage"))))]

@@ -28,21 +28,21 @@ use crate::domain::{
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {
-    /// The format; without it, the header `Accept` decides, and without that it is CSV.
+    /// File format. Default: the format in the header `Accept`, else CSV.
     #[param(inline)]
     format: Option<Format>,
-    /// The branches.
+    /// UUIDs of the branches to export, separated by commas; default: all.
     branches: Option<String>,
-    /// The testbeds.
+    /// UUIDs of the testbeds to export, separated by commas; default: all.
     testbeds: Option<String>,
-    /// The benchmarks.
+    /// UUIDs of the benchmarks to export, separated by commas; default: all.
     benchmarks: Option<String>,
-    /// The measures.
+    /// UUIDs of the measures to export, separated by commas; default: all.
     measures: Option<String>,
-    /// Only runs that began at this time or later, in milliseconds since 1970.
+    /// Export only runs that began at this time or later, in milliseconds since 1970.
     #[param(inline)]
     start_time: Option<Millis>,
-    /// Only runs that ended at this time or earlier, in milliseconds since 1970.
+    /// Export only runs that ended at this time or earlier, in milliseconds since 1970.
     #[param(inline)]
     end_time: Option<Millis>,
 }
@@ -63,7 +63,8 @@ impl ExportQuery {
 
 /// Export the metrics of a project.
 ///
-/// Every metric is there once, on the branch it was reported on, in the order in which the reports came.
+/// Each metric appears once, on the branch that it was reported on. The order is the order in which the server received the
+/// reports.
 #[utoipa::path(get, path = "/v0/projects/{project}/export", operation_id = "proj_export_get", tag = "export",
     params(ProjectPath, ExportQuery),
     responses((status = 200, description = "The metrics, one a row.", content(

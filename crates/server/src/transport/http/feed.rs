@@ -28,13 +28,13 @@ use crate::domain::{
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FeedQuery {
-    /// Only those of this branch, by UUID, slug or name.
+    /// Include only alerts or changes of this branch (UUID, slug or name).
     #[param(inline)]
     branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name.
+    /// Include only alerts or changes of this testbed (UUID, slug or name).
     #[param(inline)]
     testbed: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name.
+    /// Include only alerts or changes of this measure (UUID, slug or name).
     #[param(inline)]
     measure: Option<NameId>,
 }
@@ -47,10 +47,10 @@ impl FeedQuery {
     }
 }
 
-/// Follow the changes or alerts of a project as an Atom feed, whichever it is told of.
+/// View the changes or alerts of a project as an Atom feed.
 ///
-/// The newest 50 reports that raised some; one entry each. Alerts are told whatever became of them later, and changes unless
-/// they were withdrawn.
+/// The notification settings of the project decide between changes and alerts. The feed has one entry for each of the newest 50
+/// reports with changes or alerts. It includes alerts of every status, and changes that were not withdrawn.
 #[utoipa::path(get, path = "/v0/projects/{project}/feed", operation_id = "proj_feed_get", tag = "alerts",
     params(ProjectPath, FeedQuery),
     responses((status = 200, description = "The feed.", content((String = "application/atom+xml")))),

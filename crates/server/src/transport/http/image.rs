@@ -33,10 +33,10 @@ use crate::domain::{
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Look {
-    /// The format; without it, the header `Accept` decides, and without that it is JPEG.
+    /// Image format. Default: the format in the header `Accept`, else JPEG.
     #[param(inline)]
     format: Option<Format>,
-    /// Whether it stands on light or on dark.
+    /// Theme of the image, light or dark; default: light.
     #[param(inline)]
     theme: Option<Shade>,
 }
@@ -45,25 +45,25 @@ pub(super) struct Look {
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Show {
-    /// The heading; the name of the project when not given.
+    /// Title of the image; default: the name of the project.
     title: Option<String>,
-    /// What the horizontal axis shows; the time when not given.
+    /// Value on the horizontal axis; default: the time.
     #[param(inline)]
     x_axis: Option<XAxis>,
-    /// How the vertical axis is scaled; as suits the data when not given.
+    /// Scale of the vertical axis; default: chosen by the data.
     #[param(inline)]
     y_axis: Option<YAxis>,
-    /// Whether the lower values of the metrics are shown.
+    /// Show the lower values of the metrics.
     lower_value: Option<bool>,
-    /// Whether the upper values of the metrics are shown.
+    /// Show the upper values of the metrics.
     upper_value: Option<bool>,
-    /// Whether the lower limits of the thresholds are shown.
+    /// Show the lower limits of the thresholds.
     lower_boundary: Option<bool>,
-    /// Whether the upper limits of the thresholds are shown.
+    /// Show the upper limits of the thresholds.
     upper_boundary: Option<bool>,
 }
 
-/// A format of pictures.
+/// Image format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -72,7 +72,7 @@ enum Format {
     Svg,
 }
 
-/// What a picture stands on.
+/// Theme of an image.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Shade {
@@ -96,9 +96,9 @@ impl Format {
     }
 }
 
-/// Draw metrics over time.
+/// View metrics over time as an image.
 ///
-/// JPEG and PNG are set in a font with Latin, Greek and Cyrillic letters; in SVG the reader's own fonts show the others.
+/// JPEG and PNG images use a font with Latin, Greek and Cyrillic letters. SVG images use the fonts of the reader.
 #[utoipa::path(get, path = "/v0/projects/{project}/perf/img", operation_id = "proj_perf_img_get", tag = "perf",
     params(ProjectPath, PerfQuery, Show, Look),
     responses((status = 200, description = "The picture.", content(
@@ -133,9 +133,9 @@ pub(super) async fn of_query(
     draw(&app, &project, look, headers, read).await
 }
 
-/// Draw a pinned plot.
+/// View a pinned plot as an image.
 ///
-/// JPEG and PNG are set in a font with Latin, Greek and Cyrillic letters; in SVG the reader's own fonts show the others.
+/// JPEG and PNG images use a font with Latin, Greek and Cyrillic letters. SVG images use the fonts of the reader.
 #[utoipa::path(get, path = "/v0/projects/{project}/plots/{plot}/img", operation_id = "proj_plot_img_get",
     tag = "plots", params(PlotPath, Look),
     responses((status = 200, description = "The picture.", content(

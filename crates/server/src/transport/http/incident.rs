@@ -19,8 +19,9 @@ use crate::domain::app::App;
 /// Maximum number of changes, and of candidate versions, in an incident.
 const MOST: usize = 64;
 
-/// List the events behind the changes of a project, the newest first: changes of several benchmarks, measures and testbeds that
-/// may have begun with the same version are one.
+/// List the incidents of a project, newest first.
+///
+/// An incident groups changes of several benchmarks, measures and testbeds that may have begun with the same version.
 #[utoipa::path(get, path = "/v0/projects/{project}/incidents", operation_id = "proj_incidents_get", tag = "changes",
     params(ProjectPath, IncidentFilter, Page), responses((status = 200, body = Vec<Incident>)),
     extensions(("x-right" = json!("project:view"))))]

@@ -56,7 +56,7 @@ pub(super) async fn view(
     Ok(Json(found.invitation))
 }
 
-/// Revoke an invitation, so that its link is dead.
+/// Revoke an invitation. Its link no longer works.
 #[utoipa::path(delete, path = "/v0/organizations/{organization}/invitations/{invitation}",
     operation_id = "org_invitation_delete", tag = "members", params(InvitationPath), responses((status = 204)),
     extensions(("x-right" = json!("organization:create_role"))))]

@@ -28,7 +28,9 @@ pub(super) struct JobPath {
     job: JobUuid,
 }
 
-/// List the jobs of a project, without their outputs; `error` is for callers with a role in the project or its key.
+/// List the jobs of a project, without their outputs.
+///
+/// Only callers with a role in the project or a project key get `error`.
 #[utoipa::path(get, path = "/v0/projects/{project}/jobs", operation_id = "proj_jobs_get", tag = "jobs",
     params(ProjectPath, JobFilter, Page), responses((status = 200, body = Vec<Job>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -51,8 +53,9 @@ fn hide_output(job: &mut Job) {
     (job.error, job.printed, job.output) = (None, None, None);
 }
 
-/// View a job; whoever has a role in the project or its key also sees what it prints while it runs, and once it has ended
-/// its output.
+/// View a job.
+///
+/// Callers with a role in the project or a project key also get the output of the job, during the job and after its end.
 #[utoipa::path(get, path = "/v0/projects/{project}/jobs/{job}", operation_id = "proj_job_get", tag = "jobs",
     params(JobPath), responses((status = 200, body = Job)), extensions(("x-right" = json!("project:view"))))]
 pub(super) async fn view(

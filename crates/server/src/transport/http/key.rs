@@ -69,7 +69,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| key::list(tx, account.found.id, only, &filter, &page)).await?))
 }
 
-/// Create an API key; this answer is the only one that shows it.
+/// Create an API key.
+///
+/// Only this response contains the key.
 #[utoipa::path(post, path = "/v0/users/{user}/keys", operation_id = "user_key_post", tag = "users",
     params(UserPath), request_body = NewUserKey, responses((status = 201, body = UserKeyCreated)),
     extensions(("x-right" = json!("self:by_session"))))]
@@ -141,7 +143,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Revoke an API key for ever.
+/// Revoke an API key permanently.
 #[utoipa::path(delete, path = "/v0/users/{user}/keys/{key}", operation_id = "user_key_delete", tag = "users",
     params(KeyPath), responses((status = 204)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn revoke(

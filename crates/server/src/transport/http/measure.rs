@@ -94,7 +94,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Delete a measure that nothing uses.
+/// Delete a measure that is not in use.
 #[utoipa::path(delete, path = "/v0/projects/{project}/measures/{measure}", operation_id = "proj_measure_delete",
     tag = "measures", params(MeasurePath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

@@ -53,7 +53,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| member::list(tx, organization.id, &filter, &page)).await?))
 }
 
-/// Invite somebody by mail; they are a member once they accept.
+/// Invite a user by mail.
+///
+/// The user becomes a member after accepting the invitation.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/members", operation_id = "org_member_post",
     tag = "members", params(OrganizationPath), request_body = NewMember,
     responses((status = 202, body = AuthAck)), extensions(("x-right" = json!("organization:create_role"))))]
@@ -113,8 +115,10 @@ pub(super) async fn view(
     Ok(Json(found.member))
 }
 
-/// Give a member another role. A leader who becomes a member loses the pending invitations that this leader issued and,
-/// unless `keep_keys` is set, the keys of projects that this leader may no longer manage.
+/// Change the role of a member.
+///
+/// A leader who becomes a member loses the pending invitations that this leader issued and, unless `keep_keys` is set, the keys
+/// of projects that this leader may no longer manage.
 #[utoipa::path(patch, path = "/v0/organizations/{organization}/members/{user}", operation_id = "org_member_patch",
     tag = "members", params(MemberPath, MemberKeys), request_body = MemberPatch, responses((status = 200, body = Member)),
     extensions(("x-right" = json!("organization:edit_role"))))]
@@ -146,8 +150,10 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Remove a member, or leave. The server revokes the pending invitations that the member issued and, unless `keep_keys`
-/// is set, the keys that the member created in projects of the organization. The audit log lists both.
+/// Remove a member, or leave an organization.
+///
+/// The server revokes the pending invitations that the member issued and, unless `keep_keys` is set, the keys that the member
+/// created in projects of the organization. The audit log lists both.
 #[utoipa::path(delete, path = "/v0/organizations/{organization}/members/{user}", operation_id = "org_member_delete",
     tag = "members", params(MemberPath, MemberKeys), responses((status = 204)),
     extensions(("x-right" = json!("organization:delete_role"))))]

@@ -25,7 +25,7 @@ pub(super) struct MetricPath {
     metric: MetricUuid,
 }
 
-/// View a metric with all that it belongs to.
+/// View a metric with its report, branch, testbed, benchmark, measure, threshold and alert.
 #[utoipa::path(get, path = "/v0/projects/{project}/metrics/{metric}", operation_id = "proj_metric_get",
     tag = "metrics", params(MetricPath), responses((status = 200, body = OneMetric)),
     extensions(("x-right" = json!("project:view"))))]

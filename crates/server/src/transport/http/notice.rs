@@ -53,7 +53,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| notice::list(tx, owner, &filter, &page)).await?))
 }
 
-/// Create a notice; this answer is the only one that shows the secret of a webhook.
+/// Create a notice.
+///
+/// Only this response contains the secret of a webhook.
 #[utoipa::path(post, path = "/v0/projects/{project}/notices", operation_id = "proj_notice_post", tag = "notices",
     params(ProjectPath), request_body = NewNotice, responses((status = 201, body = Notice)),
     extensions(("x-right" = json!("project:manage:by_user"))))]
@@ -83,7 +85,9 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| notice::find(tx, owner, path.notice)).await?.notice))
 }
 
-/// Change a notice. One that is put out of use lets go of all that waits.
+/// Change a notice.
+///
+/// Archiving a notice drops its waiting deliveries.
 #[utoipa::path(patch, path = "/v0/projects/{project}/notices/{notice}", operation_id = "proj_notice_patch",
     tag = "notices", params(NoticePath), request_body = NoticePatch, responses((status = 200, body = Notice)),
     extensions(("x-right" = json!("project:manage:by_user"))))]
@@ -96,7 +100,7 @@ pub(super) async fn update(
     Desk::of_project(project).update(&app, path.notice, patch).await
 }
 
-/// Delete a notice with all that waits and its log.
+/// Delete a notice with its waiting deliveries and its delivery log.
 #[utoipa::path(delete, path = "/v0/projects/{project}/notices/{notice}", operation_id = "proj_notice_delete",
     tag = "notices", params(NoticePath), responses((status = 204)),
     extensions(("x-right" = json!("project:manage:by_user"))))]

@@ -49,7 +49,7 @@ const SECONDS: i64 = 10 * 60;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct ProviderPath {
-    /// The word for it in the configuration of the server.
+    /// Name of the provider in the configuration of the server.
     #[param(inline)]
     provider: Slug,
 }
@@ -69,7 +69,7 @@ enum StateAudience {
     OAuth,
 }
 
-/// Begin to sign in at GitHub.
+/// Start a sign-in with GitHub.
 #[utoipa::path(get, path = "/v0/auth/github", operation_id = "auth_github_get", tag = "auth", params(OAuthQuery),
     responses((status = 200, body = OAuthUrl)), extensions(("x-right" = json!("provider"))))]
 pub(super) async fn start_github(
@@ -81,7 +81,7 @@ pub(super) async fn start_github(
     start(&app, &parts, &origin, "github", query).await
 }
 
-/// Sign in with what GitHub answered.
+/// Complete a sign-in with GitHub.
 #[utoipa::path(post, path = "/v0/auth/github", operation_id = "auth_github_post", tag = "auth", request_body = OAuth,
     responses((status = 202, body = OAuthUser)), extensions(("x-right" = json!("provider"))))]
 pub(super) async fn end_github(
@@ -93,7 +93,7 @@ pub(super) async fn end_github(
     end(&app, &parts, origin, Some("github"), given).await.map(Accepted)
 }
 
-/// Begin to sign in at Google.
+/// Start a sign-in with Google.
 #[utoipa::path(get, path = "/v0/auth/google", operation_id = "auth_google_get", tag = "auth", params(OAuthQuery),
     responses((status = 200, body = OAuthUrl)), extensions(("x-right" = json!("provider"))))]
 pub(super) async fn start_google(
@@ -105,7 +105,7 @@ pub(super) async fn start_google(
     start(&app, &parts, &origin, "google", query).await
 }
 
-/// Sign in with what Google answered.
+/// Complete a sign-in with Google.
 #[utoipa::path(post, path = "/v0/auth/google", operation_id = "auth_google_post", tag = "auth", request_body = OAuth,
     responses((status = 202, body = OAuthUser)), extensions(("x-right" = json!("provider"))))]
 pub(super) async fn end_google(
@@ -117,7 +117,7 @@ pub(super) async fn end_google(
     end(&app, &parts, origin, Some("google"), given).await.map(Accepted)
 }
 
-/// Begin to sign in at another provider that the server is configured for.
+/// Start a sign-in with a configured OpenID Connect provider.
 #[utoipa::path(get, path = "/v0/auth/oidc/{provider}", operation_id = "auth_oidc_get", tag = "auth",
     params(ProviderPath, OAuthQuery), responses((status = 200, body = OAuthUrl)),
     extensions(("x-right" = json!("provider"))))]
@@ -131,7 +131,7 @@ pub(super) async fn start_openid(
     start(&app, &parts, &origin, &format!("oidc/{}", path.provider), query).await
 }
 
-/// Sign in with what that provider answered.
+/// Complete a sign-in with a configured OpenID Connect provider.
 #[utoipa::path(post, path = "/v0/auth/oidc/{provider}", operation_id = "auth_oidc_post", tag = "auth",
     params(ProviderPath), request_body = OAuth, responses((status = 202, body = OAuthUser)),
     extensions(("x-right" = json!("provider"))))]

@@ -35,7 +35,9 @@ pub(super) struct OrganizationPath {
     pub(super) organization: ResourceId,
 }
 
-/// List the organizations you belong to; with `all`, an administrator of the server sees every organization.
+/// List your organizations.
+///
+/// With `all`, an administrator of the server gets all organizations.
 #[utoipa::path(get, path = "/v0/organizations", operation_id = "organizations_get", tag = "organizations",
     params(OrganizationFilter, Page), responses((status = 200, body = Vec<Wire>)),
     extensions(("x-right" = json!("user"))))]
@@ -67,7 +69,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(read).await?))
 }
 
-/// Create an organization and lead it.
+/// Create an organization. You become its leader.
 #[utoipa::path(post, path = "/v0/organizations", operation_id = "organization_post", tag = "organizations",
     request_body = NewOrganization, responses((status = 201, body = Wire)),
     extensions(("x-right" = json!("user"))))]
@@ -203,7 +205,7 @@ fn licensed(organization: &Wire) -> &'static str {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
-    /// Remove it for good instead of hiding it; only for administrators of the server.
+    /// Delete permanently instead of hiding; only for administrators of the server.
     hard: Option<bool>,
 }
 
@@ -249,12 +251,14 @@ pub(super) async fn delete(
 pub(super) struct AllowedPath {
     /// The slug or UUID of an organization.
     organization: ResourceId,
-    /// The permission to ask for.
+    /// The permission to check.
     #[param(inline)]
     permission: OrganizationPermission,
 }
 
-/// Ask whether you have a permission; an organization you may not see answers no.
+/// Check whether you have a permission in an organization.
+///
+/// The result is `false` for an organization that you may not view.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/allowed/{permission}",
     operation_id = "org_allowed_get", tag = "organizations", params(AllowedPath),
     responses((status = 200, body = Allowed)), extensions(("x-right" = json!("user"))))]
@@ -276,8 +280,9 @@ pub(super) async fn allowed(
     Ok(Json(Allowed { allowed }))
 }
 
-/// Claim an unclaimed organization. Where the operator asks for it, this needs the claim token that the creating run
-/// was given.
+/// Claim an unclaimed organization.
+///
+/// If the server requires it, this needs the claim token that the run that created the organization received.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/claim", operation_id = "org_claim_post",
     tag = "organizations", params(OrganizationPath), request_body = NewClaim,
     responses((status = 201, body = Wire)), extensions(("x-right" = json!("user"))))]

@@ -22,10 +22,11 @@ use crate::domain::{app::App, perf};
 /// Number of requested permutations, or of series of their variants, if the response does not contain all of them.
 pub(super) const TRUNCATED: HeaderName = HeaderName::from_static("x-perf-truncated");
 
-/// Show metrics over time.
+/// View metrics over time.
 ///
-/// Of the permutations of the lists the first 255 are answered, and of their series, of which each variant of a
-/// benchmark has its own, the first 4096. If there are more, the header `x-perf-truncated` says how many.
+/// The response contains at most the first 255 permutations of the lists, and at most the first 4096 series of these
+/// permutations; each variant of a benchmark is a separate series. If there are more, the header `x-perf-truncated` contains
+/// their number.
 #[utoipa::path(get, path = "/v0/projects/{project}/perf", operation_id = "proj_perf_get", tag = "perf",
     params(ProjectPath, PerfQuery), responses((status = 200, body = Perf)),
     extensions(("x-right" = json!("project:view"))))]

@@ -33,7 +33,7 @@ pub(super) async fn view(State(app): State<App>, organization: Organization<Mana
     found.map(Json).ok_or_else(billing::no_plan)
 }
 
-/// Begin a plan that was paid for at a checkout.
+/// Activate a plan after its checkout was paid.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/plan", operation_id = "org_plan_post", tag = "plans",
     params(OrganizationPath), request_body = NewPlan, responses((status = 201, body = Plan)),
     extensions(("x-right" = json!("organization:manage:billed"))))]
@@ -47,7 +47,7 @@ pub(super) async fn create(
     Ok(Created(plan))
 }
 
-/// Let a plan end with the period that is paid for, or go on after all.
+/// Cancel a plan at the end of the paid period, or undo the cancellation.
 #[utoipa::path(patch, path = "/v0/organizations/{organization}/plan", operation_id = "org_plan_patch", tag = "plans",
     params(OrganizationPath), request_body = PlanPatch, responses((status = 200, body = Plan)),
     extensions(("x-right" = json!("organization:manage:billed"))))]
@@ -68,7 +68,7 @@ pub(super) async fn update(
     Ok(Json(plan))
 }
 
-/// End a plan at once; what was used is billed.
+/// Cancel a plan immediately. The usage so far is billed.
 #[utoipa::path(delete, path = "/v0/organizations/{organization}/plan", operation_id = "org_plan_delete", tag = "plans",
     params(OrganizationPath, PlanRemoval), responses((status = 204)),
     extensions(("x-right" = json!("organization:manage:billed"))))]
@@ -117,8 +117,9 @@ struct EventObject {
     subscription: Option<String>,
 }
 
-/// Take up what the payment provider tells of a subscription. Only that there is something to look at is believed: what
-/// it is, the provider is asked for.
+/// Receive an event of the payment provider about a subscription.
+///
+/// The server uses only the identifier of the subscription in the event and reads its state from the payment provider.
 #[utoipa::path(post, path = "/v0/billing/events", operation_id = "billing_events_post", tag = "plans",
     request_body(content = String, description = "An event of the payment provider, signed in the header \
     Stripe-Signature.", content_type = "application/json"), responses((status = 202)),

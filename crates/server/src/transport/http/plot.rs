@@ -45,7 +45,7 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| plot::list(tx, project.id, &filter, &page)).await?))
 }
 
-/// Pin a plot, at the front unless an index says otherwise.
+/// Pin a plot, at the first position or at the given index.
 #[utoipa::path(post, path = "/v0/projects/{project}/plots", operation_id = "proj_plot_post", tag = "plots",
     params(ProjectPath), request_body = NewPlot, responses((status = 201, body = Plot)),
     extensions(("x-right" = json!("project:create:by_user"))))]
@@ -97,7 +97,7 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| plot::find(tx, project.id, path.plot)).await?.plot))
 }
 
-/// Change a pinned plot in its place.
+/// Change a pinned plot. Its position stays the same.
 #[utoipa::path(patch, path = "/v0/projects/{project}/plots/{plot}", operation_id = "proj_plot_patch",
     tag = "plots", params(PlotPath), request_body = PlotPatch, responses((status = 200, body = Plot)),
     extensions(("x-right" = json!("project:edit:by_user"))))]

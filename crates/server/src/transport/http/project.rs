@@ -32,7 +32,7 @@ pub(super) struct ProjectPath {
     project: ResourceId,
 }
 
-/// List the projects you may see.
+/// List the projects that you may view.
 #[utoipa::path(get, path = "/v0/projects", operation_id = "projects_get", tag = "projects",
     params(ProjectFilter, Page), responses((status = 200, body = Vec<Wire>)),
     extensions(("x-right" = json!("public"))))]
@@ -70,7 +70,9 @@ pub(super) async fn list_of_organization(
     Ok(Paged(app.db.read(read).await?))
 }
 
-/// Create a project; it starts empty, and the first report creates what it names.
+/// Create a project.
+///
+/// The project is empty. The first report creates the branch, testbed, benchmarks and measures that it names.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/projects", operation_id = "org_project_post",
     tag = "projects", params(OrganizationPath), request_body = NewProject,
     responses((status = 201, body = Wire)), extensions(("x-right" = json!("organization:create"))))]
@@ -110,7 +112,7 @@ pub(super) async fn view(project: Project<View>) -> Json<Wire> {
     Json(project.project)
 }
 
-/// Change the name, the slug, the address or the visibility of a project.
+/// Change the name, the slug, the URL or the visibility of a project.
 #[utoipa::path(patch, path = "/v0/projects/{project}", operation_id = "project_patch", tag = "projects",
     params(ProjectPath), request_body = ProjectPatch, responses((status = 200, body = Wire)),
     extensions(("x-right" = json!("project:edit:by_user"))))]
@@ -152,7 +154,7 @@ pub(super) async fn update(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
-    /// Remove it for good instead of hiding it; only for administrators of the server.
+    /// Delete permanently instead of hiding; only for administrators of the server.
     hard: Option<bool>,
 }
 
@@ -199,12 +201,14 @@ pub(super) async fn delete(
 pub(super) struct AllowedPath {
     /// The slug or UUID of a project.
     project: ResourceId,
-    /// The permission to ask for.
+    /// The permission to check.
     #[param(inline)]
     permission: ProjectPermission,
 }
 
-/// Ask whether you have a permission; a project you may not see answers no.
+/// Check whether you have a permission in a project.
+///
+/// The result is `false` for a project that you may not view.
 #[utoipa::path(get, path = "/v0/projects/{project}/allowed/{permission}", operation_id = "proj_allowed_get",
     tag = "projects", params(AllowedPath), responses((status = 200, body = Allowed)),
     extensions(("x-right" = json!("user"))))]

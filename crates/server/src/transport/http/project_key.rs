@@ -53,7 +53,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| project_key::list(tx, project.id, &filter, &page)).await?))
 }
 
-/// Create a key that opens this project only; this answer is the only one that shows it.
+/// Create a key for one project.
+///
+/// Only this response contains the key.
 #[utoipa::path(post, path = "/v0/projects/{project}/keys", operation_id = "proj_key_post", tag = "projects",
     params(ProjectPath), request_body = NewProjectKey, responses((status = 201, body = ProjectKeyCreated)),
     extensions(("x-right" = json!("project:manage:by_session"))))]
@@ -126,7 +128,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Revoke a key of a project for ever.
+/// Revoke a key of a project permanently.
 #[utoipa::path(delete, path = "/v0/projects/{project}/keys/{key}", operation_id = "proj_key_delete",
     tag = "projects", params(KeyPath), responses((status = 204)),
     extensions(("x-right" = json!("project:manage:by_user"))))]

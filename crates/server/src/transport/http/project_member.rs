@@ -79,8 +79,9 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| project_member::find(tx, project.id, &path.user)).await?.member))
 }
 
-/// Give a user another role in a project. A maintainer who loses that role loses the keys that this maintainer created
-/// in the project, unless `keep_keys` is set.
+/// Change the role of a user in a project.
+///
+/// A maintainer who loses that role loses the keys that this maintainer created in the project, unless `keep_keys` is set.
 #[utoipa::path(patch, path = "/v0/projects/{project}/members/{user}", operation_id = "proj_member_patch",
     tag = "projects", params(MemberPath, MemberKeys), request_body = ProjectMemberPatch,
     responses((status = 200, body = ProjectMember)),
@@ -116,8 +117,10 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Take the role of a user in a project away, and the keys that the user created in the project unless `keep_keys` is
-/// set or the user leads the organization.
+/// Remove the role of a user in a project.
+///
+/// The server also revokes the keys that the user created in the project, unless `keep_keys` is set or the user leads the
+/// organization.
 #[utoipa::path(delete, path = "/v0/projects/{project}/members/{user}", operation_id = "proj_member_delete",
     tag = "projects", params(MemberPath, MemberKeys), responses((status = 204)),
     extensions(("x-right" = json!("project:delete_role:by_user"))))]

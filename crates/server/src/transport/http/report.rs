@@ -49,7 +49,7 @@ pub(super) struct ReportPath {
     pub(super) report: ReportUuid,
 }
 
-/// List the reports of a project, the newest runs first.
+/// List the reports of a project, newest runs first.
 #[utoipa::path(get, path = "/v0/projects/{project}/reports", operation_id = "proj_reports_get", tag = "reports",
     params(ProjectPath, ReportFilter, Page), responses((status = 200, body = Vec<Report>)),
     extensions(("x-right" = json!("project:view"))))]
@@ -117,7 +117,9 @@ fn write_expanded(tx: &mut Tx<'_>, mut reports: VecDeque<ReportRow>, sink: &mut 
     Ok(())
 }
 
-/// Record a report: read the results, judge them, and answer with the verdict.
+/// Create a report.
+///
+/// Parses the results, checks the thresholds, and returns the report with its alerts.
 #[utoipa::path(post, path = "/v0/projects/{project}/reports", operation_id = "proj_report_post", tag = "reports",
     params(ProjectPath), request_body = NewReport, responses((status = 201, body = Report)),
     extensions(("x-right" = json!("project:create"))))]
@@ -204,7 +206,9 @@ pub(super) async fn view(
     whole(&app, address, find).await
 }
 
-/// Delete a report with its metrics and alerts. A version without any other report goes with it.
+/// Delete a report with its metrics and alerts.
+///
+/// A version without other reports is deleted too.
 #[utoipa::path(delete, path = "/v0/projects/{project}/reports/{report}", operation_id = "proj_report_delete",
     tag = "reports", params(ReportPath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

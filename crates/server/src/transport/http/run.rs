@@ -47,8 +47,10 @@ const NAME_MAX: usize = 64;
 /// Maximum number of characters of the name in a derived slug.
 const NAME_IN_SLUG: usize = 42;
 
-/// Record a run. A project that is not known yet is made: for a signed-in user in the user's own organization, for
-/// anybody else as one that can be claimed later.
+/// Record a run.
+///
+/// If the project does not exist, the server creates it: in the personal organization of a signed-in user, or as an unclaimed
+/// project for other callers.
 #[utoipa::path(post, path = "/v0/run", operation_id = "run_post", tag = "run", request_body = NewRun,
     responses((status = 201, body = Report)), extensions(("x-right" = json!("project:create"))))]
 pub(super) async fn create(

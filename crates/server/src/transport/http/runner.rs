@@ -72,7 +72,9 @@ fn check_session(admin: &Admin) -> Result<()> {
     Ok(())
 }
 
-/// Create a runner; this answer is the only one that shows its key.
+/// Create a runner.
+///
+/// Only this response contains its key.
 #[utoipa::path(post, path = "/v0/runners", operation_id = "runners_post", tag = "runners", request_body = NewRunner,
     responses((status = 201, body = RunnerKey)), extensions(("x-right" = json!("admin:by_session"))))]
 pub(super) async fn create(
@@ -136,7 +138,9 @@ pub(super) async fn update(
     Ok(Json(changed))
 }
 
-/// Give a runner another key; this answer is the only one that shows it, and the one before no longer works.
+/// Replace the key of a runner.
+///
+/// Only this response contains the new key. The previous key stops working.
 #[utoipa::path(post, path = "/v0/runners/{runner}/key", operation_id = "runner_key_post", tag = "runners",
     params(RunnerPath), responses((status = 201, body = RunnerKey)),
     extensions(("x-right" = json!("admin:by_session"))))]
@@ -167,7 +171,7 @@ pub(super) async fn renew_key(
     Ok(Created(RunnerKey { uuid, key }))
 }
 
-/// List the specs that a runner does jobs for.
+/// List the specs that a runner serves.
 #[utoipa::path(get, path = "/v0/runners/{runner}/specs", operation_id = "runner_specs_get", tag = "runners",
     params(RunnerPath), responses((status = 200, body = Vec<Spec>)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn specs(
@@ -185,7 +189,7 @@ pub(super) async fn specs(
     Ok(Paged((specs, total)))
 }
 
-/// Let a runner do jobs for a spec.
+/// Add a spec to a runner.
 #[utoipa::path(post, path = "/v0/runners/{runner}/specs", operation_id = "runner_specs_post", tag = "runners",
     params(RunnerPath), request_body = NewRunnerSpec, responses((status = 201, body = Spec)),
     extensions(("x-right" = json!("admin"))))]
@@ -211,7 +215,7 @@ pub(super) async fn add_spec(
     Ok(added)
 }
 
-/// End that a runner does jobs for a spec.
+/// Remove a spec from a runner.
 #[utoipa::path(delete, path = "/v0/runners/{runner}/specs/{spec}", operation_id = "runner_spec_delete",
     tag = "runners", params(RunnerSpecPath), responses((status = 204)),
     extensions(("x-right" = json!("admin"))))]

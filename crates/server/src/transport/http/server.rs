@@ -30,7 +30,7 @@ use crate::{
     transport::console,
 };
 
-/// See that the server is there; a browser gets the web console.
+/// Check that the server is available. A browser gets the web console.
 #[utoipa::path(get, path = "/", operation_id = "server_root_get", tag = "server",
     responses((status = 200, body = ())), extensions(("x-right" = json!("public"))))]
 pub(super) async fn root(
@@ -59,7 +59,9 @@ pub(super) async fn receive_at_root(
 /// Maximum stored size of the statistics of one server, in bytes.
 const STATS_BYTES: usize = 16 << 10;
 
-/// Receive the statistics of another server; only the newest numbers of each are kept.
+/// Receive the statistics of another server.
+///
+/// Only the newest statistics of each server are kept.
 #[utoipa::path(post, path = "/v0/server/stats", operation_id = "server_stats_post", tag = "server",
     request_body = ServerStats, responses((status = 202, body = ())), extensions(("x-right" = json!("public"))))]
 pub(super) async fn receive(
@@ -81,14 +83,16 @@ pub(super) async fn receive(
     Ok(Accepted(()))
 }
 
-/// View the version of the contract; the header x-server-version of every answer holds the version of Tidemark.
+/// View the version of the API.
+///
+/// The header `x-server-version` of every response contains the version of Tidemark.
 #[utoipa::path(get, path = "/v0/server/version", operation_id = "server_version_get", tag = "server",
     responses((status = 200, body = ApiVersion)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn version() -> Json<ApiVersion> {
     Json(ApiVersion { version: CONTRACT_VERSION.into() })
 }
 
-/// View this description of the API.
+/// View the OpenAPI document of the server.
 #[utoipa::path(get, path = "/v0/server/spec", operation_id = "server_spec_get", tag = "server",
     responses((status = 200, body = ref("#/components/schemas/JsonOpenApiSpec"))), extensions(("x-right" = json!("public"))))]
 pub(super) async fn spec() -> Result<Response> {
@@ -100,14 +104,14 @@ pub(super) async fn spec() -> Result<Response> {
     Ok(([(header::CONTENT_TYPE, kind)], document.clone()).into_response())
 }
 
-/// View the effective configuration, its secrets masked.
+/// View the effective configuration, with masked secrets.
 #[utoipa::path(get, path = "/v0/server/config", operation_id = "server_config_get", tag = "server",
     responses((status = 200, body = ref("#/components/schemas/JsonConfig"))), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn config(State(app): State<App>, _: Admin) -> Json<serde_json::Value> {
     Json(app.config.masked())
 }
 
-/// View where the web console is.
+/// View the URL of the web console.
 #[utoipa::path(get, path = "/v0/server/config/console", operation_id = "server_config_console_get", tag = "server",
     responses((status = 200, body = Console)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn console(State(app): State<App>, origin: Origin) -> Result<Json<Console>> {
@@ -115,7 +119,7 @@ pub(super) async fn console(State(app): State<App>, origin: Origin) -> Result<Js
     Ok(Json(Console { url: app.config.console.url.clone() }))
 }
 
-/// View how far the server has been set up.
+/// View the setup state of the server.
 #[utoipa::path(get, path = "/v0/server/setup", operation_id = "server_setup_get", tag = "server",
     responses((status = 200, body = Setup)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn setup(State(app): State<App>, origin: Origin) -> Result<Json<Setup>> {
@@ -157,14 +161,16 @@ pub(super) struct ServerPath {
     server: ServerUuid,
 }
 
-/// Tell that a server started; kept for existing clients, nothing is recorded.
+/// Report that a server started.
+///
+/// For existing clients only; the server records nothing.
 #[utoipa::path(get, path = "/v0/server/stats/{server}", operation_id = "server_startup_stats_get", tag = "server",
     params(ServerPath), responses((status = 200, body = UuidAnswer)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn seen(Path(path): Path<ServerPath>) -> Json<UuidAnswer> {
     Json(UuidAnswer { uuid: path.server.uuid() })
 }
 
-/// Back the database up while the server goes on.
+/// Create a backup of the database. The server stays available.
 #[utoipa::path(post, path = "/v0/server/backup", operation_id = "server_backup_post", tag = "server",
     request_body = Backup, responses((status = 201, body = BackupCreated)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn backup(

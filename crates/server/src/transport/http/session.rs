@@ -31,7 +31,7 @@ use crate::domain::{
     },
 };
 
-/// View who is signed in.
+/// View the signed-in user.
 #[utoipa::path(get, path = "/v0/auth/session", operation_id = "auth_session_get", tag = "auth",
     responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
 pub(super) async fn view(anyone: Anyone) -> Json<Session> {
@@ -42,8 +42,10 @@ pub(super) async fn view(anyone: Anyone) -> Json<Session> {
     Json(Session { user })
 }
 
-/// Exchange the token of a mailed link or the answer of an identity provider, once, for a session in a cookie. Only the
-/// web console may.
+/// Create a session in a cookie.
+///
+/// Requires the token of a mailed link or the parameters of an identity provider; each works once. Only the web console may
+/// call this operation.
 #[utoipa::path(post, path = "/v0/auth/session", operation_id = "auth_session_post", tag = "auth",
     params(("x-tidemark-console" = String, Header, description = "Says that the web console asks.", pattern = "^1$")),
     request_body = SessionProof, responses((status = 200, body = Session)), extensions(("x-right" = json!("public"))))]
@@ -69,7 +71,9 @@ pub(super) async fn open(
     Ok(([(header::SET_COOKIE, kept)], Json(session)).into_response())
 }
 
-/// Sign out: the session of the bearer token or else of the cookie ends, everywhere it was copied to.
+/// Sign out.
+///
+/// Ends the session of the bearer token, or else of the cookie. All copies of the token stop working.
 #[utoipa::path(delete, path = "/v0/auth/session", operation_id = "auth_session_delete", tag = "auth",
     responses((status = 204)), extensions(("x-right" = json!("session"))))]
 pub(super) async fn end(State(app): State<App>, parts: Parts) -> Result<Response> {
@@ -128,7 +132,7 @@ fn needs_session(account: &Account) -> Result<()> {
     }
 }
 
-/// List the live sessions of a user, the newest first.
+/// List the active sessions of a user, newest first.
 #[utoipa::path(get, path = "/v0/users/{user}/sessions", operation_id = "user_sessions_get", tag = "users",
     params(UserPath, Page), responses((status = 200, body = Vec<UserSession>)),
     extensions(("x-right" = json!("self:by_session"))))]

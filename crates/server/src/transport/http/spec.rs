@@ -58,7 +58,7 @@ pub(super) async fn view(State(app): State<App>, _: Admin, Path(path): Path<Spec
     Ok(Json(app.db.read(move |tx| spec::get(tx, &path.spec)).await?.spec))
 }
 
-/// Rename or archive a spec, or let it serve the jobs that name none.
+/// Rename or archive a spec, or make it the default for jobs without a spec.
 #[utoipa::path(patch, path = "/v0/specs/{spec}", operation_id = "spec_patch", tag = "specs", params(SpecPath),
     request_body = SpecPatch, responses((status = 200, body = Spec)),
     extensions(("x-right" = json!("admin"))))]
@@ -90,7 +90,7 @@ pub(super) async fn update(
     app.db.write(write).await
 }
 
-/// Delete a spec that no runner and no job has.
+/// Delete a spec that no runner and no job uses.
 #[utoipa::path(delete, path = "/v0/specs/{spec}", operation_id = "spec_delete", tag = "specs", params(SpecPath),
     responses((status = 204)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn delete(

@@ -26,7 +26,7 @@ pub(super) struct SsoPath {
     sso: SsoUuid,
 }
 
-/// List the domains whose people join an organization by themselves.
+/// List the domains whose users automatically become members of an organization.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/sso", operation_id = "org_ssos_get", tag = "members",
     params(OrganizationPath, SsoFilter, Page), responses((status = 200, body = Vec<Sso>)),
     extensions(("x-right" = json!("organization:view"))))]
@@ -39,7 +39,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| sso::list(tx, organization.id, &page)).await?))
 }
 
-/// Let the people of a domain join an organization, once they have proven their addresses.
+/// Add a domain to an organization.
+///
+/// Users with an address in the domain become members after they confirm the address.
 #[utoipa::path(post, path = "/v0/organizations/{organization}/sso", operation_id = "org_sso_post", tag = "members",
     params(OrganizationPath), request_body = NewSso, responses((status = 202, body = Sso)),
     extensions(("x-right" = json!("admin"))))]
@@ -59,7 +61,7 @@ pub(super) async fn create(
     Ok(Accepted(app.db.write(write).await?))
 }
 
-/// View a domain.
+/// View a domain of an organization.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/sso/{sso}", operation_id = "org_sso_get", tag = "members",
     params(SsoPath), responses((status = 200, body = Sso)),
     extensions(("x-right" = json!("organization:view"))))]
@@ -71,7 +73,7 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| sso::view(tx, organization.id, path.sso)).await?))
 }
 
-/// Stop letting the people of a domain join. Those who did stay members.
+/// Remove a domain from an organization. Existing members stay members.
 #[utoipa::path(delete, path = "/v0/organizations/{organization}/sso/{sso}", operation_id = "org_sso_delete",
     tag = "members", params(SsoPath), responses((status = 204)), extensions(("x-right" = json!("admin"))))]
 pub(super) async fn delete(

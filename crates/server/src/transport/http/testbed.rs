@@ -59,7 +59,7 @@ pub(super) async fn create(
     Ok(Created(app.db.write(write).await?))
 }
 
-/// View a testbed, as it is or with another spec.
+/// View a testbed, with its current spec or another spec.
 #[utoipa::path(get, path = "/v0/projects/{project}/testbeds/{testbed}", operation_id = "proj_testbed_get",
     tag = "testbeds", params(TestbedPath, SpecQuery), responses((status = 200, body = Testbed)),
     extensions(("x-right" = json!("project:view"))))]
@@ -104,7 +104,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Delete a testbed that nothing uses.
+/// Delete a testbed that is not in use.
 #[utoipa::path(delete, path = "/v0/projects/{project}/testbeds/{testbed}", operation_id = "proj_testbed_delete",
     tag = "testbeds", params(TestbedPath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

@@ -111,7 +111,7 @@ fn unknown(tx: &mut Tx<'_>, dimension: Dimension, project: ProjectId, wanted: &N
     })
 }
 
-/// View a threshold with the model in force, or with one it had before.
+/// View a threshold with its current model or an earlier model.
 #[utoipa::path(get, path = "/v0/projects/{project}/thresholds/{threshold}", operation_id = "proj_threshold_get",
     tag = "thresholds", params(ThresholdPath, ModelQuery), responses((status = 200, body = Threshold)),
     extensions(("x-right" = json!("project:view"))))]
@@ -131,7 +131,7 @@ pub(super) async fn view(
     Ok(Json(app.db.read(read).await?))
 }
 
-/// List the models a threshold has had, newest first.
+/// List the models of a threshold, newest first.
 #[utoipa::path(get, path = "/v0/projects/{project}/thresholds/{threshold}/models",
     operation_id = "proj_threshold_models_get", tag = "thresholds", params(ThresholdPath, Page),
     responses((status = 200, body = Vec<Model>)), extensions(("x-right" = json!("project:view"))))]
@@ -148,7 +148,9 @@ pub(super) async fn models(
     Ok(Paged(app.db.read(read).await?))
 }
 
-/// Put another model in force, or none with `{"test": null}`. The same model again changes nothing.
+/// Replace the model of a threshold, or remove it with `{"test": null}`.
+///
+/// An identical model changes nothing.
 #[utoipa::path(put, path = "/v0/projects/{project}/thresholds/{threshold}", operation_id = "proj_threshold_put",
     tag = "thresholds", params(ThresholdPath), request_body = ThresholdPut,
     responses((status = 200, body = Threshold)), extensions(("x-right" = json!("project:edit"))))]
@@ -180,7 +182,7 @@ pub(super) async fn put(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Delete a threshold that has not judged anything yet.
+/// Delete a threshold that has not checked a metric.
 #[utoipa::path(delete, path = "/v0/projects/{project}/thresholds/{threshold}",
     operation_id = "proj_threshold_delete", tag = "thresholds", params(ThresholdPath), responses((status = 204)),
     extensions(("x-right" = json!("project:delete:by_user"))))]

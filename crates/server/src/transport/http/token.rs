@@ -28,7 +28,7 @@ pub(super) struct TokenPath {
     token: TokenUuid,
 }
 
-/// List the deprecated API tokens of a user. The tokens themselves are masked.
+/// List the deprecated API tokens of a user. The tokens are masked.
 #[utoipa::path(get, path = "/v0/users/{user}/tokens", operation_id = "user_tokens_get", tag = "users",
     params(UserPath, TokenFilter, Page), responses((status = 200, body = Vec<Token>)),
     extensions(("x-right" = json!("self"))))]
@@ -41,7 +41,9 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| token::list(tx, account.found.id, &filter, &page)).await?))
 }
 
-/// Always refused, whatever the body: create an API key instead.
+/// Reject the creation of an API token.
+///
+/// Always fails, for every body. Create an API key instead.
 #[utoipa::path(post, path = "/v0/users/{user}/tokens", operation_id = "user_token_post", tag = "users",
     params(UserPath), request_body = NewToken, responses((status = 201, body = Token)),
     extensions(("x-right" = json!("never"))))]
@@ -82,7 +84,7 @@ pub(super) async fn update(
     Ok(Json(app.db.write(write).await?))
 }
 
-/// Revoke a deprecated API token for ever.
+/// Revoke a deprecated API token permanently.
 #[utoipa::path(delete, path = "/v0/users/{user}/tokens/{token}", operation_id = "user_token_delete",
     tag = "users", params(TokenPath), responses((status = 204)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn revoke(

@@ -14,7 +14,9 @@ use crate::domain::{app::App, license};
 /// Default period of the usage: 30 days, in seconds.
 const SECONDS: i64 = 30 * 24 * 60 * 60;
 
-/// Tell how much an organization has used within the last thirty days, the period of its plan, or the time of its license.
+/// View the usage of an organization.
+///
+/// The period is the last 30 days, the period of the plan, or the validity of the license.
 #[utoipa::path(get, path = "/v0/organizations/{organization}/usage", operation_id = "org_usage_get",
     tag = "organizations", params(OrganizationPath), responses((status = 200, body = Usage)),
     extensions(("x-right" = json!("organization:manage"))))]

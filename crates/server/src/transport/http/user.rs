@@ -41,15 +41,17 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| user::list(tx, &filter, &page)).await?))
 }
 
-/// View a user: yourself, or anybody as an administrator.
+/// View a user: yourself, or any user as an administrator.
 #[utoipa::path(get, path = "/v0/users/{user}", operation_id = "user_get", tag = "users", params(UserPath),
     responses((status = 200, body = User)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn view(account: Account) -> Json<User> {
     Json(account.found.user)
 }
 
-/// Change a user. A new address takes effect once it is confirmed by the link mailed to it; then all sessions, keys and
-/// tokens of the user end.
+/// Change a user.
+///
+/// A new address takes effect after it is confirmed by the link mailed to it. Then all sessions, keys and tokens of the user
+/// end.
 #[utoipa::path(patch, path = "/v0/users/{user}", operation_id = "user_patch", tag = "users", params(UserPath),
     request_body = UserPatch, responses((status = 200, body = User)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn update(

@@ -63,10 +63,10 @@ pub(super) async fn list(
     Ok(Paged(app.db.read(move |tx| notice::list(tx, owner, &filter, &page)).await?))
 }
 
-/// Create a notice for a user, about a project they may view or all of their organizations; this answer is the only one
-/// that shows the secret of a webhook.
+/// Create a notice for a user, for one project or for all organizations of the user.
 ///
-/// It is silent about projects that the user may not view any more.
+/// Only this response contains the secret of a webhook. The server sends no notifications about projects that the user may no
+/// longer view.
 #[utoipa::path(post, path = "/v0/users/{user}/notices", operation_id = "user_notice_post", tag = "notices",
     params(UserPath), request_body = NewNotice, responses((status = 201, body = Notice)),
     extensions(("x-right" = json!("self"))))]
@@ -91,7 +91,9 @@ pub(super) async fn view(
     Ok(Json(app.db.read(move |tx| notice::find(tx, owner, path.notice)).await?.notice))
 }
 
-/// Change a notice of a user. One that is put out of use lets go of all that waits.
+/// Change a notice of a user.
+///
+/// Archiving a notice drops its waiting deliveries.
 #[utoipa::path(patch, path = "/v0/users/{user}/notices/{notice}", operation_id = "user_notice_patch",
     tag = "notices", params(NoticePath), request_body = NoticePatch, responses((status = 200, body = Notice)),
     extensions(("x-right" = json!("self"))))]
@@ -104,7 +106,7 @@ pub(super) async fn update(
     Desk::of_user(account).update(&app, path.notice, patch).await
 }
 
-/// Delete a notice of a user with all that waits and its log.
+/// Delete a notice of a user with its waiting deliveries and its delivery log.
 #[utoipa::path(delete, path = "/v0/users/{user}/notices/{notice}", operation_id = "user_notice_delete",
     tag = "notices", params(NoticePath), responses((status = 204)), extensions(("x-right" = json!("self"))))]
 pub(super) async fn delete(
@@ -115,7 +117,7 @@ pub(super) async fn delete(
     Desk::of_user(account).delete(&app, path.notice).await
 }
 
-/// List the deliveries of a notice of a user of the last thirty days, the newest first.
+/// List the deliveries of a notice of a user in the last 30 days, newest first.
 #[utoipa::path(get, path = "/v0/users/{user}/notices/{notice}/deliveries", operation_id = "user_deliveries_get",
     tag = "notices", params(NoticePath, DeliveryFilter, Page), responses((status = 200, body = Vec<Delivery>)),
     extensions(("x-right" = json!("self"))))]
@@ -149,7 +151,9 @@ pub(super) async fn delivery(
     Ok(Json(app.db.read(read).await?))
 }
 
-/// Tell a user again what a delivery told, after all that waits. The receiver knows it by the same event.
+/// Redeliver a notification to a user.
+///
+/// The server enqueues it after all waiting deliveries, with the same event identifier.
 #[utoipa::path(post, path = "/v0/users/{user}/notices/{notice}/deliveries/{delivery}",
     operation_id = "user_delivery_post", tag = "notices", params(DeliveryPath),
     responses((status = 201, body = Delivery)), extensions(("x-right" = json!("self"))))]

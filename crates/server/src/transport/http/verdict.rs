@@ -15,8 +15,10 @@ use super::{
 };
 use crate::domain::{app::App, changes, verdict::Material};
 
-/// Hold a report against the runs before it, or against those of the branch that its own starts from. No threshold is needed:
-/// each series is changed, unchanged or inconclusive.
+/// Compare a report with its baseline.
+///
+/// The baseline is the earlier runs of its branch, or of the branch of its start point. Each series is changed, unchanged or
+/// inconclusive. Thresholds are not required.
 #[utoipa::path(get, path = "/v0/projects/{project}/reports/{report}/verdict", operation_id = "proj_report_verdict_get",
     tag = "reports", params(ReportPath), responses((status = 200, body = Verdict)),
     extensions(("x-right" = json!("project:view"))))]
