@@ -1,6 +1,8 @@
-//! Packs the web console into the server: a table of the files in `console/dist`, which `npm run build` has compressed.
+//! Embeds the web console in the server: generates a table of the files in `console/dist`, which `npm run build` has
+//! compressed.
 //!
-//! It runs no other program. Where the console was not built the table is empty, and `src/console.rs` says so.
+//! Runs no other program. If the console was not built, the table is empty and `src/transport/console.rs` serves a page that
+//! says so.
 
 use std::{
     env,
@@ -21,14 +23,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let path = format!("/{}", file.strip_prefix(&folder)?.with_extension("").display());
         files.push((path, file));
     }
-    // By the path as text: that is how it is looked up.
+    // Sorted by the path as text, because the lookup uses a binary search.
     files.sort();
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut table = String::from("&[\n");
     for (number, (path, file)) in files.iter().enumerate() {
         let kind =
             media_type(Path::new(path)).ok_or_else(|| format!("add the media type of {path} to build.rs"))?;
-        // A copy, since the console may be built again while the compiler is on its way to it.
+        // Copy the file: the console can be rebuilt before the compiler reads it.
         let copy = out.join(format!("console-{number}.br"));
         fs::copy(file, &copy)?;
         writeln!(
@@ -41,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every compressed file below a folder.
+/// Collects all compressed files below a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,4 +1,4 @@
-//! Services that the rules use: configuration, clock, mail, object storage, limits, metrics, outgoing requests.
+//! Services that the domain uses: configuration, clock, mail, object storage, limits, metrics, outgoing requests.
 
 pub(crate) mod blobs;
 pub mod clock;

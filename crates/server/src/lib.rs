@@ -1,10 +1,10 @@
 //! The Tidemark server: the HTTP API over the store, and its background work.
 //!
-//! Three layers, each of which imports only the ones below it: [`transport`] speaks protocols, [`domain`] holds the rules,
-//! [`infra`] provides services such as configuration, clock, mail and object storage.
+//! Three layers, each of which imports only the layers below it: [`transport`] implements protocols, [`domain`] implements the
+//! rules, [`infra`] provides services such as configuration, clock, mail and object storage.
 //!
-//! [`App`] holds what every request needs; [`transport::http::router`] is the whole API. Nothing here opens a port: the binary
-//! does that, and tests call the router directly.
+//! [`App`] contains the shared state of all requests; [`transport::http::router`] returns the whole API. This crate opens no
+//! port: the binary does, and tests call the router directly.
 
 pub mod domain;
 pub mod infra;

@@ -1,8 +1,8 @@
-//! The bytes of the registry's blobs: objects in a folder or in S3, each written once under a name of its own and never
-//! renamed or changed.
+//! Object storage for the blobs of the registry: objects in a folder or in S3. Each object is written once under a unique name
+//! and never renamed or changed.
 //!
-//! An object is visible to nobody until a row of the database names it, so a crash leaves none in halves, and whoever
-//! deletes one cannot hit what somebody else has just stored. Digests, repositories and rights are not known here.
+//! An object is not visible until a row of the database names it. Therefore a crash leaves no partial blob, and a deletion
+//! cannot affect an object that another request has just stored. This module does not handle digests, repositories or rights.
 
 mod writer;
 
@@ -35,19 +35,19 @@ use crate::infra::{
     file_mode,
 };
 
-/// The most parts in memory on their way to S3, of all uploads together.
+/// Maximum number of parts in memory before they are sent to S3, of all uploads together.
 const PARTS: usize = 8;
-/// How much is read from a file at once.
+/// Number of bytes per read from a file.
 const READ: u64 = 256 * 1024;
 /// The folder of all objects.
 const FOLDER: &str = "objects";
-/// What stands in the name of a file that is still being written.
+/// Marks the name of a file that is not complete.
 const UNFINISHED: char = '#';
 
-/// The result of everything here.
+/// Result type of the object storage.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Why the store did not do something.
+/// Error of the object storage.
 #[derive(Debug)]
 pub(crate) struct Failure {
     source: object_store::Error,
@@ -67,7 +67,7 @@ impl error::Error for Failure {
 }
 
 impl Failure {
-    /// Whether there is no such object.
+    /// Whether the object does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self.source, object_store::Error::NotFound { .. })
     }
@@ -77,7 +77,7 @@ impl Failure {
         self.remote
     }
 
-    /// Whether there is no room left.
+    /// Whether there is no free space left.
     pub(crate) fn is_full(&self) -> bool {
         let mut next: Option<&(dyn error::Error + 'static)> = Some(&self.source);
         while let Some(cause) = next {
@@ -90,31 +90,31 @@ impl Failure {
     }
 }
 
-/// The store; clones share it.
+/// The object storage. Clones share it.
 #[derive(Clone)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     /// The folder, if the objects are files.
     folder: Option<PathBuf>,
-    /// What stands before every name.
+    /// Prefix of every object name.
     prefix: Path,
-    /// How parts get to S3, if the objects are there.
+    /// State for multipart uploads, if the objects are in S3.
     remote: Option<Remote>,
 }
 
-/// How parts of objects get to S3.
+/// State for multipart uploads to S3.
 #[derive(Clone)]
 struct Remote {
-    /// The size of every part but the last.
+    /// Size of every part except the last, in bytes.
     chunk: usize,
-    /// The folder for the part that is still arriving.
+    /// The folder for incomplete parts.
     spool: PathBuf,
-    /// One permit per part in memory.
+    /// Semaphore with one permit per part in memory.
     parts: Arc<Semaphore>,
 }
 
 impl Blobs {
-    /// Opens the store that is configured.
+    /// Opens the configured storage.
     pub(crate) fn open(config: &Config) -> std::result::Result<Self, Box<dyn error::Error + Send + Sync>> {
         let settings = &config.plus.registry.data_store;
         Ok(match settings.service {
@@ -137,7 +137,8 @@ impl Blobs {
         })
     }
 
-    /// Makes the files and folders of the registry private where earlier versions or an operator left them wider.
+    /// Removes the permissions of other accounts from the files and folders of the registry. Earlier versions or an operator
+    /// may have set them.
     pub(crate) fn restrict(config: &Config) {
         let folder = config.registry_folder();
         match file_mode::restrict(&folder) {
@@ -155,12 +156,12 @@ impl Blobs {
         }
     }
 
-    /// Begins an object.
+    /// Starts a new object.
     pub(crate) fn write(&self, name: Uuid) -> Writer {
         Writer::new(self, name)
     }
 
-    /// Reads a part of an object.
+    /// Reads a range of an object.
     pub(crate) async fn read(
         &self,
         name: Uuid,
@@ -181,7 +182,7 @@ impl Blobs {
         })
     }
 
-    /// Deletes objects; it does not matter whether they are there.
+    /// Deletes objects. Missing objects are not an error.
     pub(crate) async fn delete(&self, names: Vec<Uuid>) -> Result<()> {
         let paths: Vec<_> = names.into_iter().map(|name| Ok(self.path(name))).collect();
         let mut deleted = self.store.delete_stream(stream::iter(paths).boxed());
@@ -194,7 +195,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Deletes an object that nobody will ever know of; if that fails, it is found later by looking through the store.
+    /// Deletes an object that no row refers to. If this fails, the search for unused objects deletes it later.
     pub(crate) async fn discard(&self, name: Uuid) {
         if let Err(error) = self.delete(vec![name]).await {
             let error: &dyn error::Error = &error;
@@ -202,7 +203,7 @@ impl Blobs {
         }
     }
 
-    /// The names of objects that were written before a time, a few at once.
+    /// Returns the names of objects that were written before a time, in pages.
     pub(crate) fn list(&self, before: Timestamp, page: usize) -> BoxStream<'_, Result<Vec<Uuid>>> {
         let names = self.store.list(Some(&self.prefix)).try_filter_map(move |object| async move {
             let old = object.last_modified.timestamp_micros() < before.micros();
@@ -211,15 +212,15 @@ impl Blobs {
         names.try_chunks(page).map_err(|error| self.failed(error.1)).boxed()
     }
 
-    /// Removes what writers that died before a time have left half written.
+    /// Deletes incomplete files of writers that ended before a time.
     pub(crate) async fn clear_unfinished(&self, before: Timestamp) -> Result<()> {
-        // S3 keeps such pieces apart; a rule of the bucket removes them.
+        // S3 stores incomplete uploads separately; a lifecycle rule of the bucket deletes them.
         let Some(folder) = self.folder.clone() else { return Ok(()) };
         let cleared = spawn_blocking(move || clear_unfinished(&folder.join(FOLDER), before)).await;
         cleared.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| self.io(error))
     }
 
-    /// Where an object is. The end of a name is random, its beginning is not.
+    /// Returns the path of an object. The end of a name is random, its beginning is not.
     fn path(&self, name: Uuid) -> Path {
         let text = name.to_string();
         self.prefix.clone().join(&text[text.len() - 2..]).join(text.as_str())
@@ -241,7 +242,7 @@ fn wrap(error: io::Error) -> object_store::Error {
 fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
     let mut builder = AmazonS3Builder::from_env();
     if let Some(point) = &settings.access_point {
-        // The address stands for the bucket; what it is called does not matter.
+        // The URL identifies the bucket; the bucket name is not used.
         builder = builder
             .with_bucket_name("access-point")
             .with_endpoint(&point.host)
@@ -263,7 +264,7 @@ fn s3(settings: &DataStore) -> object_store::Result<impl ObjectStore> {
     builder.build()
 }
 
-/// The bytes of a file, in pieces that are large enough for the threads they are read on.
+/// Streams the bytes of a file, in chunks that are large enough to justify a blocking thread each.
 fn read_file(file: File, range: Range<u64>) -> impl futures_util::Stream<Item = Result<Bytes>> {
     let failed = |error: io::Error| Failure { source: wrap(error), remote: false };
     stream::try_unfold((file, range), move |(mut file, range)| async move {

@@ -1,4 +1,4 @@
-//! The wall clock and the source of randomness: the only file that asks the machine for either.
+//! Wall clock and randomness: the only file that reads either from the system.
 
 use std::{
     sync::{
@@ -12,17 +12,17 @@ use rand::{Rng as _, SeedableRng as _, TryRng as _, rngs::StdRng, rngs::SysRng};
 use tidemark_api::Timestamp;
 use tidemark_store::Entropy;
 
-/// What time it is.
+/// Source of the current time.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// The machine's clock.
+    /// The system clock.
     System,
-    /// A clock that stands still until it is set, in microseconds; for tests.
+    /// A fixed time that tests set, in microseconds.
     Manual(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// The time now, to the millisecond.
+    /// Returns the current time, truncated to milliseconds.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     pub fn now(&self) -> Timestamp {
         let micros = match self {
@@ -35,7 +35,7 @@ impl Clock {
     }
 }
 
-/// The operating system's randomness.
+/// Randomness of the operating system.
 #[derive(Debug)]
 pub struct SystemEntropy;
 
@@ -45,12 +45,12 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// Repeatable randomness, for tests.
+/// Deterministic randomness, for tests.
 #[derive(Debug)]
 pub struct SeededEntropy(Mutex<StdRng>);
 
 impl SeededEntropy {
-    /// Starts from a seed.
+    /// Creates the generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }

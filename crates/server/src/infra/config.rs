@@ -1,5 +1,5 @@
-//! The configuration: what can be set, what it means, and what is in force. How the layers are read and merged is
-//! in `load.rs`; what each setting does is told to the operator by `tidemark.toml`.
+//! The effective configuration and its types. `load.rs` reads and merges the layers; `tidemark.toml` documents each setting for
+//! operators.
 
 mod access;
 mod billing;
@@ -39,16 +39,16 @@ pub use registry::{AccessPoint, DataStore, Registry, Service};
 pub use retention::Retention;
 pub use runners::Runners;
 
-/// The configuration in force.
+/// The effective configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config {
-    /// The folder for everything the server keeps in files.
+    /// The data folder: database, secret, backups and unsent mail.
     pub data_dir: PathBuf,
     /// The web console.
     pub console: Console,
     /// Sessions and credentials.
     pub security: Security,
-    /// Who may use the server, and how much anonymous use may store.
+    /// Access rules and quotas of anonymous use.
     pub access: Access,
     /// The HTTP server.
     pub server: Server,
@@ -56,23 +56,23 @@ pub struct Config {
     pub logging: Logging,
     /// The database.
     pub database: Database,
-    /// Outgoing mail; without it messages become files.
+    /// Outgoing mail. Without it, the server writes messages to files.
     pub smtp: Option<Smtp>,
     /// Detection of changes.
     pub detection: Detection,
-    /// How long records and files are kept.
+    /// Retention of records and files.
     pub retention: Retention,
     /// Optional services.
     pub plus: Plus,
 }
 
 impl Config {
-    /// Every setting with its default and a comment, as a file.
+    /// Returns the example file: all settings with defaults and comments.
     pub fn example() -> &'static str {
         include_str!("tidemark.toml")
     }
 
-    /// Merges the defaults, a file, the environment and the flags; later ones win.
+    /// Merges the defaults, a file, the environment and the flags. Later layers take precedence.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -81,13 +81,13 @@ impl Config {
         load::load(file, environment, flags)
     }
 
-    /// The file that is read when none is named, if it exists.
+    /// Returns the default configuration file, if it exists.
     pub fn default_file() -> Option<PathBuf> {
         let file = load::folders()?.config_dir().join("tidemark.toml");
         file.is_file().then_some(file)
     }
 
-    /// Makes the data folder and that of the database file, readable for their owner alone.
+    /// Creates the data folder and the folder of the database file, accessible to their owner only.
     pub fn create_folders(&self) -> Result<(), ConfigError> {
         secret::create_folder(&self.data_dir)?;
         match self.database.file.parent() {
@@ -96,8 +96,8 @@ impl Config {
         }
     }
 
-    /// The secret that signs sessions: the one configured, or the one kept in the data folder, which is made at the
-    /// first start.
+    /// Returns the secret that signs sessions: the configured secret, or the secret in the data folder, which the first start
+    /// creates.
     pub fn secret(&self) -> Result<Secret, ConfigError> {
         match &self.security.secret_key {
             Some(secret) => Ok(secret.clone()),
@@ -105,7 +105,7 @@ impl Config {
         }
     }
 
-    /// Where the data lives.
+    /// Returns the location of the database.
     pub fn location(&self) -> Location {
         match &self.database.url {
             Some(url) => Location::Postgres {
@@ -120,25 +120,25 @@ impl Config {
         }
     }
 
-    /// The limits in force: those configured, or else only those on attempts to sign in.
+    /// Returns the effective rate limits: the configured limits, or only the limits on sign-in attempts.
     pub fn limits(&self) -> RateLimiting {
         self.plus.rate_limiting.clone().unwrap_or_else(RateLimiting::sign_in_only)
     }
 
-    /// The address under which clients reach the registry.
+    /// Returns the public URL of the registry.
     pub fn registry_url(&self) -> &Url {
         self.plus.registry.url.as_ref().unwrap_or(&self.console.url)
     }
 
-    /// The folder for the bytes of images, where they are kept in files.
+    /// Returns the folder for blobs, used if they are stored in files.
     pub fn registry_folder(&self) -> PathBuf {
         self.data_dir.join("registry")
     }
 
-    /// The configuration as the API shows it, with twelve asterisks for every secret.
+    /// Returns the configuration as in the API, with twelve asterisks instead of each secret.
     pub fn masked(&self) -> Value {
         let mut shown = serde_json::to_value(self).unwrap_or_default();
-        // Clients of the contract expect these shapes; there is always a secret, configured or kept.
+        // Clients of the contract expect these shapes. A secret always exists, configured or generated.
         shown["security"]["secret_key"] = json!(MASK);
         shown["logging"]["name"] = json!("Tidemark");
         shown["logging"]["log"] = json!({ "stderr_terminal": { "level": self.logging.level } });
@@ -152,18 +152,18 @@ impl Config {
 /// The web console.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Console {
-    /// The address under which people reach this server.
+    /// The public URL of this server.
     pub url: Url,
 }
 
 /// Sessions and credentials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Security {
-    /// Signs sessions; [`Config::secret`] also knows the one kept in the data folder.
+    /// Signs sessions. [`Config::secret`] also returns the generated secret in the data folder.
     pub secret_key: Option<Secret>,
-    /// Names this server in the sessions it signs.
+    /// Issuer of the sessions that this server signs.
     pub issuer: String,
-    /// The first word of new API keys.
+    /// Prefix of new API keys.
     pub key_prefix: String,
 }
 
@@ -171,41 +171,41 @@ pub struct Security {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Where to listen.
+    /// Address and port to listen on.
     pub bind_address: SocketAddr,
-    /// The largest request body.
+    /// Maximum size of a request body, in bytes.
     pub request_body_max_bytes: usize,
-    /// The longest time for one request.
+    /// Maximum duration of a request, in seconds.
     pub request_timeout_seconds: NonZeroU32,
-    /// The longest time from a new connection to the end of its first request's headers.
+    /// Maximum time from a new connection to the end of the headers of its first request, in seconds.
     pub header_timeout_seconds: NonZeroU32,
-    /// The longest time from an answer to the end of the next request's headers.
+    /// Maximum time from a response to the end of the headers of the next request, in seconds.
     pub keep_alive_timeout_seconds: NonZeroU32,
-    /// The maximum number of connections; without it, half of the files that the process may open.
+    /// Maximum number of connections; default: half of the limit of open files.
     pub max_connections: Option<NonZeroU32>,
-    /// The maximum number of connections of one address.
+    /// Maximum number of connections per address.
     pub max_connections_per_address: NonZeroU32,
     /// Certificate and key for HTTPS.
     pub tls: Option<Tls>,
-    /// PeerNoise whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` header is trusted.
     #[serde(deserialize_with = "networks")]
     pub trusted_proxies: Vec<IpNet>,
-    /// Where to serve the metrics, when not beside everything else.
+    /// Separate listen address for the metrics; default: the metrics are on `bind_address`.
     pub metrics_address: Option<SocketAddr>,
 }
 
 impl Server {
-    /// The longest time for one request.
+    /// Returns the maximum duration of a request.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_seconds.get().into())
     }
 
-    /// The longest time from a new connection to the end of its first request's headers.
+    /// Returns the maximum time from a new connection to the end of the headers of its first request.
     pub fn header_timeout(&self) -> Duration {
         Duration::from_secs(self.header_timeout_seconds.get().into())
     }
 
-    /// The longest time from an answer to the end of the next request's headers.
+    /// Returns the maximum time from a response to the end of the headers of the next request.
     pub fn keep_alive_timeout(&self) -> Duration {
         Duration::from_secs(self.keep_alive_timeout_seconds.get().into())
     }
@@ -215,9 +215,9 @@ impl Server {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// The certificate and those that signed it.
+    /// Certificate chain.
     pub cert_file: PathBuf,
-    /// Its private key.
+    /// Private key of the certificate.
     pub key_file: PathBuf,
 }
 
@@ -225,30 +225,30 @@ pub struct Tls {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Logging {
-    /// The least important messages to show.
+    /// Minimum level of messages.
     pub level: LogLevel,
-    /// How a message looks.
+    /// Format of messages.
     pub format: LogFormat,
 }
 
-/// How important a message is.
+/// Log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
     /// Every step.
     Trace,
-    /// What a developer wants to know.
+    /// Information for developers.
     Debug,
-    /// What an operator wants to know.
+    /// Information for operators.
     Info,
-    /// What an operator should look at.
+    /// Problems that operators should check.
     Warn,
-    /// What failed.
+    /// Failures.
     Error,
 }
 
 impl LogLevel {
-    /// The word for it.
+    /// Returns the name of the level.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -260,15 +260,15 @@ impl LogLevel {
     }
 }
 
-/// How a log message looks.
+/// Log format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// Human on a terminal, JSON elsewhere.
+    /// Human-readable on a terminal, JSON elsewhere.
     Auto,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// Text for people.
+    /// Human-readable text.
     Human,
 }
 
@@ -279,20 +279,20 @@ pub struct Database {
     pub url: Option<DatabaseUrl>,
     /// The SQLite file.
     pub file: PathBuf,
-    /// Milliseconds to wait for a lock held by another program.
+    /// Maximum time to wait for a lock of another process, in milliseconds (SQLite).
     pub busy_timeout: u32,
-    /// Page cache of the SQLite writer in KiB.
+    /// Page cache of the SQLite writer, in KiB.
     pub cache_size: NonZeroU32,
-    /// The most connections to PostgreSQL.
+    /// Maximum number of connections to PostgreSQL.
     pub connections: NonZeroU32,
 }
 
-/// The address of a PostgreSQL database; it shows itself without its password.
+/// URL of a PostgreSQL database. `Debug` and `Display` omit the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
-    /// The address with its password.
+    /// Returns the URL with the password.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -349,20 +349,20 @@ impl<'de> Deserialize<'de> for DatabaseUrl {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smtp {
-    /// The mail server.
+    /// Hostname of the mail server.
     pub hostname: String,
-    /// Its port; [`Smtp::port`] knows the usual one.
+    /// Port of the mail server. [`Smtp::port`] returns the default if it is not set.
     pub port: Option<u16>,
-    /// Whether to upgrade by STARTTLS rather than to speak TLS from the start.
+    /// Whether to upgrade the connection with STARTTLS instead of TLS from the start.
     #[serde(default = "yes")]
     pub starttls: bool,
-    /// Whether to send without any encryption; wins over `starttls`.
+    /// Whether to send without encryption. Overrides `starttls`.
     #[serde(default)]
     pub plain: bool,
     /// Whether to accept a certificate that cannot be verified.
     #[serde(default)]
     pub insecure_host: bool,
-    /// Who signs in, if anybody does.
+    /// User name for the mail server; `None` to send without authentication.
     pub username: Option<String>,
     /// The password.
     pub secret: Option<Secret>,
@@ -373,19 +373,19 @@ pub struct Smtp {
     pub from_email: Email,
 }
 
-/// How a connection to the mail server is protected.
+/// Encryption of the connection to the mail server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// Upgraded by STARTTLS before anything is said.
+    /// Upgraded with STARTTLS before anything else is sent.
     StartTls,
     /// TLS from the start.
     Tls,
-    /// Not at all.
+    /// No encryption.
     Plain,
 }
 
 impl Smtp {
-    /// How the connection is protected.
+    /// Returns the encryption of the connection.
     pub fn encryption(&self) -> Encryption {
         match (self.plain, self.starttls) {
             (true, _) => Encryption::Plain,
@@ -394,7 +394,7 @@ impl Smtp {
         }
     }
 
-    /// The port: the one configured or the usual one.
+    /// Returns the configured port, or the default port of the encryption.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(match self.encryption() {
             Encryption::StartTls => 587,
@@ -408,7 +408,7 @@ impl Smtp {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plus {
-    /// Limits on requests and on what is created.
+    /// Rate limits and limits on created resources.
     pub rate_limiting: Option<RateLimiting>,
     /// The container registry.
     #[serde(default)]
@@ -419,18 +419,18 @@ pub struct Plus {
     /// Notices of projects and users.
     #[serde(default)]
     pub notices: Notices,
-    /// Signing in at GitHub.
+    /// Sign-in with GitHub.
     pub github: Option<GitHub>,
-    /// Signing in at Google.
+    /// Sign-in with Google.
     pub google: Option<Google>,
-    /// Signing in at other providers, by a word that stands in their addresses here.
+    /// Sign-in with OpenID Connect providers, by the name in their URLs.
     #[serde(default)]
     pub oidc: BTreeMap<Slug, OpenId>,
-    /// Whether those who sign up or in must prove to be human.
+    /// Captcha for sign-up and sign-in.
     pub captcha: Option<Captcha>,
-    /// Who signs licenses of organizations, if anybody does.
+    /// Verification and signing of licenses of organizations.
     pub license: Option<Licenses>,
-    /// Whether plans are paid for.
+    /// Paid plans.
     pub billing: Option<Billing>,
 }
 
@@ -442,7 +442,7 @@ fn sender() -> String {
     "Tidemark".to_owned()
 }
 
-/// Networks, or single addresses, which are networks of one.
+/// Deserializes networks. A single address is a network of one address.
 fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
     Vec::<String>::deserialize(deserializer)?
         .iter()

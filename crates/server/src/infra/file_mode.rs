@@ -1,4 +1,4 @@
-//! Folders and files that are for their owner alone, wherever the system knows owners.
+//! Folders and files that only their owner can access, on systems with file owners.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -12,7 +12,7 @@ use std::{
     os::unix::fs::PermissionsExt,
 };
 
-/// Makes a folder and those above it; one that is there already stays as it is.
+/// Creates a folder and its parents. The mode of an existing folder does not change.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -21,12 +21,12 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes a file, or empties the one that is there, and opens it for writing.
+/// Creates or truncates a file and opens it for writing.
 pub fn create_file(file: &Path) -> io::Result<File> {
     options().write(true).create(true).truncate(true).open(file)
 }
 
-/// How to open a file so that it is private if it is made.
+/// Returns options that create a file with private permissions.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -34,8 +34,8 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Takes the permissions of other accounts from a folder and everything in it; returns how many it changed. Links are
-/// not followed.
+/// Removes the permissions of other accounts from a folder and its contents. Returns the number of changed entries. Does not
+/// follow links.
 #[cfg(unix)]
 pub(crate) fn restrict(folder: &Path) -> io::Result<u64> {
     let mut changed = 0;
@@ -46,7 +46,7 @@ pub(crate) fn restrict(folder: &Path) -> io::Result<u64> {
     };
     while let Some(path) = pending.pop() {
         let metadata = match fs::symlink_metadata(&path) {
-            // Another server may have deleted it since it was listed.
+            // Another server may have deleted the file after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             metadata => metadata?,
         };
@@ -67,7 +67,7 @@ pub(crate) fn restrict(folder: &Path) -> io::Result<u64> {
     Ok(changed)
 }
 
-/// Other systems give new files the permissions of their folder.
+/// On other systems, new files inherit the permissions of their folder.
 #[cfg(not(unix))]
 pub(crate) fn restrict(_: &Path) -> io::Result<u64> {
     Ok(0)

@@ -1,7 +1,7 @@
-//! Rate limits: sliding windows that never let more through than they say.
+//! Rate limits: sliding windows that never allow more requests than configured.
 //!
-//! A single server counts in memory; servers that share a database count there, so that a limit is a limit whichever
-//! of them is asked. Who is asked about, and when, is decided by the callers.
+//! A single server counts in memory. Servers that share a database count in the database, so that a limit applies to all of
+//! them together. The callers decide what to count and when.
 
 mod concurrency;
 mod window;
@@ -23,38 +23,38 @@ use self::window::State;
 pub use self::window::{Rate, Refusal, WindowName};
 use crate::infra::config::RateLimiting;
 
-/// What is limited.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Anonymous calls, by address.
+    /// Anonymous requests, per address.
     PublicRequests,
-    /// Attempts to sign up or in, by address.
+    /// Attempts to sign up or sign in, per address.
     PublicAttempts,
-    /// Anonymous runs, by address.
+    /// Anonymous runs, per address.
     PublicRuns,
-    /// Calls with a credential, by user.
+    /// Requests with a credential, per user.
     UserRequests,
-    /// Attempts to sign up or in as one person, by address and e-mail address: a stranger's attempts from elsewhere
-    /// do not lock the person out.
+    /// Attempts to sign up or sign in to one account, per address and e-mail address: attempts from other addresses do not lock
+    /// the user out.
     UserAttempts,
-    /// New keys, by user.
+    /// New keys, per user.
     UserCredentials,
-    /// New organizations, by user.
+    /// New organizations, per user.
     UserOrganizations,
-    /// Invitations, by inviting user.
+    /// Invitations, per inviting user.
     UserInvites,
-    /// Runs, by user.
+    /// Runs, per user.
     UserRuns,
-    /// Calls on a project, by project.
+    /// Requests on a project, per project.
     ProjectRequests,
-    /// Runs in a project, by project.
+    /// Runs in a project, per project.
     ProjectRuns,
-    /// Connections of runners, by runner.
+    /// Connections of runners, per runner.
     RunnerRequests,
 }
 
 impl Rule {
-    /// The name of the rule in the configuration.
+    /// Returns the name of the rule in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PublicRequests => "public.requests",
@@ -73,7 +73,7 @@ impl Rule {
     }
 }
 
-/// The limit of one rule.
+/// Returns the configured rate of a rule.
 fn rate(limits: &RateLimiting, rule: Rule) -> Rate {
     match rule {
         Rule::PublicRequests => limits.public.requests,
@@ -91,23 +91,23 @@ fn rate(limits: &RateLimiting, rule: Rule) -> Rate {
     }
 }
 
-/// Why a call is not let through.
+/// Why a request is rejected.
 #[derive(Debug)]
 pub enum Error {
-    /// There were too many.
+    /// The rate limit is exceeded.
     Limited(Limited),
-    /// The shared counters cannot be reached.
+    /// The shared counters are unavailable.
     Store(store::Error),
 }
 
-/// A call too many.
+/// A request above a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limited {
-    /// The rule that was hit.
+    /// The exceeded rule.
     pub rule: Rule,
-    /// The window that is full.
+    /// The exceeded window.
     pub window: WindowName,
-    /// Seconds until a call can be let through, for `Retry-After`.
+    /// Seconds until a request can be allowed, for `Retry-After`.
     pub retry_after_seconds: u64,
 }
 
@@ -143,13 +143,13 @@ impl From<store::Error> for Error {
     }
 }
 
-/// The most callers remembered in memory, all rules together; some 60 MB if every one of them is busy.
+/// Maximum number of callers in memory, of all rules together: about 60 MB if all of them are busy.
 const MOST_CALLERS: usize = 65_536;
 
-/// A rule and a caller, hashed: bounded in size, and no address is kept.
+/// Hash of a rule and a caller: of fixed size, and without storing the address.
 type Key = [u8; 16];
 
-/// The counters.
+/// The counters of all rate limits.
 pub struct Limits {
     limits: RateLimiting,
     counters: Counters,
@@ -161,19 +161,19 @@ enum Counters {
 }
 
 impl Limits {
-    /// Counters with the given limits, in memory or in the database, as the database is shared or not.
+    /// Creates counters with the given limits: in the database if several servers share it, otherwise in memory.
     pub fn new(limits: RateLimiting, db: &Db) -> Self {
         let counters =
             if db.is_shared() { Counters::Shared(db.clone()) } else { Counters::Memory(Mutex::default()) };
         Self { limits, counters }
     }
 
-    /// Counts a call, or refuses it without counting it.
+    /// Counts a request, or rejects it without counting it.
     pub async fn check(&self, rule: Rule, key: &str, now: Timestamp) -> Result<(), Error> {
         self.check_all(&[(rule, key)], now).await
     }
 
-    /// Counts a call under several rules; if one of them refuses it, it counts under none.
+    /// Counts a request under several rules. If one rule rejects it, it counts under none.
     pub async fn check_all(&self, rules: &[(Rule, &str)], now: Timestamp) -> Result<(), Error> {
         let calls: Vec<_> = rules
             .iter()
@@ -185,7 +185,7 @@ impl Limits {
         }
         match &self.counters {
             Counters::Memory(states) => {
-                // A panic elsewhere leaves nothing half done: each entry is changed in one step.
+                // A panic in another thread cannot leave an inconsistent state: each entry is changed in one step.
                 let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
                 for call in &calls {
                     if states.len() >= MOST_CALLERS && !states.contains_key(&call.key) {
@@ -203,9 +203,9 @@ impl Limits {
                     for call in &calls {
                         let name = hex::encode(call.key);
                         let state = rate_window::take(tx, &name, "", call.rate.expires(now))?;
-                        // Text that cannot be read comes from another release; counting starts again.
+                        // State that cannot be parsed is from another release; counting starts again.
                         let mut state: State = serde_json::from_str(&state).unwrap_or_default();
-                        // A refusal undoes the transaction, and with it what the rules before have counted.
+                        // A rejection rolls the transaction back, including the counts of the previous rules.
                         call.fit(&mut state, now)?;
                         state.count(call.rate);
                         let state = serde_json::to_string(&state)
@@ -220,7 +220,7 @@ impl Limits {
     }
 }
 
-/// One call under one rule.
+/// One request under one rule.
 struct Call {
     rule: Rule,
     rate: Rate,
@@ -235,7 +235,7 @@ impl Call {
     }
 }
 
-/// What limits by address count together: one address, or the network that a household gets with IPv6.
+/// Returns the key of limits per address: the IPv4 address, or the /64 network with IPv6, which one household gets.
 pub fn address_key(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -253,7 +253,7 @@ fn hash(rule: Rule, key: &str) -> Key {
     short
 }
 
-/// Makes room: forgets what no longer counts and, if that is too little, the half that was quiet the longest.
+/// Removes expired entries and, if that is not enough, the half that was idle the longest.
 fn prune(states: &mut HashMap<Key, State>, now: Timestamp) {
     states.retain(|_, state| state.last().is_some_and(|last| last >= now.plus_seconds(-window::MEMORY)));
     if states.len() < MOST_CALLERS * 3 / 4 {

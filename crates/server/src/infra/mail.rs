@@ -1,7 +1,7 @@
-//! Mail: promised in the transaction that causes it, composed and sent by `background.rs`.
+//! Mail: enqueued in the transaction that causes it, composed and sent by the background worker (`background.rs`).
 //!
-//! The outbox holds who and what, never a token: tokens are signed anew when a message is composed. How a message
-//! reads is told in `message.rs` and `letter.rs`, how it leaves the house in `transport.rs`.
+//! The outbox contains recipients and content, but no tokens: tokens are signed when a message is composed. `message.rs` and
+//! `letter.rs` define the content, `transport.rs` sends it.
 
 mod letter;
 mod message;
@@ -31,15 +31,15 @@ pub use self::{
 
 pub(crate) use self::transport::{FOLDER, file_stamp};
 
-/// The word for mail in the outbox.
+/// Kind of outbox rows that are mail.
 pub const KIND: &str = "mail";
 
-/// Signs the tokens that messages carry.
+/// Signs the tokens in messages.
 pub trait Tokens: Send + Sync {
-    /// The token of a sign-in link.
+    /// Returns the token of a sign-in link.
     fn sign_in(&self, uuid: Uuid, email: &Email, created: Timestamp, expires: Timestamp) -> Jwt;
 
-    /// The token of an invitation.
+    /// Returns the token of an invitation.
     fn invitation(
         &self,
         uuid: InvitationUuid,
@@ -51,19 +51,19 @@ pub trait Tokens: Send + Sync {
     ) -> Jwt;
 }
 
-/// What the outbox remembers of one mail.
+/// Outbox payload of one mail.
 #[derive(Deserialize, Serialize)]
 struct Envelope {
     to: Email,
     message: Message,
 }
 
-/// Promises a mail in the transaction of its cause.
+/// Enqueues a mail in the transaction that causes it.
 pub fn enqueue(tx: &mut Tx<'_>, now: Timestamp, to: &Email, message: &Message) -> store::Result<()> {
     outbox::add(tx, KIND, &payload(to, message)?, None, now)
 }
 
-/// Promises the same mail to several people.
+/// Enqueues the same mail to several recipients.
 pub fn enqueue_to_all<'a>(
     tx: &mut Tx<'_>,
     now: Timestamp,
@@ -80,10 +80,9 @@ fn payload(to: &Email, message: &Message) -> store::Result<String> {
     serde_json::to_string(&envelope).map_err(|error| store::Error::Engine(error.into()))
 }
 
-/// Writes a mail as it goes out: the same words as plain text and as HTML.
+/// Composes a mail, as plain text and as HTML with the same content.
 ///
-/// Everything but the boundary between the parts follows from the arguments, so a second attempt is the same mail to
-/// whoever receives it.
+/// Everything except the boundary between the parts is determined by the arguments, so that a retry sends the same mail.
 fn compose(
     letter: &Letter,
     from: &Mailbox,
@@ -93,7 +92,7 @@ fn compose(
     eight_bit: bool,
 ) -> Result<lettre::Message, lettre::error::Error> {
     let since_1970 = Duration::from_micros(u64::try_from(date.micros()).unwrap_or_default());
-    // Keeps vacation responders from answering.
+    // Prevents replies of vacation responders.
     let automatic =
         HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
     lettre::Message::builder()
@@ -106,10 +105,10 @@ fn compose(
         .multipart(MultiPart::alternative_plain_html(as_it_is(letter.text(), eight_bit), letter.html()))
 }
 
-/// The longest line that mail can carry, without its end.
+/// Maximum length of a line in a mail, without its line ending.
 const LONGEST_LINE: usize = 998;
 
-/// Text that needs no decoding where that can be, so that a link can be copied from a file.
+/// Returns text without a transfer encoding if possible, so that a link can be copied from a mail file.
 fn as_it_is(text: String, eight_bit: bool) -> Body {
     let fits = text.lines().all(|line| line.len() <= LONGEST_LINE);
     let encoding = match text.is_ascii() {
@@ -120,7 +119,7 @@ fn as_it_is(text: String, eight_bit: bool) -> Body {
     Body::dangerous_pre_encoded(text.replace('\n', "\r\n").into_bytes(), encoding)
 }
 
-/// Takes mail from the outbox to its reader.
+/// Delivers mail from the outbox.
 #[derive(Clone)]
 pub struct Mailer {
     from: Mailbox,
@@ -130,12 +129,12 @@ pub struct Mailer {
 }
 
 impl Mailer {
-    /// A mailer whose links lead to the console at the given address.
+    /// Creates a mailer whose links point to the console at this URL.
     pub fn new(transport: Transport, console: Url, tokens: Arc<dyn Tokens>) -> Self {
         Self { from: transport.sender(), console, tokens, transport }
     }
 
-    /// Sends one mail of the outbox. Sending it twice gives the reader one mail with one id.
+    /// Sends one mail of the outbox. A mail that is sent twice has the same message ID, so that mail programs show it once.
     pub async fn deliver(&self, item: &outbox::Item, now: Timestamp) -> Result<(), Undelivered> {
         let Envelope { to, message } = serde_json::from_str(&item.payload).map_err(|error| {
             Undelivered::Never(format!("the stored mail cannot be read by this release: {error}"))
@@ -151,7 +150,7 @@ impl Mailer {
     }
 }
 
-/// The same for every attempt, different for every mail, and telling nothing about either.
+/// Returns the message ID: the same for every attempt, unique per mail, and without information about its content.
 fn message_id(item: &outbox::Item) -> String {
     let digest = Sha256::new()
         .chain_update(item.id.to_le_bytes())

@@ -1,4 +1,4 @@
-//! What the operator's Prometheus sees: requests, latencies, connections, queues.
+//! Metrics for Prometheus: requests, latencies, connections, queues.
 
 use std::{fmt, sync::atomic::AtomicU64, time::Duration};
 
@@ -28,7 +28,7 @@ struct Route {
     route: String,
 }
 
-/// All counters of one server.
+/// All metrics of one server.
 pub struct Metrics {
     registry: Registry,
     requests: Family<Request, Counter>,
@@ -71,8 +71,8 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts one answered request. The route is the template, not the path, and a method that a client made up has
-    /// no label of its own, so that labels stay few.
+    /// Counts one request. The label is the route template, not the path, and unknown methods share one label, so that the
+    /// number of labels stays small.
     pub fn observe(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
         let known = matches!(
             *method,
@@ -92,7 +92,7 @@ impl Metrics {
         self.requests.get_or_create(&Request { method, route, status }).inc();
     }
 
-    /// The page that Prometheus reads.
+    /// Returns the metrics in the Prometheus text format.
     pub fn render(&self, load: Load, statements: u64, outbox: i64) -> String {
         let gauge = |gauge: &Gauge, value: usize| gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         gauge(&self.connections, load.connections);

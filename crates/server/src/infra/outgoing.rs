@@ -1,5 +1,5 @@
-//! Requests of this server to addresses that its users name. They reach the public network only, unless the operator
-//! allows more: otherwise anybody could have the server ask its neighbors for something.
+//! Outgoing requests to URLs that users configure. They reach only the public network, unless the operator allows other
+//! networks: otherwise users could send requests to the internal network through the server.
 
 use std::{
     io::{self, Read},
@@ -20,10 +20,10 @@ use ureq::{
     },
 };
 
-/// Time limit of a whole request.
+/// Timeout of a whole request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The networks that are not public: of this host, of its neighbors, or of nobody.
+/// Networks that are not public: loopback, private, link-local and reserved networks.
 static NOT_PUBLIC: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     let networks = [
         "0.0.0.0/8",
@@ -58,13 +58,13 @@ static NOT_PUBLIC: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     networks.iter().filter_map(|network| network.parse().ok()).collect()
 });
 
-/// Whether an address is one of the public network.
+/// Whether an address is on the public network.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     let address = address.to_canonical();
     !NOT_PUBLIC.iter().any(|network| network.contains(&address))
 }
 
-/// Why an address that somebody names cannot be called, as far as that shows before it is.
+/// Returns the reason why a URL cannot be requested, as far as it is known without a connection.
 pub(crate) fn refusal(address: &str, allows_private: bool) -> Option<&'static str> {
     let url = url::Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let address = match url.as_ref().and_then(url::Url::host) {
@@ -77,8 +77,8 @@ pub(crate) fn refusal(address: &str, allows_private: bool) -> Option<&'static st
     (!is_allowed).then_some("the address of `url` is not a public one, and this server calls no others")
 }
 
-/// What sends a request to the host of an address. It takes some time to make, and waits for answers: it is for blocking
-/// threads. It uses no proxy, follows no redirects and trusts what the system trusts.
+/// Returns an HTTP client for the host of a URL. Creating it and waiting for responses blocks: use it on blocking threads. It
+/// uses no proxy, follows no redirects and trusts the certificates of the system.
 pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {
     let mut config = Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
@@ -97,15 +97,15 @@ pub(crate) fn agent(base: &str, allows_private: bool) -> Agent {
     )
 }
 
-/// Reads the body of an answer. The limit counts decompressed bytes: a small answer can expand to gigabytes.
+/// Reads the body of a response. The limit counts decompressed bytes: a small response can expand to gigabytes.
 pub(crate) fn read_body(body: &mut Body, limit: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     body.as_reader().take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(Error::BodyExceedsLimit(limit)) } else { Ok(bytes) }
 }
 
-/// Finds the addresses of names, and leaves out those that are not public. It is asked for every connection, so that a
-/// name that means something else the second time is looked at then, too.
+/// Resolves names and removes addresses that are not public. It runs for every connection, so that a name that resolves to
+/// another address later is checked again.
 #[derive(Debug)]
 struct Guarded {
     names: DefaultResolver,
@@ -134,14 +134,14 @@ impl Resolver for Guarded {
     }
 }
 
-/// The same words for a name that does not exist and one with a private address: otherwise callers could list the names of
-/// the operator's network.
+/// Returns the same error for a name that does not exist and a name with a private address: otherwise users could list the
+/// names of the operator's network.
 fn unreachable_host(kind: io::ErrorKind) -> Error {
     Error::Io(io::Error::new(kind, "its host has no public address"))
 }
 
 fn tls() -> TlsConfig {
-    // A certificate that the system has but cannot read is not trusted; the others are.
+    // Certificates of the system that cannot be parsed are skipped.
     let certificates = rustls_native_certs::load_native_certs().certs;
     let roots: Vec<Certificate<'static>> =
         certificates.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
@@ -155,7 +155,7 @@ fn tls() -> TlsConfig {
 mod tests {
     use super::*;
 
-    /// 64 KiB of zeros as gzip.
+    /// 64 KiB of zeros, compressed with gzip.
     const BOMB: &str = "1f8b08000000000002ffedc101010000008090feafee080a0000000000000000000000000000000000000000000000000000\
         000000000000000000000000000000000000000000000000000000000000000000000000006aeb8e97d700000100";
 

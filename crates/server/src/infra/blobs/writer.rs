@@ -1,5 +1,5 @@
-//! Writes one object. Memory does not grow with its size: bytes go to a file at once, and a part for S3 waits in a file
-//! until it is complete.
+//! Writes one object. Memory use does not depend on its size: bytes go directly to a file, and a part for S3 is spooled in a
+//! file until it is complete.
 
 use std::{
     error,
@@ -21,12 +21,12 @@ use uuid::Uuid;
 use super::{Blobs, FOLDER, Remote, Result, UNFINISHED};
 use crate::infra::file_mode;
 
-/// Fewer bytes wait in memory before they are written to a file.
+/// Maximum number of bytes in memory before they are written to a file.
 const BUFFER: usize = 16 * 1024;
-/// How many parts of one object are on their way to S3 at once.
+/// Maximum number of concurrent part uploads to S3 per object.
 const PARTS_EACH: usize = 2;
 
-/// An object that is being written. Dropped before its end, it leaves nothing.
+/// An object that is being written. If the writer is dropped before `finish`, the object is discarded.
 pub(crate) struct Writer {
     blobs: Blobs,
     name: Uuid,
@@ -54,17 +54,17 @@ impl Writer {
         Self { blobs: blobs.clone(), name, buffer: Vec::new(), target }
     }
 
-    /// Adds bytes. It waits until they are in the buffer, in a file or on their way to S3.
+    /// Appends bytes. Waits until the bytes are in the buffer, in a file or being sent to S3.
     pub(crate) async fn write(&mut self, mut bytes: Bytes) -> Result<()> {
         while !bytes.is_empty() {
-            // All parts but the last have the same size, as some stores want it.
+            // All parts except the last have the same size, because some S3 implementations require this.
             let room = match &self.target {
                 Target::File(_) => usize::MAX,
                 Target::Remote(parts) => parts.remote.chunk - parts.spooled - self.buffer.len(),
             };
             let piece = bytes.split_to(bytes.len().min(room));
             if piece.len() < room && self.buffer.len() + piece.len() < BUFFER {
-                // Copied, since a small piece may keep a large buffer of the connection alive.
+                // Copied, because a small slice can keep a large buffer of the connection alive.
                 self.buffer.extend_from_slice(&piece);
             } else {
                 self.store(piece).await?;
@@ -73,7 +73,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Stores the object for good.
+    /// Completes and persists the object.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.store(Bytes::new()).await?;
         match &mut self.target {
@@ -87,7 +87,7 @@ impl Writer {
         }
     }
 
-    /// Writes the buffer and a piece to a file.
+    /// Writes the buffer and a chunk to a file.
     async fn store(&mut self, piece: Bytes) -> Result<()> {
         let buffer = mem::take(&mut self.buffer);
         match &mut self.target {
@@ -121,14 +121,14 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// Where an object is in the folder of the registry.
+/// Returns the path of an object in the folder of the registry.
 fn path(blobs: &Blobs, name: Uuid) -> PathBuf {
     let text = name.to_string();
     let folder = blobs.folder.clone().unwrap_or_default().join(FOLDER);
     folder.join(&text[text.len() - 2..]).join(text)
 }
 
-/// A file that gets its name when it is complete.
+/// A file that is renamed when it is complete.
 struct Unfinished {
     file: Option<File>,
     path: PathBuf,
@@ -157,7 +157,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Gives a file its name. What is acknowledged is on disk, like what is in the database.
+/// Syncs a file and renames it. Acknowledged data must be on disk, as in the database.
 fn complete(file: Option<File>, from: &Path, to: &Path) -> io::Result<()> {
     if let Some(file) = file {
         file.sync_all()?;
@@ -166,15 +166,15 @@ fn complete(file: Option<File>, from: &Path, to: &Path) -> io::Result<()> {
     to.parent().map_or(Ok(()), sync_folder)
 }
 
-/// Writes the names in a folder to disk, where the system keeps them apart from the files.
+/// Syncs a folder, on systems that store the names separately from the files.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// The parts of an object on S3.
+/// The parts of an object in S3.
 struct Parts {
     remote: Remote,
-    /// The part that is still arriving.
+    /// The incomplete part.
     spool: Option<File>,
     spooled: usize,
     upload: Option<Box<dyn MultipartUpload>>,
@@ -202,7 +202,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Reads the spooled part into memory once there is room for one more.
+    /// Reads the spooled part into memory, after acquiring a permit.
     async fn load(&mut self, blobs: &Blobs) -> Result<(PutPayload, OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.remote.parts).acquire_owned().await;
         let permit = permit.map_err(|error| blobs.io(io::Error::other(error)))?;
@@ -260,7 +260,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Waits for one part; `false` if there is none.
+    /// Waits for one part. Returns `false` if no part is being sent.
     async fn wait(&mut self, blobs: &Blobs) -> Result<bool> {
         match self.running.join_next().await {
             None => Ok(false),
@@ -284,7 +284,7 @@ impl Drop for Parts {
     }
 }
 
-/// A file that other accounts cannot read. On Unix it has no name and goes away with this process.
+/// Creates a file that other accounts cannot read. On Unix it is unlinked, so that it is deleted when the process ends.
 fn create_spool(folder: &Path, name: Uuid) -> io::Result<File> {
     file_mode::create_folder(folder)?;
     let path = folder.join(name.to_string());

@@ -1,11 +1,11 @@
-//! Who may use the server without an account, who may get one, and how much anonymous use may store.
+//! Settings of access: anonymous use, sign-up, and quotas of anonymous use.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tidemark_api::SignUp;
 
-/// Switches of the operator.
+/// Access settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
@@ -15,9 +15,9 @@ pub struct Access {
     pub anonymous_runs: bool,
     /// Whether the registry accepts pushes without a credential.
     pub anonymous_pushes: bool,
-    /// What a claim to an unclaimed organization needs.
+    /// Requirements for claiming an unclaimed organization.
     pub claims: Claims,
-    /// Whether a user's key may create keys of projects.
+    /// Whether a user key may create project keys.
     pub user_keys_create_project_keys: bool,
     /// Whether `code` and `state` alone complete a sign-in at an identity provider.
     pub unbound_oauth: bool,
@@ -25,13 +25,13 @@ pub struct Access {
     pub unclaimed: Unclaimed,
 }
 
-/// What a claim to an unclaimed organization needs.
+/// Requirements for claiming an unclaimed organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claims {
     /// A confirmed account.
     Open,
-    /// A confirmed account, and the claim token that the creating run was given.
+    /// A confirmed account, and the claim token that the run that created the organization received.
     Token,
 }
 
@@ -45,18 +45,18 @@ pub struct Unclaimed {
     pub report_bytes: u64,
     /// Bytes of images per organization.
     pub image_bytes: u64,
-    /// Metrics of all unclaimed organizations together.
+    /// Metrics of all unclaimed organizations.
     pub total_metrics: u64,
-    /// Bytes of the reports of all unclaimed organizations together.
+    /// Bytes of reports of all unclaimed organizations.
     pub total_report_bytes: u64,
-    /// Bytes of the images of all unclaimed organizations together.
+    /// Bytes of images of all unclaimed organizations.
     pub total_image_bytes: u64,
     /// Days without a run or push after which the server deletes an unclaimed organization.
     pub idle_days: u32,
 }
 
 impl Unclaimed {
-    /// No limit at all.
+    /// No limits.
     pub const NONE: Self = Self {
         metrics: 0,
         report_bytes: 0,
@@ -69,7 +69,7 @@ impl Unclaimed {
 }
 
 impl fmt::Display for Access {
-    /// The settings in one line, for the log.
+    /// Formats the settings in one line, for the log.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |on| if on { "on" } else { "off" };
         let claims = match self.claims {

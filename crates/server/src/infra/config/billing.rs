@@ -1,41 +1,41 @@
-//! What an operator can set about being paid. Without this section nothing here costs anything and nothing is limited by it.
+//! Settings of billing. Without this section, all use is free and no plan limits apply.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use tidemark_api::{PlanLevel, Secret, Url};
 
-/// The payment provider: Stripe, or one that speaks its protocol.
+/// The payment provider: Stripe, or a provider with a compatible API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Billing {
-    /// Where its API is.
+    /// URL of the provider's API.
     #[serde(default = "stripe")]
     pub url: Url,
-    /// What proves to it that it is this server who asks.
+    /// Authenticates this server at the provider.
     pub secret_key: Secret,
-    /// What proves to this server that it is the provider who tells something.
+    /// Verifies the signatures of webhook requests from the provider.
     pub webhook_secret: Secret,
-    /// For how many days somebody's first plan is free.
+    /// Free trial period of the first plan of a customer, in days.
     #[serde(default)]
     pub trial_days: u32,
-    /// What the levels cost, by their names.
+    /// Prices of the plan levels.
     #[serde(deserialize_with = "levels")]
     pub levels: BTreeMap<PlanLevel, Prices>,
 }
 
-/// What a level costs.
+/// Prices of one plan level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// The metered prices at the provider that make up the level.
+    /// Identifiers of the metered prices of the level at the provider.
     pub prices: Vec<String>,
-    /// The price there of a metric in a license for a server of one's own.
+    /// Identifier of the price per metric in a license for a self-hosted server.
     pub license: Option<String>,
 }
 
 impl Billing {
-    /// The level that a price at the provider is for.
+    /// Returns the level of a price at the provider.
     pub(crate) fn level(&self, price: &str) -> Option<PlanLevel> {
         let of_level = |prices: &Prices| prices.prices.iter().chain(&prices.license).any(|one| one == price);
         self.levels.iter().find(|(_, prices)| of_level(prices)).map(|(level, _)| *level)

@@ -1,4 +1,4 @@
-//! What an operator can set about detection.
+//! Settings of detection.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -12,7 +12,7 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// With less memory a large branch would be read too many times.
+    /// Minimum memory. With less, a large branch would be read too often.
     const LEAST: usize = 16 << 20;
 }
 

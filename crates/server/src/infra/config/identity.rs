@@ -1,4 +1,4 @@
-//! What an operator can set about identity providers, proofs of being human and licenses.
+//! Settings of identity providers, captchas and licenses.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use tidemark_api::{Secret, Url};
@@ -7,14 +7,14 @@ use tidemark_api::{Secret, Url};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GitHub {
-    /// The id of the OAuth app there.
+    /// Client ID of the OAuth app.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret of the OAuth app.
     pub client_secret: Secret,
-    /// Where people sign in.
+    /// Base URL of the sign-in pages.
     #[serde(default = "github_url")]
     pub url: Url,
-    /// Where its API is.
+    /// Base URL of the API.
     #[serde(default = "github_api")]
     pub api_url: Url,
 }
@@ -23,52 +23,52 @@ pub struct GitHub {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Google {
-    /// The id of the client there.
+    /// Client ID.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret.
     pub client_secret: Secret,
-    /// Who signs the tokens.
+    /// Issuer of the ID tokens.
     #[serde(default = "google_issuer", deserialize_with = "as_written")]
     pub issuer: String,
 }
 
-/// Any provider that speaks OpenID Connect.
+/// An OpenID Connect provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenId {
-    /// What the button says.
+    /// Label of the sign-in button.
     pub name: String,
-    /// Who signs the tokens; its configuration is found under it.
+    /// Issuer of the ID tokens, and base URL of the discovery document.
     #[serde(deserialize_with = "as_written")]
     pub issuer: String,
-    /// The id of the client there.
+    /// Client ID.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret.
     pub client_secret: Secret,
 }
 
-/// A service that tells people from machines.
+/// A captcha service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Captcha {
-    /// Where proofs are checked.
+    /// URL that verifies captcha tokens.
     pub url: Url,
-    /// The script that pages load to get a proof.
+    /// Script that the pages load.
     pub script: Url,
-    /// What else the page may load from for it.
+    /// Further origins that the page may load from.
     #[serde(default)]
     pub hosts: Vec<Url>,
-    /// What tells the service which site asks.
+    /// Public site key.
     pub site_key: String,
-    /// What proves to the service that it is this server who checks.
+    /// Secret key that authenticates this server at the service.
     pub secret: Secret,
-    /// The least score of a service that gives one, from 0 to 1.
+    /// Minimum score from 0 to 1, for services that return a score.
     #[serde(default = "half", deserialize_with = "score")]
     pub min_score: f64,
 }
 
 impl Captcha {
-    /// Where the page may load from for it, as a content policy has it.
+    /// Returns the origins that the page may load from, in the format of a content security policy.
     pub fn sources(&self) -> String {
         let origin = |url: &Url| Some(url::Url::parse(url.as_str()).ok()?.origin().ascii_serialization());
         let origins: Vec<String> = [&self.script].into_iter().chain(&self.hosts).filter_map(origin).collect();
@@ -76,18 +76,18 @@ impl Captcha {
     }
 }
 
-/// Who signs licenses of organizations.
+/// Verification and signing of licenses of organizations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Licenses {
-    /// The public key, for ES256, as PEM.
+    /// Public key for ES256, as PEM.
     #[serde(deserialize_with = "public_key")]
     pub public_key: String,
-    /// The private key that belongs to it, as PEM: with it, licenses that are paid for here are signed here.
+    /// Private key, as PEM. With it, this server signs the licenses that are paid for here.
     pub private_key: Option<Secret>,
-    /// Who must have signed them, as they say.
+    /// Required issuer of licenses.
     pub issuer: Option<String>,
-    /// Whom they must be for, as they say.
+    /// Required audience of licenses.
     pub audience: Option<String>,
 }
 
@@ -111,7 +111,7 @@ fn google_issuer() -> String {
     "https://accounts.google.com".to_owned()
 }
 
-/// An address, letter by letter as it was given: a provider names itself so in what it signs.
+/// Deserializes a URL and keeps its exact text: the provider signs with the same text as issuer.
 fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse::<Url>().map_err(de::Error::custom)?;

@@ -1,28 +1,28 @@
-//! The limits an operator can set, with the values that count where none is given. How they are kept is not here.
+//! Settings of rate limits, with their defaults. `infra/limits.rs` enforces them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::infra::limits::Rate;
 
-/// Limits on requests and on what is created.
+/// Rate limits and limits on created resources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimiting {
-    /// The span in seconds over which creations are counted.
+    /// Period over which creations are counted, in seconds.
     pub window: u32,
-    /// Creations of one kind in a project that nobody has claimed.
+    /// Maximum creations per resource type in an unclaimed project.
     pub unclaimed_limit: u32,
-    /// Creations of one kind in a project that belongs to somebody.
+    /// Maximum creations per resource type in a claimed project.
     pub claimed_limit: u32,
-    /// By address, for callers without a credential.
+    /// Limits per address, for callers without a credential.
     pub public: PublicLimits,
-    /// By user.
+    /// Limits per user.
     pub user: UserLimits,
-    /// By project.
+    /// Limits per project.
     pub project: ProjectLimits,
-    /// By runner.
+    /// Limits per runner.
     pub runner: RunnerLimits,
-    /// Bytes in and out of the registry, by organization and day.
+    /// Registry traffic per organization and day, in bytes.
     pub oci_bandwidth: OciBandwidth,
 }
 
@@ -42,7 +42,7 @@ impl Default for RateLimiting {
 }
 
 impl RateLimiting {
-    /// No limit except on attempts to sign in.
+    /// Returns the limits on sign-in attempts only.
     pub(super) fn sign_in_only() -> Self {
         let none = Rate::NONE;
         Self {
@@ -51,7 +51,7 @@ impl RateLimiting {
             public: PublicLimits { requests: none, runs: none, ..PublicLimits::default() },
             user: UserLimits {
                 requests: none,
-                // Whoever sets up a server of their own signs in more than once.
+                // Administrators of a new server sign in several times.
                 attempts: Rate { minute: Some(8), hour: Some(16), day: Some(32) },
                 credentials: none,
                 organizations: none,
@@ -66,7 +66,7 @@ impl RateLimiting {
     }
 }
 
-/// Defines a group of limits with the values that count where the operator gives none.
+/// Defines a group of limits with their defaults.
 macro_rules! limits {
     ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident = $minute:literal, $hour:literal, $day:literal;)+ }) => {
         $(#[$meta])*
@@ -85,11 +85,11 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Limits by address, for callers without a credential.
+    /// Limits per address, for callers without a credential.
     PublicLimits {
         /// All requests.
         requests = 1024, 4096, 8192;
-        /// Attempts to sign in.
+        /// Sign-in attempts.
         attempts = 32, 64, 128;
         /// Runs.
         runs = 64, 128, 256;
@@ -97,11 +97,11 @@ limits! {
 }
 
 limits! {
-    /// Limits by user.
+    /// Limits per user.
     UserLimits {
         /// All requests.
         requests = 2048, 8192, 16384;
-        /// Attempts to sign in.
+        /// Sign-in attempts.
         attempts = 2, 4, 8;
         /// New API keys.
         credentials = 4, 8, 16;
@@ -115,7 +115,7 @@ limits! {
 }
 
 limits! {
-    /// Limits by project.
+    /// Limits per project.
     ProjectLimits {
         /// All requests.
         requests = 2048, 8192, 16384;
@@ -125,20 +125,20 @@ limits! {
 }
 
 limits! {
-    /// Limits by bare-metal runner.
+    /// Limits per runner.
     RunnerLimits {
         /// Connections.
         requests = 16, 256, 4096;
     }
 }
 
-/// Bytes in and out of the registry, by organization and day.
+/// Registry traffic per organization and day, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OciBandwidth {
-    /// For organizations that nobody has claimed.
+    /// Limit for unclaimed organizations.
     pub unclaimed: u64,
-    /// For those that belong to somebody.
+    /// Limit for claimed organizations.
     pub free: u64,
 }
 

@@ -1,7 +1,7 @@
-//! How the layers of the configuration become one: defaults, file, environment, flags.
+//! Loads the layers of the configuration: defaults, file, environment, flags.
 //!
-//! The commented example is the single list of settings: read as it stands it gives the defaults, read with the
-//! optional lines included it gives every known name, the kind of its value and a value to show in a message.
+//! The example file is the only list of settings: parsed unchanged, it gives the defaults; parsed with its optional lines, it
+//! gives every known name, the type of its value and an example value for error messages.
 
 use std::{
     error, fmt, fs, io,
@@ -20,22 +20,22 @@ use super::{
     Smtp, secret,
 };
 
-/// How alike an unknown name must be to a known one to be taken for a slip, from 0 to 1.
+/// Minimum similarity, from 0 to 1, at which an unknown name is reported as a misspelling of a known name.
 const ALIKE: f64 = 0.8;
 const PREFIX: &str = "TIDEMARK_";
 
-/// Settings given on the command line.
+/// Settings from the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// Where to listen.
+    /// Address and port to listen on.
     pub bind: Option<String>,
     /// The data folder.
     pub data_dir: Option<PathBuf>,
-    /// A PostgreSQL database.
+    /// URL of a PostgreSQL database.
     pub database: Option<String>,
 }
 
-/// Why the configuration cannot be used: one sentence with the setting, its value and the remedy.
+/// Error of the configuration: one sentence with the setting, its value and the remedy.
 #[derive(Debug)]
 pub struct ConfigError(String);
 
@@ -53,7 +53,7 @@ impl fmt::Display for ConfigError {
 
 impl error::Error for ConfigError {}
 
-/// The folders of this platform, unless it does not say where home is.
+/// Returns the standard folders of the platform, or `None` if the home folder is unknown.
 pub(super) fn folders() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "tidemark")
 }
@@ -89,7 +89,7 @@ pub(super) fn load(
     draft.settle(flags, &layers)
 }
 
-/// The settings as written, before what depends on other settings is filled in.
+/// The settings as written, without the defaults that depend on other settings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Draft {
@@ -196,7 +196,7 @@ impl Draft {
     }
 }
 
-/// Where somebody on this machine, or whoever knows the bound address, reaches the server.
+/// Returns the default URL of the server, for clients on this machine or at the bound address.
 fn local_url(bind: SocketAddr, tls: bool) -> Result<Url, ConfigError> {
     let scheme = if tls { "https" } else { "http" };
     let port = bind.port();
@@ -209,11 +209,11 @@ fn local_url(bind: SocketAddr, tls: bool) -> Result<Url, ConfigError> {
     })
 }
 
-/// The section whose sections are named by the operator, and what the one in the example is called.
+/// Prefix of the sections whose names the operator chooses, and the name of that section in the example.
 const CHOSEN: &str = "plus.oidc.";
 const EXAMPLE: &str = "example";
 
-/// The layers as they were given, so that a message can name the place that a value came from.
+/// The layers as given, so that error messages can name the source of a value.
 struct Layers {
     known: Table,
     given: Vec<(Origin, Table)>,
@@ -232,7 +232,7 @@ impl Layers {
         self.check(table, &self.known, &mut Vec::new(), origin)
     }
 
-    /// Refuses unknown names and values of the wrong kind.
+    /// Rejects unknown names and values of the wrong type.
     fn check(
         &self,
         table: &Table,
@@ -243,7 +243,7 @@ impl Layers {
         for (name, value) in table {
             path.push(name.clone());
             let dotted = path.join(".");
-            // What these are called is up to the operator.
+            // The operator chooses these names.
             let chosen = dotted.strip_prefix(CHOSEN).is_some_and(|name| !name.contains('.'));
             match (known.get(if chosen { EXAMPLE } else { name }), value) {
                 (None, _) => return Err(self.unknown(&dotted, known, origin)),
@@ -256,8 +256,8 @@ impl Layers {
         Ok(())
     }
 
-    /// Reads the variables that name settings. One without two underscores is ours only if a setting at the top is
-    /// called so, because the command line has variables of its own.
+    /// Reads the environment variables that name settings. A variable without two underscores counts only if a top-level
+    /// setting has its name, because the command line has other variables.
     fn environment(&self, variables: impl IntoIterator<Item = (String, String)>) -> Table {
         let mut table = Table::new();
         for (variable, text) in variables {
@@ -277,7 +277,7 @@ impl Layers {
                 }
                 _ => None,
             };
-            // What does not parse stays text and is refused with the message for the wrong kind.
+            // A value that does not parse stays a string and is rejected with the message for the wrong type.
             insert(&mut table, &path, value.unwrap_or(Value::String(text)));
         }
         table
@@ -309,7 +309,7 @@ impl Layers {
         ConfigError::new(format!("{path} is missing; set it to a value such as {example}."))
     }
 
-    /// The setting, its value and where it came from, what is wrong with it, and a value that would do.
+    /// Returns an error with the setting, its value and source, the reason, and an example of a valid value.
     fn refuse(&self, path: &str, reason: &str) -> ConfigError {
         if let Some(name) = reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
             return self.missing(&join(path, name));
@@ -339,12 +339,12 @@ impl Layers {
     }
 }
 
-/// Every setting there is, the optional ones included.
+/// Returns all settings, including the optional settings.
 fn known() -> Table {
     uncommented().parse().expect("the embedded example is tested")
 }
 
-/// The example with its optional lines included: those that start with `#` and no space.
+/// Returns the example with its optional lines: lines that start with `#` and no space.
 pub(super) fn uncommented() -> String {
     let lines = Config::example().lines().map(|line| match line.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') => rest,
@@ -375,7 +375,7 @@ fn read(file: &Path) -> Result<Table, ConfigError> {
     })
 }
 
-/// The flags that stand for settings with a name; the data folder may not be text and goes its own way.
+/// Returns the named settings that the flags set. The data folder is handled separately because it may not be UTF-8.
 fn given(flags: &Flags) -> Table {
     let mut table = Table::new();
     for (path, value) in [("server.bind_address", &flags.bind), ("database.url", &flags.database)] {

@@ -1,4 +1,4 @@
-//! What an operator can set about notices.
+//! Settings of notices.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notices {
-    /// Whether they may be told to addresses that are not public.
+    /// Whether notices may have destinations that are not on the public network.
     pub private_addresses: bool,
 }

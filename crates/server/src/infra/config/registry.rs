@@ -1,4 +1,4 @@
-//! The settings of the container registry: its address, its limits, and where it keeps the bytes.
+//! Settings of the container registry: URL, limits and storage.
 
 use std::{num::NonZeroU32, str::FromStr};
 
@@ -7,28 +7,28 @@ use tidemark_api::{Secret, Url};
 
 use crate::infra::limits::ConcurrencyLimit;
 
-/// The smallest part that S3 takes.
+/// Default part size: the minimum of S3.
 const CHUNK_DEFAULT: usize = 5 * 1024 * 1024;
-/// The largest part that S3 takes.
+/// Maximum part size of S3.
 const CHUNK_MAX: usize = 5 * 1024 * 1024 * 1024;
 
 /// The container registry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Registry {
-    /// The address under which clients reach it, when it is not that of the console.
+    /// Public URL of the registry; default: the URL of the console.
     pub url: Option<Url>,
-    /// Where the bytes of images are kept.
+    /// Storage of blobs.
     pub data_store: DataStore,
-    /// After how many seconds what nobody uses is removed.
+    /// Seconds after which idle uploads and unused blobs are deleted.
     pub upload_timeout: NonZeroU32,
-    /// The most bytes of one blob.
+    /// Maximum size of a blob, in bytes.
     pub max_body_size: u64,
-    /// The most bytes of all images of an organization.
+    /// Maximum size of all images of an organization, in bytes.
     pub max_organization_size: Option<u64>,
-    /// The maximum number of uploads at once.
+    /// Maximum number of concurrent uploads.
     pub max_uploads: NonZeroU32,
-    /// The maximum number of uploads at once of one address.
+    /// Maximum number of concurrent uploads per address.
     pub max_uploads_per_address: NonZeroU32,
 }
 
@@ -47,48 +47,48 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// After how many seconds what nobody uses is removed.
+    /// Returns the number of seconds after which idle uploads and unused blobs are deleted.
     pub fn timeout_seconds(&self) -> i64 {
         self.upload_timeout.get().into()
     }
 
-    /// The limit on concurrent uploads.
+    /// Returns the concurrency limit of uploads.
     pub(crate) fn upload_limit(&self) -> ConcurrencyLimit {
         let count = |limit: NonZeroU32| usize::try_from(limit.get()).unwrap_or(usize::MAX);
         ConcurrencyLimit::for_uploads(count(self.max_uploads), count(self.max_uploads_per_address))
     }
 }
 
-/// Where the bytes of images are kept.
+/// Storage of blobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataStore {
-    /// What keeps them.
+    /// Type of storage.
     pub service: Service,
-    /// The bucket.
+    /// Name of the bucket.
     pub bucket: Option<String>,
-    /// An access point to a bucket, instead of the bucket.
+    /// Access point of a bucket, instead of the bucket name.
     pub access_point: Option<AccessPoint>,
-    /// Where the bucket is, if it is not at Amazon's.
+    /// URL of the S3 service; default: AWS.
     pub endpoint: Option<Url>,
     /// The region of the bucket.
     pub region: Option<String>,
-    /// Who signs the requests; without it, the role of the machine does.
+    /// Access key that signs the requests; default: the role of the machine.
     pub access_key_id: Option<String>,
-    /// The secret to sign with.
+    /// Secret of the access key.
     pub secret_access_key: Option<Secret>,
-    /// How many bytes are written at once.
+    /// Size of the parts of a multipart upload, in bytes.
     #[serde(default = "chunk_default", deserialize_with = "chunk")]
     pub chunk_size: usize,
 }
 
-/// What keeps the bytes of images.
+/// Type of storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
     /// The folder `registry` of the data folder.
     Local,
-    /// S3, or what speaks its protocol; the other settings of the store are for it.
+    /// S3 or a compatible service. The other settings of the storage apply to it.
     AwsS3,
 }
 
@@ -108,7 +108,7 @@ impl Default for DataStore {
 }
 
 impl DataStore {
-    /// The setting that is missing for this store to work, if one is.
+    /// Returns the name of a required setting that is missing, if any.
     pub(super) fn missing(&self) -> Option<&'static str> {
         match self {
             Self { service: Service::Local, .. } => None,
@@ -120,15 +120,15 @@ impl DataStore {
     }
 }
 
-/// An access point to a bucket: `arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME`, maybe with a folder behind it.
+/// An access point of a bucket: `arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME`, with an optional folder after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessPoint {
     text: String,
-    /// The region that it is in.
+    /// Region of the access point.
     pub region: String,
-    /// The address that stands for its bucket.
+    /// Hostname of the access point.
     pub host: String,
-    /// The folder that everything goes into; maybe empty.
+    /// Folder for all objects; can be empty.
     pub folder: String,
 }
 

@@ -1,18 +1,18 @@
-//! What an operator can set about how long the server keeps records and files that only grow.
+//! Settings of retention.
 
 use serde::{Deserialize, Serialize};
 
-/// How long records and files are kept. Zero keeps them forever.
+/// Retention of records and files. Zero keeps them forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
     /// Days after which an entry of the audit log is deleted.
     pub audit_days: u32,
-    /// Days after which an invitation is deleted that was accepted, was revoked or has expired.
+    /// Days after which an accepted, revoked or expired invitation is deleted.
     pub invitation_days: u32,
     /// Days after which a message in the folder `outbox` is deleted.
     pub mail_days: u32,
-    /// How many backups in the folder `backups` are kept: the newest.
+    /// Number of backups to keep in the folder `backups`. Older backups are deleted.
     pub backups: u32,
 }
 

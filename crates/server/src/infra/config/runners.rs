@@ -1,4 +1,4 @@
-//! What an operator can set about runners and jobs.
+//! Settings of runners and jobs.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runners {
-    /// After how many seconds of silence a runner counts as lost.
+    /// Seconds without a message after which a runner counts as lost.
     #[serde(deserialize_with = "seconds")]
     pub heartbeat_timeout: u32,
-    /// How many seconds after its time a job is stopped.
+    /// Seconds between the timeout of a job and its cancellation.
     #[serde(deserialize_with = "seconds")]
     pub job_timeout_grace_period: u32,
-    /// How many seconds a job waits for a runner.
+    /// Maximum number of seconds that a job waits for a runner.
     pub queue_timeout: u32,
-    /// How many jobs of one organization may be under way at once; any number when not given.
+    /// Maximum number of active jobs per organization; default: no limit.
     pub organization_concurrency: Option<u32>,
-    /// Whether the ends of jobs may be told to addresses that are not public.
+    /// Whether callbacks may have destinations that are not on the public network.
     pub private_callbacks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The secret that signs sessions, kept in a file when the operator configures none; and the folder it is in.
+//! The secret that signs sessions, stored in a file unless it is configured, and the folder of the file.
 
 use std::{
     fs::{self, File},
@@ -13,10 +13,10 @@ use tidemark_store::Entropy as _;
 use super::ConfigError;
 use crate::infra::{clock::SystemEntropy, file_mode};
 
-/// The shortest secret in bytes.
+/// Minimum length of the secret, in bytes.
 pub(super) const SHORTEST: usize = 16;
 
-/// Makes a folder and those above it; one that is new is for its owner alone.
+/// Creates a folder and its parents. New folders are accessible to their owner only.
 pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
     file_mode::create_folder(folder).map_err(|error| {
         ConfigError::new(format!(
@@ -26,7 +26,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), ConfigError> {
     })
 }
 
-/// The secret in the file, which is made if it is not there.
+/// Returns the secret in the file, and creates the file if it does not exist.
 pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
     let failed = |error: io::Error| {
         ConfigError::new(format!(
@@ -62,7 +62,7 @@ pub(super) fn keep(file: &Path, shared: bool) -> Result<Secret, ConfigError> {
     Secret::try_from(secret.to_owned()).map_err(|error| ConfigError::new(error.to_string()))
 }
 
-/// Writes a new secret unless another process was faster; answers the one that counts.
+/// Writes a new secret, unless another process has created the file first. Returns the stored secret.
 fn make(file: &Path) -> io::Result<String> {
     let mut handle: File = file_mode::options().read(true).write(true).create(true).open(file)?;
     handle.lock()?;

@@ -159,7 +159,7 @@ fn the_example_is_the_list_of_settings() {
     assert_eq!(paths(&serde_json::to_value(&everything).unwrap(), ""), known);
 }
 
-/// The names of all values, sorted.
+/// Returns the names of all values, sorted.
 fn paths(value: &Value, path: &str) -> Vec<String> {
     let Value::Object(object) = value else { return vec![path.to_owned()] };
     let mut all: Vec<_> =

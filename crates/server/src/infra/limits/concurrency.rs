@@ -1,4 +1,4 @@
-//! Concurrency limits: how many expensive operations run at a time, in total and per client address.
+//! Concurrency limits: maximum number of expensive operations at a time, in total and per client address.
 
 use std::{
     collections::HashMap,
@@ -21,13 +21,13 @@ const ANALYSES: usize = 2;
 const BODY_UNIT: usize = 64 << 10;
 /// Bytes of request bodies in memory, in total and per address; at least a few bodies of the largest size.
 const BODIES: (usize, usize) = (256 << 20, 64 << 20);
-/// How long an analysis, a picture or a request body waits for a permit.
+/// Maximum time that an analysis, an image or a request body waits for a permit.
 const QUEUE_TIME: Duration = Duration::from_secs(20);
-/// How long a long response waits for a permit. Most take a fraction of this; if none has ended by then, their readers are
-/// slow, and it may be long before one ends.
+/// Maximum time that a streamed response waits for a permit. Most streams take a fraction of this time; if none has ended by
+/// then, their clients are slow and the wait could be long.
 const STREAM_QUEUE_TIME: Duration = Duration::from_secs(2);
 
-/// No permit was free in time; the reason is for the log.
+/// Error: no permit was available in time. Contains the reason for the log.
 #[derive(Debug)]
 pub struct Busy(&'static str);
 
@@ -39,15 +39,15 @@ impl fmt::Display for Busy {
 
 impl error::Error for Busy {}
 
-/// Limits how many operations of one kind run at a time.
+/// Limits the number of concurrent operations of one kind.
 pub struct ConcurrencyLimit {
     total: Arc<Semaphore>,
-    /// How many permits there are.
+    /// Total number of permits.
     permits: usize,
     per_address: usize,
     by_address: Mutex<HashMap<Option<String>, Arc<Semaphore>>>,
     queue_time: Duration,
-    /// The reason in the log when no permit was free.
+    /// Reason in the log if no permit is available.
     busy: &'static str,
 }
 
@@ -58,29 +58,29 @@ pub struct AllPermits<'a> {
 }
 
 impl AllPermits<'_> {
-    /// Whether an operation waits for a permit.
+    /// Whether an operation is waiting for a permit.
     pub fn are_awaited(&self) -> bool {
         let by_address = self.limit.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         by_address.values().any(|permits| Arc::strong_count(permits) > 1)
     }
 }
 
-/// The limit that leaves no permit.
+/// The exceeded limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exceeded {
-    /// That of the address.
+    /// The limit per address.
     PerAddress,
-    /// That of all addresses together.
+    /// The limit for all addresses.
     Total,
 }
 
-/// The permission to run one operation, until it is dropped. Clones share it: the blocking thread that does the work
-/// holds one as well, since it outlives a canceled request.
+/// Permission to run one operation, released when it is dropped. Clones share it: the blocking thread that does the work also
+/// holds a clone, because it can run longer than a canceled request.
 pub(crate) type Permit = Arc<(OwnedSemaphorePermit, OwnedSemaphorePermit)>;
 
 impl ConcurrencyLimit {
     fn new(total: usize, per_address: usize, queue_time: Duration, busy: &'static str) -> Self {
-        // A semaphore cannot count further; more would be no limit in any case.
+        // A semaphore cannot have more permits; a higher number would not limit anything.
         let (total, per_address) =
             (total.min(Semaphore::MAX_PERMITS), per_address.min(Semaphore::MAX_PERMITS));
         Self {
@@ -98,18 +98,18 @@ impl ConcurrencyLimit {
         Self::new(ANALYSES, ANALYSES.div_ceil(2), QUEUE_TIME, "too many analyses are running")
     }
 
-    /// Limits drawing, to one picture per core.
+    /// Limits the rendering of images, to one image per core.
     pub(crate) fn for_pictures(cores: usize) -> Self {
         Self::new(cores, cores.div_ceil(2), QUEUE_TIME, "too many pictures are being drawn")
     }
 
-    /// Limits responses that keep a database connection while their clients read, to half of the connections.
+    /// Limits responses that hold a database connection while their clients read, to half of the connections.
     pub(crate) fn for_streams(connections: usize) -> Self {
         let total = (connections / 2).max(1);
         Self::new(total, total.div_ceil(2), STREAM_QUEUE_TIME, "too many long responses are being written")
     }
 
-    /// Limits the bytes of request bodies in memory, where one body has at most so many.
+    /// Limits the bytes of request bodies in memory. `largest` is the maximum size of one body.
     pub(crate) fn for_bodies(largest: usize) -> Self {
         let (total, per_address) =
             (BODIES.0.max(largest.saturating_mul(4)), BODIES.1.max(largest.saturating_mul(2)));
@@ -122,7 +122,7 @@ impl ConcurrencyLimit {
         Self::new(total, per_address, Duration::ZERO, "too many uploads are in progress")
     }
 
-    /// Takes all permits unless an operation has one, so that a test can see which operations need one.
+    /// Acquires all permits, or returns `None` if one is in use, so that a test can check which operations need a permit.
     pub fn take_all(&self) -> Option<AllPermits<'_>> {
         let count = u32::try_from(self.permits).ok()?;
         let permits = Arc::clone(&self.total).try_acquire_many_owned(count).ok()?;
@@ -134,7 +134,7 @@ impl ConcurrencyLimit {
         self.acquire_many(address, 1).await
     }
 
-    /// Waits for the permits of so many bytes of a body.
+    /// Waits for the permits for this number of bytes of a body.
     pub(crate) async fn acquire_bytes(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Busy> {
         self.acquire_many(address, u32::try_from(bytes.div_ceil(BODY_UNIT)).unwrap_or(u32::MAX)).await
     }
@@ -152,17 +152,17 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Takes a permit if one is free.
+    /// Acquires a permit if one is available.
     pub(crate) fn try_acquire(&self, address: Option<IpAddr>) -> Result<Permit, Exceeded> {
         let own = self.own(address).try_acquire_owned().map_err(|_| Exceeded::PerAddress)?;
         let total = Arc::clone(&self.total).try_acquire_owned().map_err(|_| Exceeded::Total)?;
         Ok(Arc::new((own, total)))
     }
 
-    /// The permits of an address.
+    /// Returns the semaphore of an address.
     fn own(&self, address: Option<IpAddr>) -> Arc<Semaphore> {
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        // Drops the addresses that neither hold a permit nor wait for one.
+        // Remove addresses without permits and waiting operations.
         by_address.retain(|_, permits| Arc::strong_count(permits) > 1);
         let own = by_address.entry(address.map(address_key));
         Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(self.per_address))))
@@ -221,7 +221,7 @@ mod tests {
         assert!(limit.acquire_bytes(other, 64 << 20).await.is_ok());
         drop(held);
         assert!(limit.acquire_bytes(greedy, 1).await.is_ok());
-        // A server that accepts larger bodies has room for two of them.
+        // A server that accepts larger bodies has permits for two of them.
         assert!(ConcurrencyLimit::for_bodies(1 << 30).acquire_bytes(greedy, 2 << 30).await.is_ok());
         assert!(ConcurrencyLimit::for_bodies(usize::MAX).acquire_bytes(greedy, 1 << 30).await.is_ok());
     }

@@ -1,39 +1,39 @@
-//! The arithmetic of a sliding window, pure: times and counts in, yes or no out.
+//! Sliding windows as pure functions of times and counts.
 //!
-//! A window is kept as sixty slots and the one before them. The oldest, which the window only partly covers, counts
-//! in full: the limit is never exceeded in any window of its length, at the price of a sixtieth of its length during
-//! which room comes back late.
+//! A window has sixty slots and one slot before them. The window covers the oldest slot only partly, but the slot counts in
+//! full: the limit is never exceeded in any period of the window's length, and a counted request expires up to a sixtieth of
+//! that length late.
 
 use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
 use tidemark_api::Timestamp;
 
-/// How many calls are let through within each window; a call must fit into all of them.
+/// Maximum number of requests per window. A request must fit into all windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Within any minute.
+    /// Maximum per minute.
     pub minute: Option<u32>,
-    /// Within any hour.
+    /// Maximum per hour.
     pub hour: Option<u32>,
-    /// Within any day.
+    /// Maximum per day.
     pub day: Option<u32>,
 }
 
-/// The length of a window.
+/// Length of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowName {
-    /// Sixty seconds.
+    /// 60 seconds.
     Minute,
-    /// Sixty minutes.
+    /// 60 minutes.
     Hour,
-    /// Twenty-four hours.
+    /// 24 hours.
     Day,
 }
 
 impl WindowName {
-    /// The word for it.
+    /// Returns the name of the window.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Minute => "minute",
@@ -57,18 +57,18 @@ impl fmt::Display for WindowName {
     }
 }
 
-/// A call that does not fit.
+/// A request that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The window that stays full the longest.
     pub window: WindowName,
-    /// Seconds until all windows have room.
+    /// Seconds until a request fits into all windows.
     pub retry_after_seconds: u64,
 }
 
-/// Seconds of the longest window.
+/// Length of the longest window, in seconds.
 const LONGEST: i64 = 24 * 3600;
-/// Seconds after which nothing that was counted limits anything any more.
+/// Seconds after which a counted request no longer limits anything.
 pub(super) const MEMORY: i64 = LONGEST + LONGEST / SLOTS;
 
 const SLOTS: i64 = 60;
@@ -78,7 +78,7 @@ impl Rate {
     /// No limit.
     pub const NONE: Self = Self { minute: None, hour: None, day: None };
 
-    /// When a state that was last used now limits nothing any more.
+    /// Returns the time after which a state that was last used now no longer limits anything.
     pub(super) fn expires(self, now: Timestamp) -> Timestamp {
         let windows = self.windows().into_iter().filter(|(_, limit)| limit.is_some());
         let longest = windows.map(|(name, _)| name.seconds()).max().unwrap_or_default();
@@ -90,12 +90,12 @@ impl Rate {
     }
 }
 
-/// What is remembered of one caller under one rule.
+/// Counts of one caller under one rule.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct State([Window; 3]);
 
 impl State {
-    /// Whether a call fits into every window. It is not counted yet.
+    /// Checks that a request fits into every window, without counting it.
     pub(super) fn fit(&mut self, rate: Rate, now: Timestamp) -> Result<(), Refusal> {
         let mut refusal: Option<Refusal> = None;
         for (window, (name, limit)) in self.0.iter_mut().zip(rate.windows()) {
@@ -110,7 +110,7 @@ impl State {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Counts a call that fits.
+    /// Counts a request that fits.
     pub(super) fn count(&mut self, rate: Rate) {
         for (window, (_, limit)) in self.0.iter_mut().zip(rate.windows()) {
             if limit.is_some() {
@@ -119,13 +119,13 @@ impl State {
         }
     }
 
-    /// Counts a call if it fits.
+    /// Counts a request if it fits.
     #[cfg(test)]
     pub(super) fn admit(&mut self, rate: Rate, now: Timestamp) -> Result<(), Refusal> {
         self.fit(rate, now).inspect(|()| self.count(rate))
     }
 
-    /// About when a call was last counted or refused: the beginning of that slot.
+    /// Returns the start of the slot in which a request was last counted or rejected.
     pub(super) fn last(&self) -> Option<Timestamp> {
         let names = Rate::NONE.windows().map(|(name, _)| name);
         let used = self.0.iter().zip(names).filter(|(window, _)| !window.counts.is_empty());
@@ -133,30 +133,30 @@ impl State {
     }
 }
 
-/// Microseconds of one slot.
+/// Returns the length of a slot, in microseconds.
 const fn slot(name: WindowName) -> i64 {
     name.seconds() * SECOND / SLOTS
 }
 
-/// Counts by slot, the oldest first.
+/// Counts per slot, oldest first.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 struct Window {
-    /// The number of the last slot since 1970.
+    /// Number of the newest slot, counted from 1970.
     #[serde(rename = "n")]
     newest: i64,
-    /// The first slot, if any, is not empty unless it is the last.
+    /// Counts of the slots. The first slot, if any, is not empty unless it is the last.
     #[serde(rename = "c")]
     counts: VecDeque<u32>,
 }
 
 impl Window {
-    /// Moves on to the slot of `now` and forgets what has left the window.
+    /// Advances to the slot of `now` and removes expired slots.
     fn advance(&mut self, name: WindowName, now: Timestamp) {
         let current = now.micros().div_euclid(slot(name));
         if self.counts.is_empty() {
             self.newest = current;
         }
-        // A clock that runs behind another server's, or was set back, must not bring room back.
+        // If the clock is behind the clock of another server, or was set back, counted requests must not expire early.
         let steps = (current - self.newest).clamp(0, SLOTS + 1);
         self.newest = self.newest.max(current);
         for _ in 0..steps {
@@ -171,7 +171,7 @@ impl Window {
         }
     }
 
-    /// Whether another call would be too many, and if so the seconds until there is room.
+    /// Returns the seconds until another request fits, or `None` if it fits now.
     fn full(&self, name: WindowName, limit: u32, now: Timestamp) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
         let excess = (total + 1).checked_sub(u64::from(limit)).filter(|excess| *excess > 0)?;
@@ -181,7 +181,7 @@ impl Window {
             leaving += u64::from(*count);
             (leaving >= excess).then_some(number)
         });
-        // With a limit of nothing there will never be room; the next window is as good a moment as any.
+        // With a limit of zero, no request ever fits; the start of the next window is an arbitrary choice.
         let room = free
             .map_or(now.plus_seconds(name.seconds()).micros(), |number| (number + SLOTS + 1) * slot(name));
         let micros = u64::try_from(room - now.micros()).unwrap_or_default();
@@ -207,7 +207,7 @@ mod tests {
         Timestamp::from_micros(START + micros)
     }
 
-    /// Every call ever let through: the plain truth that the slots stand for.
+    /// Reference implementation: the times of all allowed requests.
     #[derive(Default)]
     struct Log(Vec<i64>);
 
@@ -223,7 +223,7 @@ mod tests {
         (limit(), limit(), limit()).prop_map(|(minute, hour, day)| Rate { minute, hour, day })
     }
 
-    /// Gaps between calls, from bursts to days.
+    /// Generates gaps between requests, from bursts to days.
     fn gaps() -> impl Strategy<Value = Vec<i64>> {
         let gap = prop_oneof![
             4 => Just(0),
@@ -251,7 +251,7 @@ mod tests {
                     let limit = usize::try_from(limit).unwrap();
                     prop_assert!(log.within(now, name.seconds()) <= limit);
                 }
-                // It refuses only if one more would be too many for a window that is a sixtieth longer.
+                // A request is rejected only if it would exceed the limit of a window that is a sixtieth longer.
                 let truly_full = rate.windows().into_iter().any(|(name, limit)| {
                     limit.is_some_and(|limit| {
                         let longer = name.seconds() + name.seconds() / SLOTS;
@@ -298,7 +298,7 @@ mod tests {
         let rate = Rate { minute: Some(60), ..Rate::NONE };
         let mut state = State::default();
         for call in 0..600 {
-            // 61 slots count, so one call every 61/60 seconds always fits.
+            // 61 slots count, so one request every 61/60 seconds always fits.
             assert_eq!(state.admit(rate, at(call * 61 * SECOND / 60)), Ok(()), "call {call}");
         }
     }

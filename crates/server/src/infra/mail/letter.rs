@@ -1,11 +1,11 @@
-//! The shape of a mail: one set of words, rendered as plain text and as HTML. What it says is `message.rs`.
+//! Layout of a mail: one text, rendered as plain text and as HTML. `message.rs` defines the text.
 
 use std::fmt;
 
 use tidemark_api::Jwt;
 use url::Url;
 
-/// The words of one mail.
+/// Content of one mail.
 pub(super) struct Letter {
     pub(super) subject: String,
     pub(super) greeting: String,
@@ -15,7 +15,7 @@ pub(super) struct Letter {
     pub(super) home: String,
 }
 
-/// What the reader is asked to do.
+/// The link that the mail asks the reader to open.
 pub(super) struct Action {
     pub(super) button: &'static str,
     pub(super) url: Url,
@@ -25,7 +25,7 @@ pub(super) struct Action {
 }
 
 impl Letter {
-    /// The plain text.
+    /// Returns the plain text.
     pub(super) fn text(&self) -> String {
         let Self { greeting, body, action, closing, home, .. } = self;
         let action = action.as_ref().map_or_else(String::new, |action| {
@@ -35,7 +35,7 @@ impl Letter {
         format!("{greeting}\n\n{body}\n\n{action}{closing}\n\nTidemark\n{home}\n")
     }
 
-    /// The HTML: one column that fits a phone, in the reader's choice of light or dark.
+    /// Returns the HTML: one column for small screens, with a light and a dark color scheme.
     pub(super) fn html(&self) -> String {
         let Self { subject, greeting, body, action, closing, home } = self;
         let (subject, greeting) = (Escaped(subject), Escaped(greeting));
@@ -88,7 +88,7 @@ impl Letter {
     }
 }
 
-/// Text that HTML shows as it is, between tags and inside quoted attributes.
+/// Text that is escaped for HTML, between tags and in quoted attributes.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! The messages we send, and what each of them says.
+//! The types of messages and their texts.
 
 use serde::{Deserialize, Serialize};
 use tidemark_api::{
@@ -13,127 +13,127 @@ use super::{
     letter::{Action, Letter},
 };
 
-/// A message, with what is needed to write it and nothing secret.
+/// A message, with the data of its text and without secrets.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {
-    /// To someone who has just signed up: confirm the address.
+    /// To a user who has just signed up: confirm the address.
     SignUp {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// The link that confirms.
+        /// Link that confirms the address.
         link: Link,
     },
-    /// To the owner of an address that someone signed up with again.
+    /// To the owner of an address that was used to sign up again.
     SignUpAgain {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// A link that signs in to the account there is.
+        /// Link that signs in to the existing account.
         link: Link,
     },
-    /// To someone who wants to sign in.
+    /// To a user who wants to sign in.
     LogIn {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// The link that signs in.
+        /// Link that signs in.
         link: Link,
     },
-    /// To someone invited into an organization.
+    /// To a user who is invited to an organization.
     Invitation(Invitation),
-    /// To an administrator: someone has signed up.
+    /// To an administrator: a user has signed up.
     NewUser {
-        /// The new user's name.
+        /// Name of the new user.
         name: UserName,
-        /// The new user's address.
+        /// Address of the new user.
         email: Email,
-        /// Whether an invitation brought the user here.
+        /// Whether the user signed up with an invitation.
         invited: bool,
     },
     /// To the new address of an account: confirm the change.
     EmailChange {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// The link that confirms.
+        /// Link that confirms the address.
         link: Link,
     },
-    /// To the old address of an account: the account has another one now.
+    /// To the old address of an account: the address of the account has changed.
     EmailChanged {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// The new address; the mail shows only its outline.
+        /// The new address. The mail contains it in masked form.
         email: Email,
     },
-    /// To a user for whom an administrator made an API key.
+    /// To a user for whom an administrator created an API key.
     KeyCreated {
-        /// Whom to greet.
+        /// Name in the greeting.
         name: UserName,
-        /// The name of the key.
+        /// Name of the key.
         key: ResourceName,
-        /// The name of the administrator.
+        /// Name of the administrator.
         by: UserName,
     },
-    /// To who wants to know: reports of a project raised alerts.
+    /// To the recipient of a notice: reports of a project raised alerts.
     Alerts {
-        /// What happened, in a few words.
+        /// Summary of the notification.
         title: String,
-        /// What happened, line by line.
+        /// Text of the notification.
         text: String,
-        /// The name of the notice.
+        /// Name of the notice.
         notice: ResourceName,
-        /// Whether it is one of the reader's own.
+        /// Whether the notice belongs to the recipient.
         own: bool,
     },
 }
 
-/// A sign-in link; its token is signed for the address the mail goes to.
+/// A sign-in link. Its token is signed for the recipient's address.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Link {
-    /// The id of the recorded sign-in.
+    /// UUID of the stored sign-in.
     pub uuid: Uuid,
-    /// The plan the person has in mind.
+    /// The plan that the user selected before signing in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanLevel>,
-    /// When it was asked for.
+    /// When the link was requested.
     pub created: Timestamp,
-    /// When it runs out.
+    /// When the link expires.
     pub expires: Timestamp,
 }
 
 impl Link {
-    /// The link of a recorded sign-in.
+    /// Creates the link of a stored sign-in.
     pub fn new(sign_in: &SignIn, plan: Option<PlanLevel>) -> Self {
         Self { uuid: sign_in.uuid, plan, created: sign_in.created, expires: sign_in.expires }
     }
 }
 
-/// An invitation into an organization; its token is signed for the address the mail goes to.
+/// An invitation to an organization. Its token is signed for the recipient's address.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Invitation {
-    /// The id of the recorded invitation.
+    /// UUID of the stored invitation.
     pub uuid: InvitationUuid,
     /// The organization.
     pub organization: OrganizationUuid,
-    /// The name of the organization.
+    /// Name of the organization.
     pub organization_name: ResourceName,
-    /// The role that waits there.
+    /// The offered role.
     pub role: OrganizationRole,
-    /// The name of the inviting user.
+    /// Name of the inviting user.
     pub inviter: UserName,
-    /// The name of the invited person, if the inviter gave one.
+    /// Name of the invited user, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<UserName>,
-    /// Whether the address has an account; decides where the link leads.
+    /// Whether the address has an account. Decides which page the link opens.
     pub known: bool,
-    /// When it was issued.
+    /// When the invitation was issued.
     pub created: Timestamp,
-    /// When it runs out.
+    /// When the invitation expires.
     pub expires: Timestamp,
 }
 
 const NOT_YOU: &str = "If this was not you, ignore this mail and nothing will happen.";
 
 impl Message {
-    /// When the message loses its point.
+    /// Returns the time after which the message is obsolete.
     pub(super) fn expires(&self) -> Option<Timestamp> {
         match self {
             Self::SignUp { link, .. }
@@ -148,7 +148,7 @@ impl Message {
         }
     }
 
-    /// The words of the message.
+    /// Returns the content of the message.
     pub(super) fn letter(&self, to: &Email, console: &Url, tokens: &dyn Tokens) -> Letter {
         let letter = |subject: &str, name: Option<&UserName>, body: String, action, closing: &str| Letter {
             subject: subject.to_owned(),
@@ -276,7 +276,7 @@ impl Invitation {
     }
 }
 
-/// A page of the console about signing in; the console may live below a path of its own.
+/// Returns the URL of a sign-in page of the console. The URL of the console can have a path.
 fn page(console: &Url, name: &str) -> Url {
     let mut url = console.clone();
     url.set_query(None);
@@ -286,7 +286,7 @@ fn page(console: &Url, name: &str) -> Url {
     url
 }
 
-/// A length of time in words, rounded to the largest unit that reads well.
+/// Returns a duration in words, rounded to the largest suitable unit.
 fn span(from: Timestamp, to: Timestamp) -> String {
     let minutes = (to.seconds() - from.seconds()).max(0) / 60;
     let (count, unit) = match minutes {

@@ -1,4 +1,4 @@
-//! What mails say, to whom, and that nothing in them can be turned against the reader.
+//! Tests of the content and recipients of mails, and of the escaping of user input in them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How a finished mail leaves the house: over SMTP, or as a file where no mail server is configured.
+//! Sends composed mail: over SMTP, or to a file if no mail server is configured.
 
 use std::{
     fs,
@@ -26,21 +26,21 @@ use crate::infra::{
     file_mode,
 };
 
-/// How long a mail server may keep silent.
+/// Maximum time to wait for the mail server.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many idle connections are kept for the next mail.
+/// Maximum number of idle connections to the mail server.
 const POOL: u32 = 4;
 
-/// The folder below the data folder for mail where no mail server is configured.
+/// The folder in the data folder for mail if no mail server is configured.
 pub(crate) const FOLDER: &str = "outbox";
 
-/// The beginning of the name of a mail file, which sorts by time.
+/// Returns the start of the name of a mail file. The names sort by time.
 pub(crate) fn file_stamp(created: Timestamp) -> String {
     created.to_string().replace(['-', ':'], "")
 }
 
-/// The way out.
+/// Transport for mail.
 #[derive(Clone)]
 pub struct Transport(Way);
 
@@ -50,19 +50,19 @@ enum Way {
     Files { folder: PathBuf, terminal: bool },
 }
 
-/// Why a mail or something else that was promised has not left: one sentence without addresses.
+/// Why a mail or another outbox item was not delivered: one sentence without addresses.
 #[derive(Clone, Debug)]
 pub enum Undelivered {
-    /// It may work later.
+    /// Temporary failure: retry.
     Later(String),
-    /// It will never work.
+    /// Permanent failure.
     Never(String),
-    /// Its time comes only then.
+    /// Not due before this time.
     NotBefore(Timestamp),
 }
 
 impl Transport {
-    /// Mail over SMTP. Connects with the first mail, not now.
+    /// Creates a transport over SMTP. Connects with the first mail.
     pub fn smtp(settings: &Smtp) -> Result<Self, smtp::Error> {
         let tls = || {
             TlsParameters::builder(settings.hostname.clone())
@@ -86,14 +86,14 @@ impl Transport {
         Ok(Self(Way::Smtp { pool: builder.build(), from }))
     }
 
-    /// Mail into the folder `outbox` below the data folder; links are also shown when stderr is a terminal.
+    /// Creates a transport to the folder `outbox` in the data folder. It also prints links if stderr is a terminal.
     pub fn files(data: &Path) -> io::Result<Self> {
         let folder = data.join(FOLDER);
         file_mode::create_folder(&folder)?;
         Ok(Self(Way::Files { folder, terminal: io::stderr().is_terminal() }))
     }
 
-    /// Who the mail comes from.
+    /// Returns the sender.
     pub(super) fn sender(&self) -> Mailbox {
         match &self.0 {
             Way::Smtp { from, .. } => from.clone(),
@@ -103,7 +103,7 @@ impl Transport {
         }
     }
 
-    /// Whether text may hold any character as it is; not every mail server takes that.
+    /// Whether text may contain 8-bit characters without encoding. Not every mail server accepts them.
     pub(super) fn is_eight_bit(&self) -> bool {
         matches!(self.0, Way::Files { .. })
     }
@@ -137,19 +137,19 @@ impl Transport {
     }
 }
 
-/// The address as the mail library has it. Ours has passed the same rules already.
+/// Converts an address to the type of the mail library. [`Email`] has the same syntax rules.
 pub(super) fn address(email: &Email) -> Address {
     let (user, domain) = email.as_str().rsplit_once('@').unwrap_or((email.as_str(), ""));
     Address::new_dangerous(user, domain)
 }
 
-/// Says what went wrong, without the addresses that mail servers like to repeat.
+/// Returns the reason of a failure, without the addresses that mail servers repeat in their messages.
 fn explain(error: &smtp::Error, to: &Email) -> Undelivered {
     let reason = chain(error).replace(to.as_str(), &to.masked());
     let reason: Vec<_> =
         reason.split_whitespace().map(|word| if is_address(word) { "(an address)" } else { word }).collect();
     let reason = reason.join(" ");
-    // 55x is about the mailbox or the message itself; other refusals, such as a wrong password, can be mended.
+    // Status 55x concerns the mailbox or the message; the operator can fix other failures, for example a wrong password.
     let hopeless = error.status().is_some_and(|code| {
         code.severity == Severity::PermanentNegativeCompletion && code.category == Category::MailSystem
     });
@@ -174,7 +174,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Writes a file that appears whole or not at all, for its owner only.
+/// Writes a file atomically, accessible to its owner only.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = file.with_extension("tmp");
     let mut handle = file_mode::create_file(&draft)?;
@@ -183,7 +183,7 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&draft, file)
 }
 
-/// Shows a link to whoever sits at the terminal. Not a log line: it opens an account.
+/// Prints a link on the terminal. Not as a log message, because the link gives access to an account.
 fn show(file: &Path, to: &Email, letter: &Letter) {
     let Some(action) = &letter.action else { return };
     eprintln!(
