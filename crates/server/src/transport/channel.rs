@@ -1,5 +1,5 @@
-//! `/v0/runners/{runner}/channel`: the socket on which a runner waits for jobs and says how they go, and the upload of
-//! outputs that are too large for it. What a message does to a job is in `channel/conversation.rs`.
+//! `/v0/runners/{runner}/channel`: the WebSocket on which a runner waits for jobs and reports their progress, and the upload of
+//! outputs that are too large for a message. `channel/conversation.rs` handles the messages.
 
 mod conversation;
 
@@ -40,21 +40,21 @@ use crate::{
     },
 };
 
-/// How long a waiting runner is left alone at the most before the queue is looked at again. Signals come sooner.
+/// Maximum interval between two checks of the queue for a waiting runner. Signals trigger earlier checks.
 const LOOK: Duration = Duration::from_secs(15);
-/// The code of a close frame: all is well, the server goes away, the caller may not.
+/// Codes of close frames: normal closure, server shutdown, policy violation.
 const NORMAL: u16 = 1000;
 const AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
 
-/// A runner, known by its key, that calls on its own behalf.
+/// A runner, authenticated by its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Runner {
-    /// The key.
+    /// Database key.
     pub(crate) id: RunnerId,
-    /// The id.
+    /// UUID.
     pub(crate) uuid: RunnerUuid,
-    /// The hash of the key that it came with.
+    /// Hash of the key that the runner connected with.
     pub(crate) hash: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl FromRequestParts<App> for Runner {
     }
 }
 
-/// A runner in the path.
+/// Path parameter: runner.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct ChannelPath {
@@ -94,7 +94,7 @@ pub(crate) struct ChannelPath {
     _runner: ResourceId,
 }
 
-/// A runner and a job in the path.
+/// Path parameters: runner and job.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct OutputPath {
@@ -160,7 +160,7 @@ pub(crate) async fn upload(
     }
 }
 
-/// Speaks with a runner until one of both ends it.
+/// Handles the connection of a runner until either side closes it.
 async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
     let uuid = runner.uuid;
     tracing::info!(runner = %uuid, "a runner has connected");
@@ -175,13 +175,13 @@ async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
         }
     };
     if let Some((code, reason)) = close {
-        // The other end may be gone; then nobody reads it.
+        // The client may have disconnected already.
         drop(socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await);
     }
     tracing::info!(runner = %uuid, "a runner has disconnected");
 }
 
-/// Why the server closes a connection.
+/// Why the server closes a connection: code and reason of the close frame.
 type Close = Option<(u16, &'static str)>;
 
 async fn talk(
@@ -207,7 +207,7 @@ async fn talk(
                     heard = Instant::now();
                     conversation.hear(message).await?
                 }
-                // Pings are answered by the library, and prolong nothing.
+                // The library responds to pings. They do not count as messages of the runner.
                 Some(Ok(_)) => Reply::Nothing,
             },
             signal = signals.recv() => match signal {
@@ -233,14 +233,14 @@ async fn talk(
                     }
                     return Ok(None);
                 }
-                // It has something to do now, and time to begin.
+                // Restart the timeout: the runner has just received a message and needs time to act on it.
                 heard = Instant::now();
             }
         }
     }
 }
 
-/// Sends a message; `false` if the other end is gone.
+/// Sends a message. Returns `false` if the connection is closed.
 async fn say(socket: &mut WebSocket, message: &Envelope<ToRunner>) -> bool {
     match serde_json::to_string(message) {
         Ok(text) => socket.send(Message::Text(text.into())).await.is_ok(),

@@ -1,5 +1,5 @@
-//! Connections of clients: how many are open, which of them wait for a request, and which one is closed when there are
-//! too many. [`Listener`] accepts them; `stream.rs` enforces the timeouts of each.
+//! Connections of clients: counts them, tracks which of them wait for a request, and selects which one to close when there are
+//! too many. [`Listener`] accepts connections; `stream.rs` enforces the timeouts of each.
 
 mod listener;
 mod stream;
@@ -21,18 +21,18 @@ pub use self::{
 };
 use crate::infra::{config::Server, limits::address_key};
 
-/// The least time between two log messages about refused connections or about failures to accept one.
+/// Minimum interval between two log messages about refused connections or failed accepts.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// All open connections; clones share them.
+/// All open connections. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Table>);
 
 #[derive(Debug)]
 struct Table {
-    /// The maximum number of connections.
+    /// Maximum number of connections.
     total: usize,
-    /// The maximum per address; trusted proxies are exempt, since they speak for many clients.
+    /// Maximum number of connections per address. Trusted proxies are exempt, because they forward requests of many clients.
     per_address: usize,
     trusted: Vec<IpNet>,
     header_timeout: Duration,
@@ -42,17 +42,17 @@ struct Table {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// The connections by address, each under a number of its own.
+    /// The connections by address, each with a unique number.
     by_address: HashMap<String, HashMap<u64, Arc<Activity>>>,
     count: usize,
     next: u64,
-    /// Whether the log has a message that the server is close to its maximum.
+    /// Whether a message that the server is close to its maximum was logged.
     is_near_logged: bool,
     refused: Throttle,
     failed: Throttle,
 }
 
-/// Limits how often one kind of message is logged.
+/// Limits how often a message is logged.
 #[derive(Debug, Default)]
 struct Throttle {
     last: Option<Instant>,
@@ -60,7 +60,7 @@ struct Throttle {
 }
 
 impl Throttle {
-    /// The number of messages suppressed since the last one, if another may be logged now.
+    /// Returns the number of suppressed messages since the last one, or `None` if this message must be suppressed.
     fn pass(&mut self) -> Option<u64> {
         let now = Instant::now();
         if self.last.is_some_and(|last| now < last + LOG_INTERVAL) {
@@ -73,7 +73,7 @@ impl Throttle {
 }
 
 impl Connections {
-    /// No connections yet; `total` is the maximum that the process can hold.
+    /// Creates an empty table. `total` is the maximum number of connections of the process.
     pub fn new(settings: &Server, total: usize) -> Self {
         Self(Arc::new(Table {
             total: total.max(1),
@@ -85,8 +85,8 @@ impl Connections {
         }))
     }
 
-    /// Makes room for a connection and counts it. `None` if every connection that it could replace has a request in
-    /// progress.
+    /// Counts a new connection, and closes another one if necessary. Returns `None` if every connection that it could replace
+    /// has a request in progress.
     fn admit(&self, peer: IpAddr) -> Option<Slot> {
         let Table { total, per_address, trusted, .. } = &*self.0;
         let peer = peer.to_canonical();
@@ -147,7 +147,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Closes the connection that has waited longest for a request: of one address, or of all. `false` if none waits.
+    /// Closes the connection that has waited longest for a request, of one address or of all. Returns `false` if none is
+    /// waiting.
     fn evict(&mut self, key: Option<&str>) -> bool {
         let groups = self.by_address.iter().filter(|(group, _)| key.is_none_or(|key| key == *group));
         let waiting = groups.flat_map(|(group, members)| {
@@ -172,7 +173,7 @@ impl Open {
     }
 }
 
-/// The place of one connection among all; given back when it is dropped.
+/// The entry of one connection, removed when it is dropped.
 #[derive(Debug)]
 struct Slot {
     connections: Connections,
@@ -192,7 +193,7 @@ impl Drop for Slot {
     }
 }
 
-/// What one connection does now.
+/// State of one connection.
 #[derive(Debug)]
 struct Activity {
     header_timeout: Duration,
@@ -202,29 +203,29 @@ struct Activity {
 
 #[derive(Debug)]
 struct State {
-    /// Requests in progress, up to the last byte of their answers.
+    /// Requests in progress, until the last byte of their responses.
     requests: usize,
-    /// When the connection was opened, or the last answer ended.
+    /// When the connection was opened, or the last response ended.
     since: Instant,
-    /// Answers in progress, and when the client last took some of each. HTTP/2 has several on one connection, and a client
-    /// that grants no window keeps an answer in memory without blocking a write.
+    /// Responses in progress, and when the client last received data of each. HTTP/2 has several on one connection, and a
+    /// client that grants no window keeps a response in memory without blocking a write.
     answers: BTreeMap<u64, Instant>,
     next_answer: u64,
-    /// Whether a request has been answered.
+    /// Whether the server has sent a response.
     is_used: bool,
-    /// Whether it changed to another protocol, which has timeouts of its own.
+    /// Whether the connection was upgraded to another protocol, which has separate timeouts.
     is_upgraded: bool,
     is_evicted: bool,
     waker: Option<Waker>,
 }
 
-/// What a connection has to do about time.
+/// When a connection has to close.
 enum Due {
-    /// It has to close: another one needs the room.
+    /// Now, because another connection replaces it.
     Now,
-    /// It has to close then, unless a request comes first.
+    /// At this time, unless a request arrives before.
     At(Instant),
-    /// It may stay open.
+    /// No limit.
     Never,
 }
 
@@ -247,7 +248,7 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when it has waited for a request; `None` if one is in progress.
+    /// Returns when the connection started to wait for a request, or `None` if a request is in progress.
     fn waiting(&self) -> Option<Instant> {
         let state = self.state();
         (state.requests == 0 && !state.is_upgraded && !state.is_evicted).then_some(state.since)
@@ -262,7 +263,7 @@ impl Activity {
         }
     }
 
-    /// When the connection has to close. The task is woken when that changes.
+    /// Returns when the connection has to close. The task is woken when this changes.
     fn due(&self, waker: &Waker) -> Due {
         let mut state = self.state();
         if state.is_upgraded {
@@ -283,20 +284,20 @@ impl Activity {
         }
     }
 
-    /// Counts an answer, and returns its number.
+    /// Counts a response and returns its number.
     fn begin_answer(&self) -> u64 {
         let mut state = self.state();
         let number = state.next_answer;
         state.next_answer += 1;
         state.answers.insert(number, Instant::now());
-        // The task that reads must start to wait for this answer.
+        // The reading task must start the timeout of this response.
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
         number
     }
 
-    /// Notes that the client has taken some of an answer.
+    /// Records that the client has received data of a response.
     fn take_answer(&self, number: u64) {
         self.state().answers.insert(number, Instant::now());
     }
@@ -314,7 +315,7 @@ impl Activity {
         state.requests -= 1;
         state.is_used = true;
         state.since = Instant::now();
-        // Answers of HTTP/2 end in tasks of their own: the one that reads must start to wait.
+        // Responses of HTTP/2 end in separate tasks: wake the reading task, so that it starts its timeout.
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }

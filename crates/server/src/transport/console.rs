@@ -1,6 +1,6 @@
-//! The web console inside the binary: which file answers which path, and the rules a browser has to keep.
+//! The web console in the binary: maps paths to files, and sets the security headers for browsers.
 //!
-//! The files come compressed from `console/dist` (`build.rs`); what they do is in `console/`.
+//! `build.rs` embeds the compressed files of `console/dist`; the source is in `console/`.
 
 use std::io::Read;
 
@@ -29,16 +29,16 @@ static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
 const INDEX: &str = "/index.html";
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
-/// Nothing from elsewhere, and no script or style that is not a file of ours.
+/// Content security policy: no external resources, and scripts and styles only from files of the console.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
      connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ";
 
-/// What a person sees whose server was built without the console.
+/// Page of a server that was built without the console.
 const NOT_BUILT: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Tidemark</title>\n\
      <h1>Tidemark</h1>\n<p>The server runs, but this build has no web console. <code>cargo xtask run</code> builds both.\n\
      <p>The API is described at <a href=\"/v0/server/spec\">/v0/server/spec</a>.\n";
 
-/// Answers whatever is no path of the API.
+/// Handles all paths that are not paths of the API.
 pub(crate) async fn serve(
     State(app): State<App>,
     method: Method,
@@ -55,7 +55,7 @@ pub(crate) async fn serve(
     Ok(response)
 }
 
-/// Lets the page load scripts and frames from these places, too.
+/// Allows the page to load scripts and frames from these origins.
 fn allow(response: &mut Response, sources: &str) -> Result<()> {
     let Some(policy) = response.headers().get(header::CONTENT_SECURITY_POLICY) else { return Ok(()) };
     let wider = String::from_utf8_lossy(policy.as_bytes())
@@ -66,7 +66,7 @@ fn allow(response: &mut Response, sources: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a person asks, by a browser, and not a client of the API.
+/// Whether the request comes from a browser and not from an API client.
 pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim_start().starts_with("text/html"))
@@ -81,7 +81,7 @@ fn answer(files: &'static [File], path: &str, headers: &HeaderMap) -> Result<Res
         return send(file, path, headers);
     }
     let mut segments = path.split('/').skip(1);
-    // Below these, whatever has no route is a mistake of a client.
+    // Below these paths, an unknown path is an error of an API client.
     if matches!(segments.next(), Some("v0" | "v1" | "v2" | "assets")) || !is_browser(headers) {
         return Err(nowhere());
     }
@@ -99,7 +99,7 @@ fn find(files: &'static [File], path: &str) -> Option<&'static File> {
 }
 
 fn send(file: &'static File, path: &str, headers: &HeaderMap) -> Result<Response> {
-    // The name of what is below /assets holds a hash of its content.
+    // File names below /assets contain a hash of the content.
     let forever = file.path.starts_with("/assets/");
     let tag = format!("\"{}\"", file.tag());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
@@ -118,7 +118,7 @@ fn send(file: &'static File, path: &str, headers: &HeaderMap) -> Result<Response
         Body::from(plain).into_response()
     };
     let cache = if forever { "public, max-age=31536000, immutable" } else { "no-cache" };
-    // A plot may stand in a page of others, where no cookie comes along; everything else may be clicked on.
+    // Other sites may embed plots in a frame, where no cookie is sent. All other pages could be targets of clickjacking.
     let policy = POLICY.to_owned() + if is_embedded(path) { "*" } else { "'none'" };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.media_type));
@@ -151,7 +151,7 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
 }
 
 impl File {
-    /// Changes with the content.
+    /// Returns the ETag, which changes with the content.
     fn tag(&self) -> String {
         hex::encode(&Sha256::digest(self.brotli)[..12])
     }
@@ -167,7 +167,7 @@ mod tests {
 
     const HTML: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 
-    /// A console of two files, compressed as the real one is.
+    /// Returns a console with two files, compressed like the real console.
     fn files() -> &'static [File] {
         let compress = |text: &str| -> &'static [u8] {
             let mut packed = brotli::CompressorWriter::new(Vec::new(), 4096, 11, 22);

@@ -1,7 +1,7 @@
-//! The MCP server, for agents: `POST /mcp`, one message a request, without sessions. A tool is an operation of the API
-//! (`tools.rs`), called through the same router with the caller's own credential (`call.rs`); the protocol itself is the
-//! business of the official SDK (`handler.rs`). Here is what stands before it: who is let in, what is counted, and how
-//! what is no message is answered.
+//! The MCP server for agents: `POST /mcp`, one message per request, without sessions. A tool is an operation of the API
+//! (`tools.rs`), called through the same router with the credential of the caller (`call.rs`); the official SDK implements the
+//! protocol (`handler.rs`). This file implements the HTTP part: authentication, rate limits, and the responses to requests that
+//! are not valid messages.
 
 mod answer;
 mod call;
@@ -44,19 +44,19 @@ use crate::{
     transport::http::{access, body::collect},
 };
 
-/// Where the server is.
+/// Path of the MCP server.
 pub(crate) const PATH: &str = "/mcp";
-/// Where clients look for how to get in.
+/// Path of the metadata about authorization.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 type Service = StreamableHttpService<Handler, NeverSessionManager>;
 
-/// The routes of the server, over the operations that its tools call.
+/// Returns the routes of the MCP server. `operations` is the router that its tools call.
 pub(crate) fn routes(app: &App, operations: Router) -> Router<App> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        // The API answers under any name, and knows who calls by a credential that no other site can send.
+        // The API accepts every host name, and authenticates callers by a credential that other sites cannot send.
         .disable_allowed_hosts()
         .with_max_request_body_bytes(app.config.server.request_body_max_bytes);
     let handler = Handler { operations, analyses: Arc::clone(&app.analyses), console: address(app, "") };
@@ -64,17 +64,17 @@ pub(crate) fn routes(app: &App, operations: Router) -> Router<App> {
     Router::new()
         .route(PATH, post(move |State(app): State<App>, request: Request| receive(app, service, request)))
         .route(METADATA, get(metadata))
-        // As clients look for it that put the path of the resource behind.
+        // Some clients append the path of the resource to the path of the metadata.
         .route(&format!("{METADATA}{PATH}"), get(metadata))
 }
 
-/// Takes one message.
+/// Handles one message.
 async fn receive(app: App, service: Service, request: Request) -> Result<Response> {
     let (mut parts, body) = request.into_parts();
     let mut whole = Request::new(body);
     *whole.extensions_mut() = parts.extensions.clone();
     let (bytes, _permits) = collect(&app, whole).await?;
-    // A cookie counts only from our own page, whatever the tools do with it.
+    // Cookies are accepted only in requests of the console.
     if !cookie::is_from_console(&parts, &app.config) {
         parts.headers.remove(header::COOKIE);
     }
@@ -93,15 +93,15 @@ async fn receive(app: App, service: Service, request: Request) -> Result<Respons
     Ok(respond(&service, parts, bytes).await)
 }
 
-/// Lets the SDK answer a message. What it does for that ends with the returned future.
+/// Lets the SDK respond to a message. All work for the message ends with the returned future.
 async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response {
     let (_guard, cancellation) = Cancellation::new();
     parts.extensions.insert(cancellation);
-    // Everything is answered in JSON, so that clients need not say what they take.
+    // All responses are JSON, so that clients do not have to send `Accept`.
     let accepted = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, accepted);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // The SDK insists on a name, which a caller within this program has none of.
+    // The SDK requires a `Host` header, which callers inside the process do not send.
     parts.headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
     let answer = service.handle(Request::from_parts(parts, Body::from(bytes))).await;
     let kind = answer.headers().get(header::CONTENT_TYPE);
@@ -113,18 +113,18 @@ async fn respond(service: &Service, mut parts: Parts, bytes: Bytes) -> Response 
     if status.is_success() || is_json {
         return Response::from_parts(head, Body::from(body));
     }
-    // The SDK refuses some requests in plain words.
+    // The SDK rejects some requests with plain text.
     refuse(status, -32600, &String::from_utf8_lossy(&body))
 }
 
-/// What a body is.
+/// Type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// It calls operations, which count it themselves.
+    /// A tool call. The called operations count it for the rate limits.
     Call,
     /// Any other request or notification.
     Other,
-    /// An answer, though we never ask.
+    /// A response, although the server sends no requests.
     Reply,
     Batch,
     Nonsense,
@@ -152,8 +152,8 @@ impl Kind {
     }
 }
 
-/// Refuses a credential that is no good before anything is called with it. Most operations would take it for none, and
-/// the client would not learn why it sees so little.
+/// Rejects an invalid credential before any operation is called. Most operations would treat the caller as anonymous, and the
+/// client would not learn why it sees so little.
 async fn refuse_credential(app: &App, parts: &Parts) -> Result<Option<Response>> {
     let now = app.clock.now();
     let credential = Credential::read(parts, app, now);
@@ -172,13 +172,12 @@ async fn refuse_credential(app: &App, parts: &Parts) -> Result<Option<Response>>
     Ok(Some(refusal))
 }
 
-/// An address of this server.
+/// Returns the URL of a path on this server.
 fn address(app: &App, path: &str) -> String {
     format!("{}{path}", app.config.console.url.as_str().trim_end_matches('/'))
 }
 
-/// What RFC 9728 has a client look for: that a key goes into the header. There is no authorization server to get one
-/// from, so that none is named.
+/// Returns the metadata of RFC 9728: the key is sent in the header. It names no authorization server because there is none.
 async fn metadata(State(app): State<App>) -> Json<Value> {
     Json(json!({
         "resource": address(&app, PATH),
@@ -187,7 +186,7 @@ async fn metadata(State(app): State<App>) -> Json<Value> {
     }))
 }
 
-/// An error that belongs to no request.
+/// Returns an error without a request ID.
 fn refuse(status: StatusCode, code: i64, message: &str) -> Response {
     let error = json!({ "jsonrpc": "2.0", "error": { "code": code, "message": message } });
     (status, Json(error)).into_response()
@@ -202,10 +201,10 @@ mod tests {
     use super::*;
     use crate::infra::limits::ConcurrencyLimit;
 
-    /// Stops a test that hangs.
+    /// Timeout of a test.
     const PATIENCE: Duration = Duration::from_secs(600);
 
-    /// Reports when it is dropped.
+    /// Sends a message when it is dropped.
     struct Guard(mpsc::Sender<&'static str>);
 
     impl Drop for Guard {

@@ -1,7 +1,7 @@
-//! The container registry: `/v2` as the OCI distribution specification 1.1 has it, and the tokens for it.
+//! The container registry: `/v2` of the OCI distribution specification 1.1, and its tokens.
 //!
-//! A repository is a project or a path below one; what its blobs are made of is in `blobs.rs`, outside. Each file tells
-//! one noun of the specification.
+//! A repository is a project or a path below a project; `infra/blobs.rs` stores the blobs. Each file implements one resource of
+//! the specification.
 
 mod access;
 mod blob;
@@ -40,14 +40,14 @@ use self::{
 };
 use crate::domain::app::App;
 
-/// On every answer of the registry: what clients take it for.
+/// Header of every response of the registry, by which clients recognize it.
 pub(crate) const API_VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 const DOCKER_CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
-/// The template of every path but the first, whose requests take as long as the bytes do.
+/// Route template of all paths except the base path. The duration of these requests depends on the size of the body.
 pub(crate) const PATH: &str = "/v2/{*rest}";
 
-/// What opens a repository to a runner while it does a job, for ten minutes.
+/// Returns a token that gives a runner access to a repository during a job, for ten minutes.
 pub(crate) fn runner_token(
     app: &App,
     runner: RunnerUuid,
@@ -58,7 +58,7 @@ pub(crate) fn runner_token(
     app.signer.sign_claims(&Claims::of_runner(app.signer.issuer(), runner, job, repository, now))
 }
 
-/// All that is below `/v2`.
+/// Returns all routes below `/v2`.
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/v2", any(serve)).route(PATH, any(serve))
 }
@@ -105,7 +105,7 @@ async fn answer(app: &App, parts: &Parts, body: Body) -> Result<Response> {
     }
 }
 
-/// The first value of a name in the query.
+/// Returns the first value of a query parameter.
 fn query(parts: &Parts, name: &str) -> Option<String> {
     token::values(parts.uri.query().unwrap_or_default().as_bytes(), name).into_iter().next()
 }

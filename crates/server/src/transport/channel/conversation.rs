@@ -1,4 +1,4 @@
-//! What a runner says and what it is answered: the channel without its socket.
+//! Messages of a runner and the replies, without the socket.
 
 use tidemark_api::{
     JobEvent, JobOutput, JobStatus, JobUuid, Jwt, LeaseUuid, Timestamp,
@@ -17,62 +17,63 @@ use crate::{
     transport::oci,
 };
 
-/// How many seconds a runner waits for a job if it does not say.
+/// Default number of seconds that a runner waits for a job.
 const POLL: u32 = 30;
-/// How many seconds a job may take to be prepared, beside its own time.
+/// Seconds for the preparation of a job, in addition to its timeout.
 const PREPARATION: i64 = 600;
-/// How many seconds lie between two heartbeats that are written down.
+/// Minimum number of seconds between two recorded heartbeats.
 const RECORD: i64 = 10;
 
-/// What is to be said to the runner.
+/// Reply to a runner.
 pub(super) enum Reply {
-    /// Nothing.
+    /// No reply.
     Nothing,
-    /// This.
+    /// A message to the runner.
     Say(Envelope<ToRunner>),
-    /// Nothing any more: its key no longer works.
+    /// Close the connection: the key of the runner is no longer valid.
     Refused,
 }
 
-/// A runner that waits for a job.
+/// A pending request of a runner for a job.
 struct Wait {
-    /// By what its answer is known.
+    /// ID of the request, repeated in the reply.
     id: Option<u64>,
     ends: Instant,
 }
 
-/// The talk with one runner.
+/// State of the connection of one runner.
 pub(super) struct Conversation {
     app: App,
     runner: Runner,
     metadata: Option<RunnerMetadata>,
-    /// What the runner holds jobs by that it got here: what it asks under, or else one of this connection.
+    /// The lease under which the runner holds jobs of this connection: the lease in its request, or else a lease of this
+    /// connection.
     lease: LeaseUuid,
-    /// The job that was handed out here and has not ended.
+    /// The active job that was assigned on this connection.
     current: Option<(JobId, JobUuid)>,
     waiting: Option<Wait>,
-    /// When its last heartbeat was written down.
+    /// When the last heartbeat was recorded.
     recorded: Option<Timestamp>,
 }
 
-/// Which job a runner speaks of, and what it holds it by; each only if it says so.
+/// The job and the lease in a message of a runner, if given.
 #[derive(Clone, Copy)]
 struct Named {
     job: Option<JobUuid>,
     lease: Option<LeaseUuid>,
 }
 
-/// What a runner says of the job that it works on.
+/// Progress of the current job of a runner.
 enum Sign {
-    /// The benchmarks begin.
+    /// The benchmarks start.
     Start,
-    /// Nothing but that it works on it.
+    /// Heartbeat without further information.
     Life,
-    /// The job has printed this.
+    /// The job printed this text.
     Print(String),
 }
 
-/// How a job has ended, as its runner says.
+/// End of a job, as reported by its runner.
 struct End {
     job: JobUuid,
     event: JobEvent,
@@ -86,17 +87,17 @@ impl Conversation {
         Self { app, runner, metadata: None, lease, current: None, waiting: None, recorded: None }
     }
 
-    /// Whether the runner waits for a job.
+    /// Whether the runner is waiting for a job.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// When the wait for a job ends, if there is one.
+    /// When the wait for a job ends, if the runner is waiting.
     pub(super) fn wait_ends(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|wait| wait.ends)
     }
 
-    /// Answers a message.
+    /// Handles a message and returns the reply.
     pub(super) async fn hear(&mut self, message: Envelope<FromRunner>) -> Result<Reply> {
         if !self.is_known().await? {
             return Ok(Reply::Refused);
@@ -134,7 +135,7 @@ impl Conversation {
         }
     }
 
-    /// Tells the runner what has just happened, if it concerns it.
+    /// Handles a signal and returns a message to the runner if the signal concerns it.
     pub(super) async fn notice(&mut self, signal: Signal) -> Result<Reply> {
         match signal {
             Signal::Canceled(job) if self.current.is_some_and(|(_, current)| current == job) => {
@@ -144,13 +145,13 @@ impl Conversation {
             Signal::Runner(runner) if runner == self.runner.uuid => {
                 Ok(if self.is_known().await? { Reply::Nothing } else { Reply::Refused })
             }
-            // One that was stopped makes room for another.
+            // A canceled job frees capacity for another job.
             Signal::Queued | Signal::Canceled(_) => self.look().await,
             Signal::Runner(_) | Signal::Completed => Ok(Reply::Nothing),
         }
     }
 
-    /// Looks for a job if the runner waits for one.
+    /// Looks for a job if the runner is waiting for one.
     pub(super) async fn look(&mut self) -> Result<Reply> {
         let Some(wait) = &self.waiting else { return Ok(Reply::Nothing) };
         let (id, is_over) = (wait.id, wait.ends <= Instant::now());
@@ -165,7 +166,7 @@ impl Conversation {
         Ok(Reply::Nothing)
     }
 
-    /// Puts the job back that could not be handed out.
+    /// Returns a job to the queue that could not be sent to the runner.
     pub(super) async fn give_back(&mut self) -> Result<()> {
         let Some((job, _)) = self.current.take() else { return Ok(()) };
         let (lease, now) = (self.lease, self.app.clock.now());
@@ -179,13 +180,13 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether the key that the runner came with still works.
+    /// Whether the key of the runner is still valid.
     async fn is_known(&self) -> Result<bool> {
         let hash = self.runner.hash.clone();
         Ok(self.app.db.read(move |tx| runner::authenticate(tx, &hash)).await?.is_some())
     }
 
-    /// Writes down that the runner was heard of, but not each time; and what its job has printed.
+    /// Records a heartbeat, at most every [`RECORD`] seconds unless `always` is set, and the output that the job printed.
     async fn record(&mut self, always: bool, printed: Option<String>) -> Result<()> {
         let now = self.app.clock.now();
         let always = always || printed.is_some();
@@ -206,13 +207,13 @@ impl Conversation {
         Ok(())
     }
 
-    /// Takes the next job for the runner, if there is one. One that it was given for this request, by a server that then
-    /// died or on a connection that was lost, comes before all others.
+    /// Claims the next job for the runner, if there is one. A job that was already assigned to this request, by a server that
+    /// failed or on a lost connection, comes first.
     async fn claim(&mut self) -> Result<Option<JobOrder>> {
         let (id, lease) = (self.runner.id, self.lease);
         let platform = self.metadata.as_ref().map(|metadata| (metadata.os.as_str(), metadata.arch.as_str()));
         let able = job::RunnerCapabilities { runner: id, platform };
-        // Looking first keeps an idle runner from writing.
+        // Reading first avoids writes for idle runners.
         let look = move |tx: &mut Tx<'_>| Ok::<_, Error>((job::leased(tx, id, lease)?, job::next(tx, able)?));
         let now = self.app.clock.now();
         let claimed = match self.app.db.read(look).await? {
@@ -238,15 +239,15 @@ impl Conversation {
         }))
     }
 
-    /// What opens the image of a job while the job is under way.
+    /// Returns a token that can pull the image of a job while the job is active.
     fn pull_token(&self, found: &job::JobRow, now: Timestamp) -> Jwt {
         let project = found.config.project.to_string();
         let repository = found.config.repository.as_deref().unwrap_or(&project);
         oci::runner_token(&self.app, self.runner.uuid, found.job.uuid, repository, now)
     }
 
-    /// The runner works on a job: on the one it names, or else on its only one. Several processes may have the key of one
-    /// runner; the one that holds the job by its lease begins it, and the others are told to stop.
+    /// Handles progress of a job: the named job, or else the only job of the runner. Several processes can use the key of one
+    /// runner: the process with the lease of the job starts it, and the other processes get a `Cancel`.
     async fn go_on(&mut self, id: Option<u64>, named: Named, sign: Sign) -> Result<Reply> {
         let (runner, current, now) = (self.runner.id, self.current, self.app.clock.now());
         let grace = i64::from(self.app.config.plus.runners.job_timeout_grace_period);
@@ -267,7 +268,7 @@ impl Conversation {
         let uuid = found.job.uuid;
         let lease = named.lease.unwrap_or(self.lease);
         let holds = found.lease == Some(lease);
-        // A runner that knows nothing of leases was allowed to begin before it lost another connection.
+        // A runner without support for leases may have started the job before it lost another connection.
         let goes_on = holds || (named.lease.is_none() && !matches!(sign, Sign::Start));
         let event = match found.job.status {
             JobStatus::Claimed if holds && matches!(sign, Sign::Start) => Some(JobEvent::Start),
@@ -287,9 +288,9 @@ impl Conversation {
                 job::advance(tx, found.id, event, change, now)
             };
             match self.app.db.write(write).await {
-                // A worker that slept has a job to watch again.
+                // The worker may be sleeping and has to monitor this job again.
                 Ok(true) => self.app.jobs.wake(),
-                // It was stopped a moment ago, or the runner has taken another since.
+                // The job was canceled in the meantime, or the runner has claimed another job since.
                 Ok(false) | Err(tidemark_store::Error::Conflict(_)) => {
                     self.current = None;
                     return stop(Some(uuid));
@@ -307,7 +308,7 @@ impl Conversation {
         Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused: None } }))
     }
 
-    /// The runner has ended a job, of whichever connection.
+    /// Handles the end of a job, which may have started on another connection.
     async fn end(&mut self, id: Option<u64>, end: End) -> Result<Reply> {
         let uuid = end.job;
         let refused = self.settle(end).await?.map(str::to_owned);
@@ -317,7 +318,7 @@ impl Conversation {
         Ok(Reply::Say(Envelope { id, message: ToRunner::Ack { job: Some(uuid), refused } }))
     }
 
-    /// Writes the end of a job down; answers why nothing came of it, if so.
+    /// Records the end of a job. Returns the reason if it was rejected.
     async fn settle(&self, end: End) -> Result<Option<&'static str>> {
         let End { job: uuid, event, output, uploaded } = end;
         let found = match self.app.db.read(move |tx| job::find(tx, uuid)).await {
@@ -365,7 +366,7 @@ impl Conversation {
     }
 }
 
-/// The end of what a job has printed, as much as is kept, without what no database takes.
+/// Returns the end of the printed text, at most `PRINTED_MAX` bytes, without NUL characters, which databases reject.
 fn end_of(text: &str) -> String {
     let mut from = text.len().saturating_sub(PRINTED_MAX);
     while !text.is_char_boundary(from) {

@@ -1,4 +1,4 @@
-//! Accepts connections, and keeps accepting when the system refuses to open more.
+//! Accepts connections, and retries when the system refuses to open more.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -8,12 +8,12 @@ use tokio::{net::TcpListener, time::sleep};
 
 use super::{Connection, Connections};
 
-/// The wait after the first failure to accept; each further failure doubles it.
+/// Delay after the first failed accept. Each further failure doubles it.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
-/// The longest wait between two attempts to accept.
+/// Maximum delay between two attempts to accept.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The socket address of a client, as `axum_server` takes it.
+/// The socket address of a client, in the form that `axum_server` requires.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
@@ -28,7 +28,7 @@ impl Connected<Peer> for SocketAddr {
     }
 }
 
-/// A port, and the connections that come from it.
+/// A listening socket and its connections.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
@@ -36,7 +36,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections from a bound port.
+    /// Accepts connections on a bound socket.
     pub fn new(listener: std::net::TcpListener, connections: Connections) -> io::Result<Self> {
         Ok(Self { listener: TcpListener::from_std(listener)?, connections })
     }
@@ -53,7 +53,7 @@ impl AddrListener<Connection, Peer> for Listener {
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     if let Some(slot) = self.connections.admit(peer.ip()) {
-                        // Small answers must not wait for the acknowledgement of the packet before them.
+                        // Without TCP_NODELAY, small responses would wait for the acknowledgement of the previous packet.
                         if let Err(error) = stream.set_nodelay(true) {
                             tracing::debug!(%error, "cannot set TCP_NODELAY");
                         }
@@ -77,7 +77,7 @@ impl AddrListener<Connection, Peer> for Listener {
     }
 }
 
-/// Whether the failure concerns one connection only, so that the next can be accepted at once.
+/// Whether the error concerns one connection only, so that the next one can be accepted immediately.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -24,18 +24,18 @@ use tower::Service;
 
 use super::{Activity, Due, Slot};
 
-/// How long a client may take no byte of an answer.
+/// Maximum time in which a client receives no byte of a response.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An accepted connection. It fails when the client sends no request in time, takes no byte of an answer in time, or
-/// when a new connection needs its place.
+/// An accepted connection. It fails if the client sends no request in time or receives no byte of a response in time, or if a
+/// new connection replaces it.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
     slot: Slot,
-    /// Ends with the time to send a request.
+    /// Timeout for the next request.
     request_timer: Pin<Box<Sleep>>,
-    /// Ends with the time to take a byte, while the client takes none.
+    /// Timeout for the next write, while the client receives nothing.
     write_timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -44,7 +44,7 @@ impl Connection {
         Self { stream, slot, request_timer: Box::pin(sleep_until(Instant::now())), write_timer: None }
     }
 
-    /// Fails when the connection has to close.
+    /// Fails if the connection has to close.
     fn poll_due(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         match self.slot.activity.due(context.waker()) {
             Due::Never => Ok(()),
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Passes on what a write did, and fails when the client has taken nothing for too long.
+    /// Returns the result of a write, and fails if the client has received nothing for too long.
     fn poll_written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -200,11 +200,11 @@ impl Drop for Running {
     }
 }
 
-/// The body of an answer; its request is in progress until the last byte.
+/// The body of a response. Its request is in progress until the last byte.
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    /// The number of the answer on its connection.
+    /// Number of the response on its connection.
     number: u64,
     running: Running,
 }
@@ -223,7 +223,7 @@ impl<B: HttpBody + Unpin> HttpBody for TrackedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<B::Data>, B::Error>>> {
-        // HTTP asks for the next bytes only when the client has taken some of those before.
+        // The HTTP library polls for more bytes only after the client has received earlier bytes.
         self.running.0.take_answer(self.number);
         Pin::new(&mut self.body).poll_frame(context)
     }

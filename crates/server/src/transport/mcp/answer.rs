@@ -1,5 +1,5 @@
-//! What an agent gets of what an operation answered: short enough to reason about, and where something was left out or
-//! went wrong, with what to do next.
+//! Converts the response of an operation to a tool result: short enough for an agent, and with instructions where data was
+//! omitted or the operation failed.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -12,53 +12,53 @@ use super::{
     tools::Tool,
 };
 
-/// The longest text of an answer, in bytes: some fifteen thousand words of a model.
+/// Maximum size of the text of a result, in bytes: about 15,000 tokens.
 pub(super) const LONGEST: usize = 60_000;
-/// How many places where something was left out are named.
+/// Maximum number of listed places where data was omitted.
 const NAMED: usize = 20;
 
-/// What an operation answered, if it was no failure.
+/// Content of a successful response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
-    /// A JSON object, with what is to be known about it.
+    /// A JSON object, with notes about it.
     Object(Value, Vec<String>),
-    /// A picture and its media type.
+    /// An image and its media type.
     Picture(Vec<u8>, String),
 }
 
-/// A failure, as the agent is told of it.
+/// An error for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) status: StatusCode,
-    /// What happened and what to do.
+    /// What failed and what to do.
     pub(super) message: String,
 }
 
 impl Failed {
-    /// Something the agent has to ask otherwise.
+    /// Returns the error for invalid arguments.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, message: message.into() }
     }
 
-    /// No permit was free.
+    /// Returns the error for a call without an available permit.
     pub(super) fn busy() -> Self {
         let message = "The server is busy; try again in a moment.".into();
         Self { status: StatusCode::SERVICE_UNAVAILABLE, message }
     }
 
-    /// The request ended first: the client disconnected, or the time limit of requests passed.
+    /// Returns the error for a request that ended first: the client disconnected, or the request timed out.
     pub(super) fn canceled() -> Self {
         let message = "The call took too long; ask for less at once.".into();
         Self { status: StatusCode::SERVICE_UNAVAILABLE, message }
     }
 
-    /// A reply ended before it was complete.
+    /// Returns the error for an incomplete response.
     pub(super) fn incomplete() -> Self {
         let message = "The answer broke off; try again, and ask for less if it happens again.".into();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
     }
 
-    /// A limit on the size of replies.
+    /// Returns the error for a response above a size limit.
     pub(super) fn too_long(what: &str, bytes: usize) -> Self {
         let message = format!(
             "The limit for {what} is {} MiB; ask for less: fewer reports, fewer series or a shorter time.",
@@ -67,7 +67,7 @@ impl Failed {
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, message }
     }
 
-    /// A failure of ours.
+    /// Returns the error for an internal failure.
     pub(super) fn internal() -> Self {
         let message = "The answer cannot be read; try again, and tell the operator of the server.".into();
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, message }
@@ -80,7 +80,7 @@ impl From<Unusable> for Failed {
     }
 }
 
-/// Reads the reply of an operation to a tool.
+/// Converts the response of an operation for a tool.
 pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
     let kind = header_text(&reply.headers, "content-type");
     if reply.status.is_success() && kind.starts_with("image/") {
@@ -96,7 +96,7 @@ pub(super) fn read(tool: &Tool, reply: &Reply) -> Result<Content, Failed> {
     }
 }
 
-/// Reads the JSON of a successful reply, with notes about what it lacks.
+/// Parses the JSON of a successful response, and adds notes about missing data.
 pub(super) fn read_json<'a, T: Deserialize<'a>>(
     tool: &Tool,
     reply: &'a Reply,
@@ -116,7 +116,7 @@ pub(super) fn read_json<'a, T: Deserialize<'a>>(
     Ok((value, notes))
 }
 
-/// What the agent gets.
+/// Returns the result of the tool.
 pub(super) fn tell(outcome: Result<Content, Failed>, whole: Option<&str>) -> CallToolResult {
     match outcome {
         Ok(Content::Picture(bytes, kind)) => {
@@ -136,7 +136,8 @@ pub(super) fn tell(outcome: Result<Content, Failed>, whole: Option<&str>) -> Cal
     }
 }
 
-/// Shortens what is too long, and notes it. `whole` is the path of an operation that answers all of it, if there is one.
+/// Shortens a value that is too long, and adds a note. `whole` is the path of an operation that returns the whole value, if
+/// there is one.
 pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) -> Value {
     if value.to_string().len() <= LONGEST {
         return value;
@@ -173,7 +174,7 @@ pub(super) fn fit(value: Value, whole: Option<&str>, notes: &mut Vec<String>) ->
     }
 }
 
-/// The first rows of a page that fit, if any do.
+/// Returns the first rows of a page that fit, if any fit.
 fn fewer_rows(value: &Value) -> Option<(Value, usize)> {
     let rows = value["data"].as_array()?;
     let mut length = 100;
@@ -187,7 +188,7 @@ fn fewer_rows(value: &Value) -> Option<(Value, usize)> {
     (kept > 0).then(|| (json!({ "data": rows[..kept], "total_count": value["total_count"] }), kept))
 }
 
-/// A value with the beginning of long lists and texts only. The places are remembered.
+/// Returns a value with only the start of long lists and texts, and records the shortened places.
 fn shorten(value: &Value, most: usize, place: &str, cuts: &mut Vec<String>) -> Value {
     match value {
         Value::Array(items) => {
@@ -220,7 +221,7 @@ fn failure(tool: &Tool, reply: &Reply) -> Failed {
     Failed { status: reply.status, message: format!("{message} {next}") }
 }
 
-/// What to do after a failure.
+/// Returns what to do after a failure.
 fn next_step(tool: &Tool, reply: &Reply) -> String {
     match reply.status {
         StatusCode::BAD_REQUEST => {

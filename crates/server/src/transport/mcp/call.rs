@@ -1,5 +1,5 @@
-//! Calls an operation for a tool: through the same router as everybody's requests, as the same caller and from the same
-//! address, so that rights and limits are those of the operation.
+//! Calls an operation for a tool: through the same router as all other requests, with the same caller and address, so that the
+//! rights and limits of the operation apply.
 
 use std::{
     net::SocketAddr,
@@ -37,14 +37,15 @@ use crate::{
     transport::http::origin::ClientAddress,
 };
 
-/// Maximum size of one reply.
+/// Maximum size of one response, in bytes.
 const REPLY_BYTES: usize = 32 << 20;
-/// Maximum size of all replies of one tool call together.
+/// Maximum size of all responses of one tool call, in bytes.
 const CALL_BYTES: usize = 256 << 20;
-/// Size of a reply above which the call needs a permit of the limit on analyses, since parsing takes ten times the memory.
+/// Size of a response above which the call needs a permit of the concurrency limit for analyses, because parsing takes ten
+/// times the memory.
 const FREE_BYTES: usize = 1 << 20;
 
-/// What says who calls and from where.
+/// Headers that identify the caller and its address.
 const PASSED_ON: [HeaderName; 7] = [
     header::AUTHORIZATION,
     header::COOKIE,
@@ -55,8 +56,8 @@ const PASSED_ON: [HeaderName; 7] = [
     HeaderName::from_static("x-forwarded-for"),
 ];
 
-/// Ends a tool call when its request ends. The SDK runs the call in a task of its own, which would go on after the client
-/// has disconnected or the request has timed out.
+/// Ends a tool call when its request ends. The SDK runs the call in a separate task, which would continue after the client has
+/// disconnected or the request has timed out.
 #[derive(Clone)]
 pub(super) struct Cancellation(watch::Receiver<()>);
 
@@ -80,7 +81,7 @@ impl Cancellation {
     }
 }
 
-/// The requests of one tool call, in the name of its caller.
+/// The requests of one tool call, on behalf of its caller.
 pub(super) struct Line {
     operations: Router,
     headers: HeaderMap,
@@ -88,26 +89,26 @@ pub(super) struct Line {
     address: Option<ClientAddress>,
     analyses: Arc<ConcurrencyLimit>,
     permit: OnceCell<Permit>,
-    /// Bytes of replies that the call may still read.
+    /// Number of bytes of responses that the call may still read.
     budget: AtomicUsize,
 }
 
-/// What an operation answered.
+/// Response of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// What was asked for.
+    /// The requested path.
     pub(super) path: String,
 }
 
-/// Arguments that make no request.
+/// Arguments that do not form a valid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unusable(pub(super) String);
 
 impl Line {
-    /// The line of the caller who sent a request.
+    /// Creates a value for the caller of a request.
     pub(super) fn of(operations: &Router, analyses: &Arc<ConcurrencyLimit>, parts: &Parts) -> Self {
         let mut headers = HeaderMap::new();
         for name in PASSED_ON {
@@ -126,14 +127,14 @@ impl Line {
         }
     }
 
-    /// Waits until this call may use a core and much memory. The permit lasts until the call ends.
+    /// Waits for a permit to use a core and much memory. The permit is released when the call ends.
     pub(super) async fn reserve(&self) -> Result<Permit, Failed> {
         let address = self.address.and_then(|ClientAddress(address)| address);
         let permit = self.permit.get_or_try_init(|| self.analyses.acquire(address)).await;
         permit.map(Arc::clone).map_err(|_| Failed::busy())
     }
 
-    /// Runs work on a blocking thread, which keeps the permit of the call until the work ends.
+    /// Runs work on a blocking thread, which holds the permit of the call until the work ends.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -146,7 +147,7 @@ impl Line {
         spawn_blocking(work).await.map_err(|_| Failed::internal())
     }
 
-    /// Calls the operation of a tool and reads its reply.
+    /// Calls the operation of a tool and converts its response.
     pub(super) async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<Content, Failed> {
         let reply = self.call(tool, arguments).await?;
         self.compute(move || answer::read(tool, &reply)).await?
@@ -166,7 +167,7 @@ impl Line {
         Ok(Reply { status: head.status, headers: head.headers, body, path })
     }
 
-    /// Collects the body of a reply, within the limits.
+    /// Collects the body of a response, within the limits.
     async fn collect(&self, mut body: Body) -> Result<Bytes, Failed> {
         let (mut pieces, mut size) = (Vec::new(), 0);
         while let Some(frame) = body.frame().await {
@@ -185,7 +186,7 @@ impl Line {
                 self.reserve().await?;
             }
         }
-        // Most replies are one piece, which needs no copy.
+        // Most responses have one chunk, which needs no copy.
         match <[Bytes; 1]>::try_from(pieces) {
             Ok([whole]) => Ok(whole),
             Err(pieces) => Ok(pieces.concat().into()),
@@ -193,7 +194,7 @@ impl Line {
     }
 }
 
-/// The request that arguments make.
+/// Returns the request for the arguments.
 fn compose(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Unusable> {
     let operation = Operation::of(tool);
     arguments.extend(tool.fixed.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))));
@@ -238,7 +239,7 @@ fn compose(tool: &Tool, mut arguments: JsonObject) -> Result<Request, Unusable> 
     Ok(request)
 }
 
-/// A value as a path or a query has it. Agents like to send lists as such.
+/// Returns a value in the format of a path or a query. Agents often send lists as JSON arrays.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -250,7 +251,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// What somebody may have meant.
+/// Returns a hint with the argument name that is most similar to an unknown name.
 fn likely(operation: &Operation, name: &str) -> String {
     let arguments = operation.input["properties"].as_object().into_iter().flat_map(JsonObject::keys);
     arguments
@@ -273,7 +274,7 @@ mod tests {
         composed.map(|request| format!("{} {}", request.method(), request.uri())).map_err(|Unusable(why)| why)
     }
 
-    /// A line to operations that answer with this many bytes.
+    /// Returns a value whose operations respond with this number of bytes.
     fn line(bytes: usize) -> Line {
         let body = move || async move {
             let chunk = Bytes::from(vec![b' '; 64 << 10]);
@@ -313,7 +314,7 @@ mod tests {
         assert!(small.permit.get().is_none());
         let large = line(2 * FREE_BYTES);
         assert_eq!(call(&large).await, Ok(2 * FREE_BYTES));
-        // The same client waits for its turn, and the call that has the permit needs no other.
+        // The same client waits for the permit, and the call with the permit needs no other permit.
         let second = Line { analyses: Arc::clone(&large.analyses), ..line(2 * FREE_BYTES) };
         let busy = "503 Service Unavailable: The server is busy; try again in a moment.";
         assert_eq!(call(&second).await, Err(busy.to_owned()));

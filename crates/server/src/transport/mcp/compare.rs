@@ -1,5 +1,5 @@
-//! Compares two reports, branches or versions by the same rules as `tidemark compare`: the mathematics is in
-//! `tidemark-stats`, and the reports come from the operations of the API, one at a time.
+//! Compares two reports, branches or versions by the same rules as `tidemark compare`: the statistics are in `tidemark-stats`,
+//! and the reports come from the operations of the API, one at a time.
 
 use std::{
     borrow::Cow,
@@ -19,16 +19,16 @@ use super::{
     tools,
 };
 
-/// The reports that a branch stands for, unless said otherwise, and the most there can be.
+/// Default and maximum number of reports of a branch.
 const REPORTS: usize = 10;
 const MOST_REPORTS: usize = 20;
-/// How far back a version is looked for.
+/// Maximum number of reports that are searched for a version.
 const LOOKED_AT: usize = 255;
-/// The same as `tidemark compare` takes by itself.
+/// Confidence level, the same as the default of `tidemark compare`.
 const CONFIDENCE: f64 = 0.95;
 const CRITERIA: Criteria = Criteria { smallest_change: 0.01, same_within: 0.05 };
 
-/// What the tool takes.
+/// Returns the input schema of the tool.
 pub(super) fn input() -> Value {
     let side = "`report:UUID`, `branch:NAME` for its newest reports, or `version:BRANCH@VERSION` for all reports of one \
                 version, which is a number or the beginning of a commit hash.";
@@ -62,17 +62,17 @@ struct Arguments {
     reports: Option<usize>,
 }
 
-/// The values of one side, of one benchmark and measure.
+/// The values of one benchmark and measure on one side.
 struct Cell {
     worse: Worse,
     units: String,
     values: Vec<f64>,
 }
 
-/// The values of one side by the name of the benchmark, its parameters and the name of the measure.
+/// The values of one side, by the name of the benchmark, its parameters and the name of the measure.
 type Cells = BTreeMap<(String, String, String), Cell>;
 
-/// One side: its reports as they are shown, the oldest first, their testbeds, and their values.
+/// One side of a comparison: its reports as shown, oldest first, their testbeds, and their values.
 #[derive(Default)]
 struct Side {
     reports: Vec<Value>,
@@ -80,7 +80,7 @@ struct Side {
     cells: Cells,
 }
 
-/// The part of a report that a comparison needs. Borrows from the JSON, which may have tens of megabytes.
+/// The part of a report that a comparison needs. Borrows from the JSON, which can have tens of megabytes.
 #[derive(Deserialize)]
 struct Values<'a> {
     uuid: ReportUuid,
@@ -153,7 +153,7 @@ fn present(arguments: &Arguments, base: &Side, new: &Side) -> Result<Content, Fa
     Ok(Content::Object(Value::Object(shown), notes))
 }
 
-/// Reads the reports that a side stands for, one at a time.
+/// Reads the reports of a side, one at a time.
 async fn fetch(line: &Line, arguments: &Arguments, side: &str) -> Result<Side, Failed> {
     let (kind, name) = side.split_once(':').unwrap_or(("", side));
     let (branch, version) = match kind {
@@ -245,7 +245,7 @@ fn parameters(variant: &Variant) -> String {
     json!(variant.parameters).to_string()
 }
 
-/// What both sides have, the worst first, and what only one has.
+/// Returns the benchmarks that both sides have, worst first, and the benchmarks that only one side has.
 fn hold_against(base: &Cells, new: &Cells) -> JsonObject {
     let both: Vec<_> = base.iter().filter_map(|(key, cell)| Some((key, cell, new.get(key)?))).collect();
     let comparisons: Vec<(Comparison, Worse)> = both

@@ -1,5 +1,5 @@
-//! An alert in the light of its history: what was usual, since when it is otherwise, how sure that is, and where to look.
-//! It is a first look, for whoever looks closer; the alert itself stays what the threshold made of it.
+//! Explains an alert by its history: the usual level, since when it differs, how certain this is, and which versions to check.
+//! The explanation is a starting point for an investigation and does not change the alert.
 
 use serde_json::{Value, json};
 use tidemark_api::{Alert, BoundaryLimit, Perf, PerfMetric};
@@ -8,42 +8,41 @@ use url::form_urlencoded;
 
 use super::summary::{percent, point, share};
 
-/// How much of a history is looked at: the newest points, and those of the alert.
+/// Maximum number of analyzed points: the newest points, and the points around the alert.
 const LOOKED_AT: usize = 512;
-/// How many points before and after the alert are shown.
+/// Number of points to show before and after the alert.
 const SHOWN: usize = 12;
-/// How many standard deviations off a value is off.
+/// Number of standard deviations from the usual level above which a value is an outlier.
 const OFF: f64 = 3.5;
-/// How many standard deviations a change must be to be seen four times out of five, with one alarm in twenty for
-/// nothing.
+/// Size of a change, in standard deviations, that is detected with a power of 80 % at a significance level of 5 %.
 const VISIBLE: f64 = 2.8;
 
-/// A history with an alert in it.
+/// A history that contains an alert.
 struct History<'a> {
     points: &'a [PerfMetric],
     values: Vec<f64>,
     levels: Vec<Level>,
     noise: Option<f64>,
-    /// The place of the alert's metric.
+    /// Index of the metric of the alert.
     place: usize,
-    /// Whether greater is worse.
+    /// Whether a greater value is worse.
     rising: bool,
 }
 
-/// What is likely to have happened.
+/// The most likely explanation.
 struct Suspect {
-    /// The place of the first point that is off.
+    /// Index of the first outlier.
     place: usize,
     verdict: String,
 }
 
-/// Explains an alert by the series that its metric is in. `console` is the address of the console.
+/// Explains an alert by the series of its metric. `console` is the URL of the console.
 pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
     let is_its = |metric: &PerfMetric| metric.metric.uuid == alert.metric.uuid;
     let series = perf.results.iter().find(|series| series.metrics.iter().any(is_its))?;
     let all = series.metrics.as_slice();
     let place = all.iter().position(is_its)?;
-    // The newest, but in any case the alert and what was before it.
+    // The newest points, but always including the alert and the points before it.
     let start = all.len().saturating_sub(LOOKED_AT).min(place.saturating_sub(LOOKED_AT / 2));
     let points = &all[start..all.len().min(start + LOOKED_AT)];
     let values: Vec<f64> = points.iter().map(|metric| metric.metric.value).collect();
@@ -94,7 +93,7 @@ pub(super) fn of(alert: &Alert, perf: &Perf, console: &str) -> Option<Value> {
 }
 
 impl History<'_> {
-    /// Finds the first point that is off.
+    /// Finds the first outlier.
     fn suspect(&self) -> Suspect {
         let own = self.levels.iter().position(|level| (level.start..level.end).contains(&self.place));
         if let Some([before, after]) = own.and_then(|own| self.levels.get(own.checked_sub(1)?..=own))
@@ -149,7 +148,7 @@ impl History<'_> {
         if self.rising { value > usual } else { value < usual }
     }
 
-    /// What was usual before a place: the median of the part of its level, or of the level before it.
+    /// Returns the usual value before an index: the median of the earlier part of its level, or of the previous level.
     fn usual_before(&self, place: usize) -> Option<f64> {
         let level = self.levels.iter().rev().find(|level| level.start < place)?;
         median(&self.values[level.start..level.end.min(place)])
@@ -173,7 +172,7 @@ impl History<'_> {
     }
 }
 
-/// Where people look at it.
+/// Returns the links to the console.
 fn links(alert: &Alert, perf: &Perf, console: &str) -> Value {
     let project = format!("{console}/console/projects/{}", perf.project.slug);
     let threshold = &alert.threshold;

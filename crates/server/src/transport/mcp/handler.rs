@@ -1,5 +1,5 @@
-//! Speaks the protocol with one client for one message, by way of the official SDK: which tools there are, and what
-//! they answer. Nothing is kept between messages.
+//! Implements the protocol for one message with the official SDK: lists the tools and calls them. Keeps no state between
+//! messages.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::infra::limits::ConcurrencyLimit;
 
-/// The versions of the protocol that are spoken; a client that asks for another is offered the newest it can know.
+/// Supported versions of the protocol. A client that requests another version gets the newest version that it can know.
 const VERSIONS: &[ProtocolVersion] = &[
     ProtocolVersion::V_2025_03_26,
     ProtocolVersion::V_2025_06_18,
@@ -41,17 +41,17 @@ const INSTRUCTIONS: &str = "Tidemark keeps benchmark results over time and raise
     and `per_page` and tell `total_count`. Times in arguments are milliseconds since 1970. What you may do is what your \
     credential may do.";
 
-/// The other end of one conversation.
+/// Handler of one message.
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) operations: Router,
     pub(super) analyses: Arc<ConcurrencyLimit>,
-    /// The address of the console.
+    /// URL of the console.
     pub(super) console: String,
 }
 
 impl Handler {
-    /// Does what one message asks for, until it is done or the request ends.
+    /// Handles one message, until it is done or the request ends.
     async fn serve<T>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -65,7 +65,7 @@ impl Handler {
         done.unwrap_or_else(|| Err(ErrorData::internal_error(Failed::canceled().message, None)))
     }
 
-    /// Uses a tool.
+    /// Calls a tool.
     async fn run(&self, line: &Line, tool: &'static Tool, arguments: JsonObject) -> CallToolResult {
         let run = async {
             if tool.answer == Answer::Comparison {
@@ -86,7 +86,7 @@ impl Handler {
         run.await.unwrap_or_else(|failed| answer::tell(Err(failed), None))
     }
 
-    /// Looks at the history of an alert.
+    /// Explains an alert by its history.
     async fn explain(
         &self,
         line: &Line,
@@ -118,7 +118,7 @@ impl Handler {
     }
 }
 
-/// Renders the reply of an operation.
+/// Converts the response of an operation.
 fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
     let is_long = reply.body.len() > answer::LONGEST;
     match tool.answer {
@@ -132,7 +132,7 @@ fn present(tool: &Tool, reply: &Reply) -> CallToolResult {
     }
 }
 
-/// The statistics of series.
+/// Returns the statistics of series.
 fn summarize(tool: &Tool, reply: &Reply, note: Option<&str>) -> Result<Content, Failed> {
     let (perf, mut notes) = answer::read_json::<Perf>(tool, reply)?;
     notes.extend(note.map(str::to_owned));
@@ -218,7 +218,7 @@ impl ServerHandler for Handler {
         Ok(prompt::get(&request.name, &request.arguments.unwrap_or_default())?.into())
     }
 
-    /// What the SDK could not read.
+    /// Handles requests that the SDK could not parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

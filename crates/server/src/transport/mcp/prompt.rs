@@ -1,4 +1,4 @@
-//! Two ways to begin, for people who pick them from a menu of their agent.
+//! Two prompts that users can select in the menu of their agent.
 
 use rmcp::{
     ErrorData,
@@ -8,7 +8,7 @@ use rmcp::{
 const INVESTIGATE: &str = "investigate_regression";
 const SET_UP: &str = "set_up_benchmarking";
 
-/// All prompts.
+/// Returns all prompts.
 pub(super) fn list() -> Vec<Prompt> {
     let argument = |name: &str, description: &str, required: bool| {
         PromptArgument::new(name).with_description(description).with_required(required)
@@ -32,7 +32,7 @@ pub(super) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// One of them, filled in.
+/// Returns one prompt with its arguments filled in.
 pub(super) fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
     let given = |name: &str| {
         let text = arguments.get(name).and_then(|value| value.as_str()).map(str::trim);

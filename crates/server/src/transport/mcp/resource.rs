@@ -1,4 +1,5 @@
-//! What a client can attach to a conversation without a tool: `tidemark://project/…`. Each resource is an operation too.
+//! Resources that a client can attach to a conversation without a tool: `tidemark://project/…`. Each resource is also an
+//! operation.
 
 use axum::http::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -18,10 +19,10 @@ use super::{
 
 const SCHEME: &str = "tidemark://project/";
 const JSON: &str = "application/json";
-/// How many projects a page of the list has.
+/// Number of projects per page of the list.
 const PER_PAGE: usize = 100;
 
-/// The addresses that resources can have.
+/// Returns the URI templates of resources.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     [
         ("{project}", "project", "A project."),
@@ -37,7 +38,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     .to_vec()
 }
 
-/// The projects that the caller can see, one page of them. The cursor is the number of the page.
+/// Returns one page of the projects that the caller can view. The cursor is the page number.
 pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let wrong = || ErrorData::invalid_params("The cursor is not one of ours.", None);
     let page: usize = cursor.map_or(Ok(1), str::parse).map_err(|_| wrong())?;
@@ -59,7 +60,7 @@ pub(super) async fn list(line: &Line, cursor: Option<&str>) -> Result<ListResour
     Ok(result)
 }
 
-/// One resource.
+/// Returns one resource.
 pub(super) async fn read(line: &Line, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let (tool, sent) = locate(uri).ok_or_else(|| {
         let message =
@@ -80,7 +81,7 @@ pub(super) async fn read(line: &Line, uri: &str) -> Result<ReadResourceResult, E
     Ok(ReadResourceResult::new(contents))
 }
 
-/// The tool that shows a resource, and its arguments.
+/// Returns the tool for a resource, and its arguments.
 fn locate(uri: &str) -> Option<(&'static Tool, JsonObject)> {
     let decode = |segment: &str| percent_decode_str(segment).decode_utf8().ok().map(|text| json!(text));
     let segments: Vec<_> = uri.strip_prefix(SCHEME)?.split('/').collect();
@@ -105,7 +106,7 @@ fn object(members: &[(&str, Value)]) -> JsonObject {
     members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// A failure as the protocol has it for resources.
+/// Converts an error to the protocol error for resources.
 fn refusal(failed: &Failed) -> ErrorData {
     let message = format!("{}: {}", failed.status.as_u16(), failed.message);
     match failed.status {

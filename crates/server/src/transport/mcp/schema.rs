@@ -1,5 +1,5 @@
-//! What a tool takes: the parameters and the members of the body of its operation, side by side, as the description of
-//! the API has them. Where each of them goes is remembered for `call.rs`.
+//! The input of a tool: the parameters and the body fields of its operation in one object, from the OpenAPI document. The place
+//! of each argument is stored for `call.rs`.
 
 use std::{
     collections::HashMap,
@@ -16,23 +16,23 @@ use super::{
 };
 use crate::transport::http;
 
-/// An operation as a tool calls it.
+/// The operation of a tool.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) method: Method,
-    /// Whether it only reads: whoever may only view can call it.
+    /// Whether the operation only reads, so that callers with view access can call it.
     pub(super) is_read: bool,
-    /// The template of its path.
+    /// Path template of the operation.
     pub(super) path: String,
     pub(super) in_path: Vec<String>,
     pub(super) in_query: Vec<String>,
-    /// The members of its body; none if it takes no body.
+    /// Fields of the body; `None` if the operation has no body.
     pub(super) in_body: Option<Vec<String>>,
-    /// What the tool takes.
+    /// Input schema of the tool.
     pub(super) input: Arc<JsonObject>,
 }
 
-/// The operations by the names of their tools, read once.
+/// The operations by tool name, parsed once.
 static OPERATIONS: LazyLock<HashMap<&'static str, Operation>> = LazyLock::new(|| {
     let document = serde_json::to_value(http::openapi()).expect("the description serializes");
     let read =
@@ -41,7 +41,7 @@ static OPERATIONS: LazyLock<HashMap<&'static str, Operation>> = LazyLock::new(||
 });
 
 impl Operation {
-    /// The operation of a tool.
+    /// Returns the operation of a tool.
     pub(super) fn of(tool: &Tool) -> &'static Self {
         &OPERATIONS[tool.name]
     }
@@ -91,7 +91,7 @@ impl Operation {
     }
 }
 
-/// A schema without references, and with `null` as one more type rather than as an alternative.
+/// Returns a schema without references, and with `null` as an additional type instead of an alternative.
 fn inline(document: &Value, schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -111,7 +111,7 @@ fn inline(document: &Value, schema: &Value) -> Value {
     }
 }
 
-/// One schema for an alternative between a schema and `null`.
+/// Returns one schema for an alternative between a schema and `null`.
 fn nullable(schema: &JsonObject) -> Option<Value> {
     let [Value::Object(something), null] = schema.get("oneOf")?.as_array()?.as_slice() else { return None };
     let kind = something.get("type")?.as_str()?;

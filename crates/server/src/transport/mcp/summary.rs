@@ -1,14 +1,13 @@
-//! Series as statistics: what an agent needs to know of a history of thousands of points. The mathematics is in
-//! `tidemark-stats`.
+//! Statistics of series, as a summary of a history with thousands of points. The statistics are in `tidemark-stats`.
 
 use serde_json::{Value, json};
 use tidemark_api::{Perf, PerfMetric, PerfMetrics};
 use tidemark_stats::{levels, median, median_deviation, noise};
 
-/// How far back changes of level are looked for.
+/// Maximum number of points that are searched for changes of level.
 const LOOKED_AT: usize = 256;
 
-/// The statistics of every series of an answer.
+/// Returns the statistics of every series of a response.
 pub(super) fn of(perf: &Perf) -> Value {
     let series: Vec<_> = perf.results.iter().map(of_series).collect();
     json!({ "project": perf.project.slug, "series": series })
@@ -45,7 +44,7 @@ fn of_series(series: &PerfMetrics) -> Value {
     })
 }
 
-/// Where the level has changed last.
+/// Returns the last change of level.
 fn last_change(metrics: &[PerfMetric], values: &[f64]) -> Option<Value> {
     let skipped = values.len().saturating_sub(LOOKED_AT);
     let levels = levels(&values[skipped..]);
@@ -59,7 +58,7 @@ fn last_change(metrics: &[PerfMetric], values: &[f64]) -> Option<Value> {
     }))
 }
 
-/// A value with the place in history that it is from.
+/// Returns a value with its position in the history.
 pub(super) fn point(metric: &PerfMetric) -> Value {
     json!({
         "value": metric.metric.value,
@@ -70,13 +69,13 @@ pub(super) fn point(metric: &PerfMetric) -> Value {
     })
 }
 
-/// By which share of the first the second differs.
+/// Returns the relative difference of the second value from the first.
 pub(super) fn share(from: Option<f64>, to: Option<f64>) -> Option<f64> {
     let (from, to) = (from?, to?);
     (from != 0.0).then(|| (to - from) / from.abs())
 }
 
-/// A share in percent, to three digits behind the point.
+/// Returns a share in percent, rounded to three decimal places.
 pub(super) fn percent(share: Option<f64>) -> Option<f64> {
     share.filter(|share| share.is_finite()).map(|share| (share * 100_000.0).round() / 1000.0)
 }

@@ -1,39 +1,39 @@
-//! The tools: each is an operation of the API under a name that agents know it by. What a tool takes comes from the
-//! description of its operation, and who may call it from its handler; nothing about either is said here.
+//! The tools. Each tool is an operation of the API with a name for agents. The input comes from the description of the
+//! operation, and the handler of the operation checks the rights; neither is defined here.
 
 /// A tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the tool.
     pub name: &'static str,
-    /// The operation it calls, and by whose right.
+    /// ID of the operation that the tool calls. The rights of the operation apply.
     pub operation: &'static str,
-    /// What it does and when to use it, for whoever chooses a tool.
+    /// What the tool does and when to use it, for agents.
     pub description: &'static str,
-    /// Arguments of the operation that the tool does not offer, because it sends them itself.
+    /// Arguments of the operation that the tool sets and does not offer.
     pub(super) fixed: &'static [(&'static str, &'static str)],
-    /// What it makes of the answer.
+    /// How the tool converts the response.
     pub(super) answer: Answer,
-    /// Whether answers often have megabytes, so that a call needs a permit before the operation runs.
+    /// Whether responses often have megabytes, so that a call needs a permit before the operation runs.
     pub(super) is_large: bool,
 }
 
-/// What a tool makes of what its operation answers.
+/// How a tool converts the response of its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Passes it on.
+    /// Returns it unchanged.
     Plain,
-    /// Passes series on, or their statistics if they are long.
+    /// Returns series, or their statistics if they are long.
     Series,
-    /// The statistics of series.
+    /// Returns the statistics of series.
     Summary,
-    /// An alert in the light of its history.
+    /// Returns an alert explained by its history.
     Explanation,
-    /// Two sides held against each other; it takes arguments of its own.
+    /// Returns a comparison of two sides. The tool has a separate input schema.
     Comparison,
 }
 
-/// Every tool, in the order of the list.
+/// All tools, in the order of the list.
 pub const TOOLS: &[Tool] = &[
     tool(
         "submit_run",
@@ -225,12 +225,12 @@ pub const TOOLS: &[Tool] = &[
     .answering(Answer::Comparison),
 ];
 
-/// The tool of this name.
+/// Returns the tool with this name.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The tool of this name, where another tool needs it.
+/// Returns the tool with this name, for use by another tool.
 pub(super) fn named(name: &'static str) -> &'static Tool {
     find(name).expect("a test calls every tool that needs another")
 }
@@ -240,7 +240,7 @@ const fn tool(name: &'static str, operation: &'static str, description: &'static
 }
 
 impl Tool {
-    /// The arguments of its operation that it does not offer.
+    /// Returns the arguments of the operation that the tool does not offer.
     pub fn own_arguments(&self) -> impl Iterator<Item = &'static str> {
         self.fixed.iter().map(|(name, _)| *name)
     }

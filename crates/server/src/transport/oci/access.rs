@@ -1,5 +1,5 @@
-//! Who may do what in the registry. Every request brings a token; whether its holder still has the right is judged
-//! here, by the same rules as everywhere else, and the token must have been given for it, too.
+//! Access control of the registry. Every request has a token. This module checks that the holder still has the right, by the
+//! same rules as the rest of the API, and that the scope of the token includes the action.
 
 use std::fmt;
 
@@ -29,10 +29,10 @@ use crate::{
     },
 };
 
-/// The path of the token service.
+/// Path of the token endpoint.
 pub(crate) const TOKEN_PATH: &str = "/v0/auth/oci/token";
 
-/// What a client is told that comes without a good token: where to get one, and for what.
+/// Challenge for a client without a valid token: where to get a token, and with which scope.
 #[derive(Clone, Debug)]
 pub(super) struct Challenge {
     realm: String,
@@ -41,17 +41,17 @@ pub(super) struct Challenge {
     fault: Option<Fault>,
 }
 
-/// What is wrong with the token that a client sent.
+/// Why a token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It was not signed here, has run out, or its holder is gone.
+    /// The token was not signed by this server, has expired, or its holder no longer exists.
     Invalid,
-    /// It was given for something else.
+    /// The scope of the token does not include the action.
     Scope,
 }
 
 impl Challenge {
-    /// Sends a client to the token service.
+    /// Creates a challenge that refers to the token endpoint.
     pub(super) fn new(config: &Config, scope: Option<String>, fault: Option<Fault>) -> Self {
         let url = config.registry_url().as_str();
         let parsed = url::Url::parse(url).ok();
@@ -67,7 +67,7 @@ impl Challenge {
         Self { realm, service: service.unwrap_or_default(), scope, fault }
     }
 
-    /// The sentence that goes with it.
+    /// Returns the message of the error.
     pub(super) fn message(&self) -> &'static str {
         match self.fault {
             None => {
@@ -98,18 +98,18 @@ impl fmt::Display for Challenge {
     }
 }
 
-/// A repository, opened by somebody who may do there what was asked for.
+/// A repository, for a caller who has the right to the requested action.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// The name by which it was asked for.
+    /// Name of the repository in the request.
     pub(super) name: Name,
-    /// The project that it belongs to.
+    /// The project of the repository.
     pub(super) project: ProjectId,
-    /// The organization of that project.
+    /// The organization of the project.
     pub(super) organization: OrganizationId,
-    /// Whether the organization belongs to somebody.
+    /// Whether the organization is claimed.
     pub(super) claimed: bool,
-    /// Who asks.
+    /// The caller and its token.
     pub(super) visitor: Visitor,
 }
 
@@ -120,15 +120,15 @@ impl Place {
     }
 }
 
-/// Somebody with a token.
+/// The holder of a token.
 #[derive(Clone, Debug)]
 pub(super) struct Visitor {
-    /// Who it is.
+    /// The caller.
     pub(super) caller: Caller,
     claims: Claims,
 }
 
-/// Lets in whoever has a token, whatever it is good for.
+/// Checks that the caller has a valid token of any scope.
 pub(super) async fn enter(app: &App, parts: &Parts) -> Result<()> {
     let claims = claims(app, parts, None)?;
     let now = app.clock.now();
@@ -140,7 +140,7 @@ pub(super) async fn enter(app: &App, parts: &Parts) -> Result<()> {
     }
 }
 
-/// Opens a repository to read from it, and reads, on one snapshot.
+/// Opens a repository to read from it, and reads on the same snapshot.
 pub(super) async fn pull<T, F>(app: &App, parts: &Parts, name: Name, load: F) -> Result<(Place, T)>
 where
     F: FnOnce(&mut Tx<'_>, &Place) -> Result<T> + Send + 'static,
@@ -164,7 +164,7 @@ where
     outcome
 }
 
-/// Opens a repository to remove something.
+/// Opens a repository to delete from it.
 pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place> {
     let desk = Desk::new(app, parts, &name, Action::Delete)?;
     let (caller, outcome) = app
@@ -180,26 +180,26 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name) -> Result<Place
     outcome
 }
 
-/// A permitted push, perhaps to a project that has to be made first.
+/// A permitted push. The project may have to be created.
 pub(super) struct Push {
     desk: Desk,
     visitor: Visitor,
     found: Option<project::ProjectRow>,
 }
 
-/// Opens a repository to add something. A project that is not there is made, and one that nobody owns becomes that of
-/// the user who pushes to it, as with runs.
+/// Opens a repository to push to it. Like a run, a push creates a project that does not exist, and claims an unclaimed project
+/// for the user.
 pub(super) async fn push(app: &App, parts: &Parts, name: Name) -> Result<Place> {
     permit_push(app, parts, name).await?.open(app, parts).await
 }
 
-/// Opens a repository of an existing project to write to it.
+/// Opens a repository of an existing project to push to it.
 pub(super) async fn push_to_existing(app: &App, parts: &Parts, name: Name) -> Result<Place> {
     let Push { desk, visitor, found } = permit_push(app, parts, name).await?;
     Ok(Place::new(desk.name, &found.ok_or(Error::UploadUnknown)?, visitor))
 }
 
-/// Checks that the caller may push to a repository, and makes nothing yet.
+/// Checks that the caller may push to a repository, without creating anything.
 pub(super) async fn permit_push(app: &App, parts: &Parts, name: Name) -> Result<Push> {
     let desk = Desk::new(app, parts, &name, Action::Push)?;
     let read = desk.clone();
@@ -219,7 +219,7 @@ pub(super) async fn permit_push(app: &App, parts: &Parts, name: Name) -> Result<
 }
 
 impl Push {
-    /// The repository as it will be opened, if its project exists.
+    /// Returns the repository after a possible claim, if its project exists.
     pub(super) fn existing(&self) -> Option<Place> {
         let found = self.found.as_ref()?;
         let mut place = Place::new(self.desk.name.clone(), found, self.visitor.clone());
@@ -227,7 +227,7 @@ impl Push {
         Some(place)
     }
 
-    /// Opens the repository, and makes or claims its project.
+    /// Opens the repository, and creates or claims its project.
     pub(super) async fn open(self, app: &App, parts: &Parts) -> Result<Place> {
         let Self { desk, visitor, found } = self;
         let name = desk.name.clone();
@@ -258,12 +258,12 @@ impl Push {
     }
 }
 
-/// Whether the operator accepts no pushes of this caller, who has not signed in.
+/// Whether the configuration rejects pushes of this caller, who has not signed in.
 pub(super) fn is_closed(app: &App, caller: &Caller) -> bool {
     matches!(caller, Caller::Anonymous) && !app.config.access.anonymous_pushes
 }
 
-/// Whether a token may be got for these actions by somebody who asks for them; those that may not are left out.
+/// Returns the requested scope with the actions that the caller has a right to.
 pub(super) fn grant(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -273,7 +273,7 @@ pub(super) fn grant(
     let project = asked.name.project();
     let may = |tx: &mut Tx<'_>, permission| allowed(access::project_by_key(tx, caller, project, permission));
     let push = match access::project_for_run(tx, caller, project) {
-        // A project that the caller may not see gets the scope of one that does not exist.
+        // For a project that the caller may not view, the scope is the same as for a project that does not exist.
         Err(House::NotFound(_)) => Some(None),
         found => allowed(found)?,
     };
@@ -286,7 +286,7 @@ pub(super) fn grant(
     let mut actions = Vec::new();
     for action in &asked.actions {
         let granted = match action {
-            // Whoever makes a project first looks whether something is there.
+            // Clients check for existing content before a push creates a project.
             Action::Pull => {
                 may(tx, ProjectPermission::View)?.is_some() || matches!(push, Some(None)) && may_push
             }
@@ -300,7 +300,7 @@ pub(super) fn grant(
     Ok(Scope { name: asked.name.clone(), actions })
 }
 
-/// Turns a refusal into `None`; other failures stay what they are.
+/// Turns a rejection into `None`. Returns other errors unchanged.
 fn allowed<T>(outcome: Result<T, House>) -> Result<Option<T>, House> {
     match outcome {
         Ok(value) => Ok(Some(value)),
@@ -309,19 +309,19 @@ fn allowed<T>(outcome: Result<T, House>) -> Result<Option<T>, House> {
     }
 }
 
-/// Whether a push makes this project the caller's.
+/// Whether a push claims this project for the caller.
 fn may_claim(caller: &Caller, found: &project::ProjectRow) -> bool {
     found.project.claimed.is_none() && matches!(caller, Caller::User(by) if by.found.confirmed.is_some())
 }
 
-/// What a project is called that comes into being by a push.
+/// Returns the name of a project that is created by a push.
 fn project_name(slug: &Slug) -> Result<ResourceName, House> {
     slug.as_str()
         .parse()
         .map_err(|error| House::Invalid(format!("The name of the repository is wrong: {error}.")))
 }
 
-/// The claims of the token of a request, if it is one of ours and has not run out.
+/// Returns the claims of the token of a request, if this server signed it and it has not expired.
 fn claims(app: &App, parts: &Parts, scope: Option<&str>) -> Result<Claims> {
     let refuse = |fault| Error::Unauthorized(Challenge::new(&app.config, scope.map(str::to_owned), fault));
     let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
@@ -333,7 +333,7 @@ fn claims(app: &App, parts: &Parts, scope: Option<&str>) -> Result<Claims> {
     claims.filter(|claims| claims.is_fresh(app.clock.now())).ok_or_else(|| refuse(Some(Fault::Invalid)))
 }
 
-/// Who holds a token, if they are still there and the key that they got it with is still good.
+/// Returns the holder of a token, if the account still exists and the key that the token was requested with is still valid.
 fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
     let user = match (claims.aud, claims.jti) {
         (Audience::Public, _) => return Ok(Caller::Anonymous),
@@ -347,7 +347,7 @@ fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
             key::owner(tx, jti.into(), now)?.map(|found| (found, Via::Key(jti.into())))
         }
         (Audience::User, None) => match claims.sub.as_deref().and_then(|email| email.parse().ok()) {
-            // Whoever has taken the address since is somebody else.
+            // If the address was given up after the token was issued, it may belong to another user now.
             Some(email) => match user::email_given_up(tx, &email)? {
                 Some(given_up) if given_up.seconds() >= claims.iat => None,
                 _ => user::by_email(tx, &email)?.map(|found| (found, Via::Token)),
@@ -361,7 +361,7 @@ fn holder(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Caller> {
     })
 }
 
-/// A runner reads what the key of the project could read, while it has the job.
+/// Returns the caller for a runner: it can read like a key of the project, while its job is active.
 fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
     let found = match job::find(tx, job) {
         Ok(found)
@@ -378,7 +378,7 @@ fn runner(tx: &mut Tx<'_>, claims: &Claims, job: JobUuid) -> Result<Caller> {
     Ok(Caller::Project(project_key::ProjectKeyRow { uuid, name, project, project_uuid }))
 }
 
-/// What one request wants, and whether it may have it.
+/// Checks the rights of one request.
 #[derive(Clone)]
 struct Desk {
     name: Name,
@@ -390,7 +390,7 @@ struct Desk {
 
 impl Desk {
     fn new(app: &App, parts: &Parts, name: &Name, action: Action) -> Result<Self> {
-        // A client that is sent for a token to push also looks what is there.
+        // A client that pushes also checks for existing content.
         let actions = match action {
             Action::Push => vec![Action::Pull, Action::Push],
             action => vec![action],
@@ -401,7 +401,7 @@ impl Desk {
         Ok(Self { name: name.clone(), action, claims, challenge, now: app.clock.now() })
     }
 
-    /// Who it is that asks.
+    /// Returns the holder of the token.
     fn receive(&self, tx: &mut Tx<'_>) -> Result<Visitor> {
         let caller = holder(tx, &self.claims, self.now)?;
         if matches!(caller, Caller::Unknown) {
@@ -411,7 +411,7 @@ impl Desk {
         Ok(Visitor { caller, claims: self.claims.clone() })
     }
 
-    /// The project, if the visitor has the permission in it and the token is for it.
+    /// Returns the project, if the caller has the permission in it and the scope of the token includes it.
     fn permit(
         &self,
         tx: &mut Tx<'_>,
@@ -424,7 +424,7 @@ impl Desk {
         Ok(found)
     }
 
-    /// The same to push, where the project may still have to be made.
+    /// Same as [`Desk::permit`] for a push, where the project may not exist yet.
     fn permit_push(&self, tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Option<project::ProjectRow>> {
         let found = access::project_for_run(tx, &visitor.caller, self.name.project())
             .and_then(|found| {
@@ -438,7 +438,7 @@ impl Desk {
         Ok(found)
     }
 
-    /// Insists on a token that was given for this.
+    /// Checks that the scope of the token includes the action.
     fn insist(&self, visitor: &Visitor, found: Option<&project::ProjectRow>) -> Result<()> {
         if visitor.claims.grants(&self.name, found, self.action) {
             return Ok(());
@@ -446,8 +446,8 @@ impl Desk {
         Err(Error::Unauthorized(self.challenge.clone()))
     }
 
-    /// What a refusal looks like in the registry. A caller without a credential is sent to log in. Reading from a
-    /// project that they could make answers 404, the same for one that is hidden and one that does not exist.
+    /// Converts an error for the registry. A caller without a credential gets a challenge. Reading from a project that the
+    /// caller could create returns 404, the same for hidden and missing projects.
     fn refuse(&self, visitor: &Visitor, error: House) -> Error {
         let anonymous = matches!(visitor.caller, Caller::Anonymous);
         match error {
@@ -464,8 +464,8 @@ impl Desk {
 }
 
 impl Visitor {
-    /// The project of another repository that something can be taken from, if the visitor may read there. What is
-    /// public can be read with any token.
+    /// Returns the project of another repository that a blob can be mounted from, if the caller may read it. Public
+    /// repositories can be read with every token.
     pub(super) fn source(&self, tx: &mut Tx<'_>, name: &Name) -> Result<Option<ProjectId>> {
         let found =
             allowed(access::project_by_key(tx, &self.caller, name.project(), ProjectPermission::View))?;

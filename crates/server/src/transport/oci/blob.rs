@@ -19,7 +19,7 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// Sends a blob or a part of it, or tells that it is there.
+/// Returns a blob or a part of it, or only its headers.
 pub(super) async fn read(
     app: &App,
     parts: &Parts,
@@ -36,7 +36,7 @@ pub(super) async fn read(
     .await?;
     let now = app.clock.now();
     let timeout = app.config.plus.registry.timeout_seconds();
-    // Whoever is told that a blob is there may be about to push a manifest that needs it.
+    // A client that checks for a blob may be about to push a manifest that refers to it.
     if found.idle.is_some_and(|idle| idle < now.plus_seconds(-timeout / 2)) {
         let kept = app.db.write(move |tx| blob::keep(tx, repository, found.id, now)).await?;
         if !kept {
@@ -70,7 +70,7 @@ pub(super) async fn read(
         let bytes = match app.blobs.read(found.object, range).await {
             Ok(bytes) => bytes,
             Err(failure) => {
-                // It may have been deleted since, and collected.
+                // The blob may have been deleted in the meantime.
                 let again = move |tx: &mut Tx<'_>| blob::find(tx, repository, digest.as_str());
                 return Err(app.db.read(again).await?.map_or(Error::BlobUnknown, |_| failure.into()));
             }
@@ -81,7 +81,7 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// Takes a blob away from a repository. Others that have it keep it.
+/// Removes a blob from a repository. Other repositories keep it.
 pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest) -> Result<Response> {
     let place = access::delete(app, parts, name).await?;
     let write = move |tx: &mut Tx<'_>| {
@@ -93,13 +93,13 @@ pub(super) async fn delete(app: &App, parts: &Parts, name: Name, digest: Digest)
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-/// Tells what content is known by.
+/// Sets the headers with the digest.
 pub(super) fn describe(headers: &mut HeaderMap, digest: &Digest) {
     insert(headers, DOCKER_CONTENT_DIGEST, digest.as_str());
     insert(headers, header::ETAG, &format!("\"{digest}\""));
 }
 
-/// Whether the client has this content already.
+/// Whether the client already has this content.
 pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
     let tags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let wanted = format!("\"{digest}\"");
@@ -108,7 +108,7 @@ pub(super) fn is_cached(headers: &HeaderMap, digest: &Digest) -> bool {
         .any(|tag| tag == wanted || tag == "*")
 }
 
-/// The part that is asked for, if not the whole.
+/// Returns the requested range, or `None` for the whole blob.
 fn part(headers: &HeaderMap, size: u64) -> Result<Option<Range<u64>>> {
     let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     asked

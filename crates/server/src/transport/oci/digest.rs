@@ -1,11 +1,11 @@
-//! Digests: what bytes are known by.
+//! Digests of content.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, de};
 use sha2::{Digest as _, Sha256, Sha512};
 
-/// How a digest is made.
+/// Hash algorithm of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Sha256,
@@ -20,7 +20,7 @@ impl Algorithm {
         }
     }
 
-    /// The number of characters behind the name.
+    /// Returns the number of hexadecimal digits.
     fn length(self) -> usize {
         match self {
             Self::Sha256 => 64,
@@ -37,19 +37,19 @@ pub(super) struct Digest {
 }
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Computes the digest of bytes.
     pub(super) fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
         let mut hasher = Hasher::new(algorithm);
         hasher.update(bytes);
         hasher.finish()
     }
 
-    /// How it is made.
+    /// Returns the algorithm.
     pub(super) fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its text.
+    /// Returns the digest as text.
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
@@ -84,14 +84,14 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A digest in the making.
+/// Computes a digest incrementally.
 pub(super) enum Hasher {
     Sha256(Sha256),
     Sha512(Sha512),
 }
 
 impl Hasher {
-    /// The digest of nothing yet.
+    /// Creates a hasher without input.
     pub(super) fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Sha256 => Self::Sha256(Sha256::new()),
@@ -99,7 +99,7 @@ impl Hasher {
         }
     }
 
-    /// Goes on with these bytes.
+    /// Adds bytes.
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(hasher) => hasher.update(bytes),
@@ -107,7 +107,7 @@ impl Hasher {
         }
     }
 
-    /// The digest of all bytes.
+    /// Returns the digest of all bytes.
     pub(super) fn finish(self) -> Digest {
         let (algorithm, digits) = match self {
             Self::Sha256(hasher) => (Algorithm::Sha256, hex::encode(hasher.finalize())),

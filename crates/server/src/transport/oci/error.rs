@@ -1,5 +1,5 @@
-//! What a request to the registry can end in: the error codes of the specification, and the one place that knows what
-//! they look like on the wire. Whatever is not the registry's own is the rest of the server's to say.
+//! Errors of the registry: the error codes of the specification, and their only conversion to responses. All other errors are
+//! errors of the server.
 
 use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -11,58 +11,58 @@ use tidemark_store as store;
 use super::{access::Challenge, upload::Progress};
 use crate::{domain::error as house, infra::blobs::Failure, transport::http::error::Problem};
 
-/// What OAuth 2 calls a way to get a token that there is not.
+/// OAuth 2 error code for an unsupported grant type.
 const GRANT_TYPE: &str = "unsupported_grant_type";
 
-/// The result of everything in the registry.
+/// Result type of the registry.
 pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request did not happen. The texts are for people: what, why, and what to do.
+/// Error of a request. The messages are for users: what, why, and what to do.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// There is nothing of this kind below `/v2`.
+    /// The path does not exist below `/v2`.
     NoRoute,
-    /// The path takes other methods.
+    /// The path does not support the method.
     Method(&'static str),
     /// The repository does not have this blob.
     BlobUnknown,
-    /// A manifest of the repository needs the blob.
+    /// A manifest of the repository refers to the blob.
     BlobInUse,
-    /// An upload makes no sense.
+    /// The upload is invalid.
     UploadInvalid(String),
     /// The client sends too slowly.
     TooSlow,
-    /// There is no such upload.
+    /// The upload does not exist.
     UploadUnknown,
-    /// The bytes do not follow those that are there.
+    /// The chunk does not continue the upload.
     OutOfOrder(Progress),
-    /// The part of a blob that was asked for is not in it; so many bytes are.
+    /// The requested range is outside of the blob, which has this size.
     RangeInvalid(u64),
-    /// A digest is none, or not that of the bytes.
+    /// The digest is malformed, or does not match the content.
     DigestInvalid(String),
-    /// A manifest makes no sense.
+    /// The manifest is invalid.
     ManifestInvalid(String),
-    /// A manifest needs something that the repository does not have.
+    /// The manifest refers to content that the repository does not have.
     ManifestBlobUnknown(String),
     /// The repository does not have this manifest.
     ManifestUnknown,
-    /// The name of a repository is none.
+    /// The name of the repository is invalid.
     NameInvalid(String),
-    /// There is no such repository, or the caller may not know of it.
+    /// The repository does not exist, or the caller may not view it.
     NameUnknown,
-    /// A tag is none.
+    /// The tag is invalid.
     TagInvalid,
-    /// A page has no such size.
+    /// The page size is invalid.
     PageInvalid,
-    /// Tokens are not given in this way.
+    /// The grant type is not supported.
     GrantType,
-    /// It is more than may be sent.
+    /// The content exceeds a size limit.
     TooLarge(String),
-    /// A token is needed, or the one given is not good for this.
+    /// A token is required, or the token does not grant the action.
     Unauthorized(Challenge),
-    /// The caller is known and may not do this.
+    /// The caller is authenticated and has no right to the action.
     Denied(String),
-    /// Something that can happen on every route of the server.
+    /// An error that can occur on every route of the server.
     Other(house::Error),
 }
 
@@ -152,7 +152,7 @@ impl Error {
     }
 }
 
-/// Adds a header whose value is known to be plain text.
+/// Adds a header with a value that is known to be valid.
 pub(super) fn insert(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
@@ -199,18 +199,18 @@ impl From<Failure> for Error {
     }
 }
 
-/// Whether a path is the registry's, so that its failures have the form of the specification.
+/// Whether a path belongs to the registry, so that its errors have the format of the specification.
 pub(crate) fn is_registry(path: &str) -> bool {
     path == "/v2" || path.starts_with("/v2/")
 }
 
-/// The failures of a request as the specification wants them.
+/// Returns an error in the format of the specification.
 pub(crate) fn document(problem: &Problem) -> Value {
     let Problem { code, message } = problem;
     json!({ "errors": [{ "code": specified(code), "message": message }] })
 }
 
-/// The code of the specification for one that the rest of the server uses.
+/// Converts an error code of the server to a code of the specification.
 fn specified(code: &'static str) -> &'static str {
     match code {
         "unauthorized" => "UNAUTHORIZED",
@@ -224,7 +224,7 @@ fn specified(code: &'static str) -> &'static str {
     }
 }
 
-/// The code of OAuth 2 for the failure of a request for a token.
+/// Returns the OAuth 2 error code of a failed token request.
 pub(crate) fn oauth_code(code: &str) -> &'static str {
     match code {
         GRANT_TYPE => GRANT_TYPE,

@@ -25,10 +25,10 @@ const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-/// The longest media type.
+/// Maximum length of a media type.
 const MEDIA_TYPE_MAX: usize = 255;
 
-/// Sends a manifest, or tells that it is there.
+/// Returns a manifest, or only its headers.
 pub(super) async fn read(
     app: &App,
     parts: &Parts,
@@ -37,7 +37,7 @@ pub(super) async fn read(
     head: bool,
 ) -> Result<Response> {
     let load = move |tx: &mut Tx<'_>, place: &Place| {
-        // What cannot be a reference names nothing.
+        // An invalid reference cannot exist.
         let reference = Reference::parse(&reference).map_err(|_| Error::ManifestUnknown)?;
         let repository =
             repository::find(tx, place.project, place.name.path())?.ok_or(Error::ManifestUnknown)?;
@@ -70,7 +70,7 @@ fn find(tx: &mut Tx<'_>, repository: RepositoryId, reference: &Reference) -> Res
     .ok_or(Error::ManifestUnknown)
 }
 
-/// Stores a manifest, and points a tag to it if it is named by one.
+/// Stores a manifest, and sets a tag if the reference is a tag.
 pub(super) async fn put(
     app: &App,
     parts: &Parts,
@@ -94,7 +94,7 @@ pub(super) async fn put(
         return Err(Error::DigestInvalid(format!("The digest of this manifest is {digest}; put it there.")));
     }
     let document = Document::read(parts, &bytes)?;
-    // A manifest that is refused makes no project, and one that does not exist has no blobs.
+    // A rejected manifest must not create a project, and a project that does not exist has no blobs.
     if existing.is_none()
         && let Some(digest) = document.blobs().into_iter().chain(document.children()).next()
     {
@@ -145,7 +145,7 @@ pub(super) async fn put(
     Ok(response)
 }
 
-/// Removes a manifest with its tags, or only a tag.
+/// Deletes a manifest with its tags, or only a tag.
 pub(super) async fn delete(app: &App, parts: &Parts, name: Name, reference: &str) -> Result<Response> {
     let reference = Reference::parse(reference)?;
     let place = access::delete(app, parts, name).await?;
@@ -187,7 +187,7 @@ fn is_too_long(error: &axum::Error) -> bool {
     source.and_then(|source| source.downcast_ref::<http_body_util::LengthLimitError>()).is_some()
 }
 
-/// The blobs that a manifest needs, if the repository has them, and all that it lists.
+/// Checks that the repository has all blobs and manifests that a manifest refers to, and returns the blobs.
 fn needed(tx: &mut Tx<'_>, repository: RepositoryId, document: &Document) -> Result<Vec<BlobId>> {
     let blobs = document.blobs();
     let found = manifest::need_blobs(tx, repository, &blobs)?;
@@ -209,7 +209,7 @@ fn missing(digest: &str) -> Error {
     ))
 }
 
-/// What a manifest says, as far as the registry needs to know.
+/// The fields of a manifest that the registry uses.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
@@ -223,26 +223,26 @@ struct Document {
     annotations: Option<BTreeMap<String, String>>,
 }
 
-/// Something that a manifest speaks of.
+/// A reference to content in a manifest.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Descriptor {
     media_type: String,
     digest: Digest,
-    /// Only insisted on.
+    /// Required, but not used.
     #[serde(rename = "size")]
     _size: u64,
 }
 
 impl Descriptor {
-    /// Whether its bytes may not be passed on, so that a registry need not have them.
+    /// Whether the content is non-distributable, so that the registry does not need it.
     fn is_foreign(&self) -> bool {
         self.media_type.contains(".nondistributable.") || self.media_type.contains(".foreign.")
     }
 }
 
 impl Document {
-    /// Reads a manifest; afterwards it has a media type.
+    /// Parses and validates a manifest, and sets its media type.
     fn read(parts: &Parts, bytes: &[u8]) -> Result<Self> {
         let invalid = |message: &str| Error::ManifestInvalid(message.into());
         let mut document: Self = parse(bytes).map_err(|error| match error {
@@ -267,7 +267,7 @@ impl Document {
             (None, None) => IMAGE,
         };
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+/".contains(&byte);
-        // It is sent back with the manifest, and a browser would render `text/html` from here.
+        // The media type is the content type of responses, and a browser would render `text/html` from this origin.
         let is_json = media_type
             .strip_prefix("application/")
             .is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"));
@@ -277,7 +277,7 @@ impl Document {
                  send it as the content type.",
             ));
         }
-        // Read as one kind by some and as the other by others, it would be two images with one digest.
+        // If clients could parse it as both types, one digest would stand for two images.
         match media_type {
             IMAGE | DOCKER_IMAGE if document.manifests.is_some() => {
                 return Err(invalid("An image has no `manifests`; send it as an index, or without them."));
@@ -299,7 +299,7 @@ impl Document {
         Ok(document)
     }
 
-    /// The digests of the blobs that it needs, each once.
+    /// Returns the digests of the blobs that the manifest refers to, without duplicates.
     fn blobs(&self) -> Vec<&str> {
         let all = self.config.iter().chain(self.layers.iter().flatten());
         let mut digests: Vec<_> =
@@ -309,12 +309,12 @@ impl Document {
         digests
     }
 
-    /// The digests of the manifests that it lists.
+    /// Returns the digests of the manifests of an index.
     fn children(&self) -> impl Iterator<Item = &str> {
         self.manifests.iter().flatten().map(|child| child.digest.as_str())
     }
 
-    /// What it is about: what it says, or else what its config is.
+    /// Returns the artifact type: the field, or else the media type of the config.
     fn artifact_type(&self) -> Option<&str> {
         let own = self.artifact_type.as_deref().filter(|own| !own.is_empty());
         own.or_else(|| self.config.as_ref().map(|config| config.media_type.as_str()))

@@ -1,4 +1,4 @@
-//! The minimum rate of an upload. A client that sends more slowly would keep a connection and a slot from others.
+//! Minimum rate of an upload. A slower client would block a connection and a permit.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::{Instant, timeout};
 
 use super::error::{Error, Result};
 
-/// The bytes that must arrive within [`PERIOD`], unless the body ends before.
+/// Number of bytes that must arrive within [`PERIOD`], unless the body ends before.
 const BYTES: u64 = 128 * 1024;
-/// How long the server waits for [`BYTES`]: 4 KiB/s. The time to store them does not count.
+/// Maximum time to wait for [`BYTES`]: 4 KiB/s. The time to store them does not count.
 const PERIOD: Duration = Duration::from_secs(30);
 
-/// Measures how fast a body arrives.
+/// Measures the rate of a body.
 pub(super) struct Pace {
     left: Duration,
     missing: u64,
@@ -26,7 +26,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The next piece of a body, or a failure when too little has arrived.
+    /// Returns the next chunk of a body, or an error if too few bytes have arrived.
     pub(super) async fn next<E>(
         &mut self,
         body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
@@ -43,7 +43,7 @@ impl Pace {
     }
 }
 
-/// The message for a client that is too slow.
+/// Returns the message for a client that is too slow.
 pub(super) fn message() -> String {
     let (bytes, seconds) = (BYTES, PERIOD.as_secs());
     format!(
@@ -60,7 +60,8 @@ mod tests {
 
     use super::*;
 
-    /// How much of an endless body of such pieces is read within an hour.
+    /// Reads an endless body with chunks of this size and interval for an hour. Returns the number of bytes, and whether the
+    /// rate was sufficient.
     async fn read(size: usize, every: Duration) -> (u64, bool) {
         let body = stream::unfold((), |()| async move {
             sleep(every).await;
@@ -79,10 +80,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_a_client_below_the_minimum_rate_fails() {
-        // 5 KiB/s in small pieces, and a piece of 128 KiB every 29 s.
+        // 5 KiB/s in small chunks, and a chunk of 128 KiB every 29 s.
         assert!(read(512, Duration::from_millis(100)).await.1);
         assert!(read(128 * 1024, Duration::from_secs(29)).await.1);
-        // A byte every second, and nothing for 31 s.
+        // A byte per second, and no data for 31 s.
         assert_eq!(read(1, Duration::from_secs(1)).await, (30, false));
         assert_eq!(read(1024 * 1024, Duration::from_secs(31)).await, (0, false));
     }

@@ -1,5 +1,5 @@
-//! Quotas of the registry: bytes moved per day, bytes stored per organization, and concurrent uploads. The first two are off
-//! unless an operator sets them, except for the bytes that unclaimed organizations store.
+//! Quotas of the registry: traffic per day, storage per organization, and concurrent uploads. The first two are off by default,
+//! except for the storage of unclaimed organizations.
 
 use axum::{
     body::{Body, HttpBody},
@@ -20,22 +20,22 @@ use crate::{
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
-/// Seconds after which a client may ask again for a slot.
+/// Seconds after which a client may retry an upload.
 const UPLOAD_WAIT: u64 = 5;
 
-/// The start of the hour that a time is in.
+/// Returns the start of the hour of a time.
 fn hour(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.seconds().div_euclid(HOUR) * HOUR * 1_000_000)
 }
 
-/// The limit on traffic that a place is under, if any.
+/// Returns the traffic limit of a repository, if any.
 fn limit(app: &App, place: &Place) -> Option<u64> {
     let limits = app.config.plus.rate_limiting.as_ref()?.oci_bandwidth;
     Some(if place.claimed { limits.free } else { limits.unclaimed })
 }
 
-/// Refuses when as many bytes as allowed went in and out within a day. Whatever has begun may end, so that the last
-/// transfer may go beyond.
+/// Rejects a request if the traffic limit of the day is reached. Active transfers may continue, so that the last transfer can
+/// exceed the limit.
 pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
     let Some(limit) = limit(app, place) else { return Ok(()) };
     let (now, organization) = (app.clock.now(), place.organization);
@@ -59,7 +59,7 @@ pub(super) async fn admit(app: &App, place: &Place) -> Result<()> {
     )))
 }
 
-/// Acquires a permit for a request with a body, or refuses when the client or all clients together have too many.
+/// Acquires a permit for a request with a body, or rejects it if the client or all clients together have too many uploads.
 pub(super) fn permit_upload(app: &App, parts: &Parts, body: &Body) -> Result<Option<Permit>> {
     if body.is_end_stream() {
         return Ok(None);
@@ -77,7 +77,7 @@ pub(super) fn permit_upload(app: &App, parts: &Parts, body: &Body) -> Result<Opt
     Err(Error::Other(House::Limited(message, UPLOAD_WAIT)))
 }
 
-/// Counts bytes that went in or out.
+/// Counts traffic.
 pub(super) async fn count(app: &App, place: &Place, bytes: u64) -> Result<()> {
     if limit(app, place).is_none() || bytes == 0 {
         return Ok(());
@@ -87,17 +87,17 @@ pub(super) async fn count(app: &App, place: &Place, bytes: u64) -> Result<()> {
     Ok(app.db.write(move |tx| repository::count_traffic(tx, organization, hour, bytes)).await?)
 }
 
-/// What images may take, and since when the place counts as active.
+/// Storage limits of a repository, and the current time for its activity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage {
     organization: Option<u64>,
-    /// The quotas of an unclaimed place, of the organization and of all unclaimed ones together; zero is no limit.
+    /// Quotas of an unclaimed repository: of the organization and of all unclaimed organizations. Zero means no limit.
     unclaimed: Option<(u64, u64)>,
     now: Timestamp,
 }
 
 impl Storage {
-    /// The same without the total of all unclaimed organizations.
+    /// Returns the limits without the total of all unclaimed organizations.
     pub(super) fn without_total(mut self) -> Self {
         if let Some((_, total)) = &mut self.unclaimed {
             *total = 0;
@@ -106,7 +106,7 @@ impl Storage {
     }
 }
 
-/// The limits on storage that a place is under.
+/// Returns the storage limits of a repository.
 pub(super) fn storage(app: &App, place: &Place) -> Storage {
     let quotas = app.config.access.unclaimed;
     Storage {
@@ -116,12 +116,12 @@ pub(super) fn storage(app: &App, place: &Place) -> Storage {
     }
 }
 
-/// Refuses when an organization keeps more than it may, inside the transaction that adds to it.
+/// Rejects a write if an organization exceeds its storage limit, inside the transaction of the write.
 pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storage: Storage) -> Result<()> {
     if storage.organization.is_none() && storage.unclaimed.is_none() {
         return Ok(());
     }
-    // Of two pushes at once, the second counts what the first has stored.
+    // If two pushes run at the same time, the second counts the blobs of the first.
     tx.lock(Lock::Organization(organization.get()))?;
     if let Some(most) = storage.organization
         && repository::stored(tx, organization)? > most
@@ -141,7 +141,7 @@ pub(super) fn check_stored(tx: &mut Tx<'_>, organization: OrganizationId, storag
     check_total(tx, total)
 }
 
-/// Refuses when the images of all unclaimed organizations together take more than they may; zero is no limit.
+/// Rejects a write if the images of all unclaimed organizations exceed their quota. Zero means no limit.
 pub(super) fn check_total(tx: &mut Tx<'_>, total: u64) -> Result<()> {
     if total == 0 {
         return Ok(());

@@ -1,13 +1,13 @@
-//! The ranges of the registry's requests: the bytes of a blob that a client asks for, and those that a chunk brings.
+//! Ranges in requests to the registry: the requested range of a blob, and the range of a chunk.
 
 use std::ops::Range;
 
-/// A blob has none of the bytes that were asked for.
+/// The requested range is outside of the blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unsatisfiable;
 
-/// Reads the header `range` for a blob of this size. Several ranges at once, and what is no range, get the whole blob, as
-/// HTTP has it: `None`.
+/// Parses the header `range` for a blob of this size. As in HTTP, several ranges or an invalid range return the whole blob:
+/// `None`.
 pub(super) fn parse_range(value: &str, size: u64) -> Result<Option<Range<u64>>, Unsatisfiable> {
     let Some((first, last)) = value.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
@@ -16,7 +16,7 @@ pub(super) fn parse_range(value: &str, size: u64) -> Result<Option<Range<u64>>, 
     let number = |text: &str| match text.trim() {
         "" => Some(None),
         digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // More digits than fit are beyond the end of every blob.
+            // A number that does not fit is beyond the end of every blob.
             Some(Some(digits.parse().unwrap_or(u64::MAX)))
         }
         _ => None,
@@ -30,9 +30,9 @@ pub(super) fn parse_range(value: &str, size: u64) -> Result<Option<Range<u64>>, 
     if range.is_empty() { Err(Unsatisfiable) } else { Ok(Some(range)) }
 }
 
-/// Reads the header `content-range` of a chunk: its first byte, and how many bytes it has.
+/// Parses the header `content-range` of a chunk: the position of its first byte, and its length.
 pub(super) fn parse_content_range(value: &str) -> Option<(u64, u64)> {
-    // Both the form of the specification and that of HTTP.
+    // Accepts the format of the specification and of HTTP.
     let value = value.trim().trim_start_matches("bytes").trim();
     let (first, last) = value.split('/').next()?.split_once('-')?;
     let number = |text: &str| -> Option<u64> {

@@ -1,4 +1,4 @@
-//! `/v2/{name}/referrers/{digest}`: the manifests that say something about another, such as signatures.
+//! `/v2/{name}/referrers/{digest}`: manifests that refer to another manifest, for example signatures.
 
 use axum::{
     body::Body,
@@ -21,10 +21,10 @@ use crate::domain::app::App;
 
 const OCI_FILTERS_APPLIED: HeaderName = HeaderName::from_static("oci-filters-applied");
 
-/// How many there are on a page.
+/// Number of manifests per page.
 const PAGE: usize = 1_000;
 
-/// Lists what refers to a manifest, whether or not that is there.
+/// Lists the manifests that refer to a manifest, which does not have to exist.
 pub(super) async fn list(app: &App, parts: &Parts, name: Name, digest: Digest) -> Result<Response> {
     let kind = query(parts, "artifactType").filter(|kind| !kind.is_empty());
     let last = query(parts, "last").unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name, digest: Digest) -
     let (place, mut found) = access::pull(app, parts, name, move |tx, place| {
         let repository = repository::find(tx, place.project, place.name.path())?;
         let Some(repository) = repository else { return Ok(Vec::new()) };
-        // One more tells whether there are more.
+        // One extra row shows whether there is another page.
         let limit = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
         Ok(manifest::referrers(tx, repository, subject.as_str(), wanted.as_deref(), &last, limit)?)
     })

@@ -1,4 +1,4 @@
-//! What a path below `/v2` names. Repositories have slashes in their names, so paths are read from the right.
+//! Parses paths below `/v2`. Names of repositories contain slashes, so paths are parsed from the right.
 
 use std::str::FromStr;
 
@@ -11,32 +11,32 @@ use super::{
     error::{Error, Result},
 };
 
-/// The longest name of a repository.
+/// Maximum length of the name of a repository.
 const NAME_MAX: usize = 255;
-/// The longest tag.
+/// Maximum length of a tag.
 const TAG_MAX: usize = 128;
 
-/// What a path names.
+/// Resource of a path.
 #[derive(Debug, PartialEq)]
 pub(super) enum Target {
-    /// The registry itself.
+    /// The base path.
     Base,
     /// A blob.
     Blob(Name, Digest),
     /// The uploads of a repository.
     Uploads(Name),
-    /// One upload; an id that cannot be one names nothing.
+    /// One upload; `None` if its ID is not a UUID.
     Upload(Name, Option<Uuid>),
-    /// A manifest, by whatever it is called.
+    /// A manifest, with its tag or digest.
     Manifest(Name, String),
     /// The tags of a repository.
     Tags(Name),
-    /// The manifests that say something about another.
+    /// The manifests that refer to another manifest.
     Referrers(Name, Digest),
 }
 
 impl Target {
-    /// Reads a path that begins with `/v2`.
+    /// Parses a path that begins with `/v2`.
     pub(super) fn parse(path: &str) -> Result<Self> {
         let rest = path.strip_prefix("/v2").unwrap_or(path);
         let segments: Vec<String> = rest
@@ -69,12 +69,12 @@ impl Target {
     }
 }
 
-/// Reads a digest from a path or a query.
+/// Parses a digest from a path or a query.
 pub(super) fn parse_digest(text: &str) -> Result<Digest> {
     text.parse().map_err(|reason| Error::DigestInvalid(format!("The digest is wrong: {reason}.")))
 }
 
-/// The name of a repository: a project by its slug or UUID, and maybe a path below it.
+/// The name of a repository: slug or UUID of a project, and an optional path below it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Name {
     text: String,
@@ -82,17 +82,17 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name as it was written.
+    /// Returns the name as in the request.
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The project.
+    /// Returns the project.
     pub(super) fn project(&self) -> &ResourceId {
         &self.project
     }
 
-    /// What follows the project; maybe nothing.
+    /// Returns the path below the project; can be empty.
     pub(super) fn path(&self) -> &str {
         self.text.split_once('/').map_or("", |(_, path)| path)
     }
@@ -119,7 +119,7 @@ impl FromStr for Name {
     }
 }
 
-/// Whether this can stand between two slashes of a name.
+/// Whether the text is a valid component of a name.
 fn is_component(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let mut separator = String::new();
@@ -141,17 +141,17 @@ fn is_component(text: &str) -> bool {
     letters > 0 && separator.is_empty()
 }
 
-/// What a manifest is called.
+/// Reference to a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reference {
-    /// By its bytes.
+    /// A digest.
     Digest(Digest),
-    /// By a name that may move.
+    /// A tag.
     Tag(String),
 }
 
 impl Reference {
-    /// Reads a reference from a path.
+    /// Parses a reference from a path.
     pub(super) fn parse(text: &str) -> Result<Self> {
         if text.contains(':') {
             return parse_digest(text).map(Self::Digest);
@@ -160,7 +160,7 @@ impl Reference {
     }
 }
 
-/// Reads a tag.
+/// Parses a tag.
 pub(super) fn parse_tag(text: &str) -> Result<&str> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let mut bytes = text.bytes();

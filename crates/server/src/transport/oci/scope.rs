@@ -1,4 +1,4 @@
-//! What a registry token is good for: the scopes that clients ask for, and the claims that say what they got.
+//! Scopes that clients request, and the claims of registry tokens.
 
 use std::{fmt, str::FromStr};
 
@@ -9,20 +9,20 @@ use uuid::Uuid;
 
 use super::route::Name;
 
-/// The most scopes of one token.
+/// Maximum number of scopes per token.
 const MOST: usize = 32;
-/// How long the token of a runner is good for.
+/// Lifetime of the token of a runner, in seconds.
 const RUNNER_SECONDS: i64 = 600;
 
-/// What can be done in a repository.
+/// Action in a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Action {
     /// Read.
     Pull,
-    /// Add.
+    /// Write.
     Push,
-    /// Remove.
+    /// Delete.
     Delete,
 }
 
@@ -38,18 +38,18 @@ impl Action {
     }
 }
 
-/// A wish: actions in a repository.
+/// A requested scope: actions in a repository.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scope {
     /// The repository.
     pub(super) name: Name,
-    /// What is to be done there.
+    /// The requested actions.
     pub(super) actions: Vec<Action>,
 }
 
 impl Scope {
-    /// Reads what a client asks for. Whatever this registry does not have is passed over, as other services of this kind
-    /// do: the token is not good for it.
+    /// Parses the requested scopes. Ignores scopes that this registry does not have, like other registries: the token does not
+    /// include them.
     pub(super) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Self> {
         texts.flat_map(|text| text.split(' ')).filter_map(Self::parse).take(MOST).collect()
     }
@@ -75,43 +75,44 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Who holds a registry token.
+/// Type of the holder of a registry token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Audience {
-    /// Anybody.
+    /// Anonymous.
     #[serde(rename = "oci_public")]
     Public,
     /// A user.
     #[serde(rename = "oci_auth")]
     User,
-    /// A project's key.
+    /// A project key.
     #[serde(rename = "oci_project")]
     Project,
-    /// A runner, while it does a job.
+    /// A runner, during a job.
     #[serde(rename = "oci_runner")]
     Runner,
 }
 
-/// What a registry token says.
+/// Claims of a registry token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Claims {
-    /// Who holds it.
+    /// Type of the holder.
     pub(super) aud: Audience,
-    /// When it runs out, in seconds.
+    /// When the token expires, in seconds since 1970.
     pub(super) exp: i64,
-    /// When it was signed, in seconds.
+    /// When the token was issued, in seconds since 1970.
     pub(super) iat: i64,
-    /// Who signed it.
+    /// Issuer of the token.
     pub(super) iss: String,
-    /// The address of the user, or the UUID of the project.
+    /// Address of the user, or UUID of the project or runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sub: Option<String>,
-    /// The key that it was got with, or the job that it is for, which must still be good when the token is used.
+    /// The key that the token was requested with, or the job of the token. The key or job must still be valid when the token is
+    /// used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) jti: Option<Uuid>,
-    /// The first repository, as the contract has it.
+    /// The first repository, as the contract defines it.
     pub(super) oci: Grant,
-    /// Every repository.
+    /// All repositories.
     pub(super) access: Vec<Access>,
 }
 
@@ -138,7 +139,7 @@ impl From<&Scope> for Access {
 }
 
 impl Claims {
-    /// The claims of a runner that pulls the image of its job.
+    /// Returns the claims for a runner that pulls the image of its job.
     pub(super) fn of_runner(
         iss: &str,
         runner: RunnerUuid,
@@ -159,12 +160,12 @@ impl Claims {
         }
     }
 
-    /// Whether the token has not run out.
+    /// Whether the token has not expired.
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         self.exp >= now.seconds()
     }
 
-    /// Whether the token was given for this. A project is the same by its slug and by its UUID.
+    /// Whether the token grants the action. The slug and the UUID of a project are equivalent.
     pub(super) fn grants(&self, name: &Name, project: Option<&project::ProjectRow>, action: Action) -> bool {
         let is_project = |id: &ResourceId| match (id, project) {
             (ResourceId::Uuid(uuid), Some(found)) => *uuid == found.project.uuid.uuid(),

@@ -16,14 +16,14 @@ use super::{
 };
 use crate::domain::app::App;
 
-/// How many tags there are on a page, if the client does not say, and at the most.
+/// Default and maximum number of tags per page.
 const PAGE: u32 = 1_000;
 const PAGE_MAX: u32 = 10_000;
 
 /// Lists the tags of a repository.
 pub(super) async fn list(app: &App, parts: &Parts, name: Name) -> Result<Response> {
     let count = match query(parts, "n") {
-        // More digits than fit are more than all.
+        // A number that does not fit is greater than the maximum.
         Some(n) if !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()) => {
             n.parse().unwrap_or(PAGE_MAX).min(PAGE_MAX)
         }
@@ -36,9 +36,9 @@ pub(super) async fn list(app: &App, parts: &Parts, name: Name) -> Result<Respons
     }
     let (place, mut tags) = access::pull(app, parts, name, move |tx, place| {
         Ok(match repository::find(tx, place.project, place.name.path())? {
-            // One more tells whether there are more.
+            // One extra row shows whether there is another page.
             Some(repository) => tag::list(tx, repository, &last, count + 1)?,
-            // A project is a repository before anything is in it.
+            // The repository of a project exists before the first push.
             None if place.name.path().is_empty() => Vec::new(),
             None => return Err(Error::NameUnknown),
         })

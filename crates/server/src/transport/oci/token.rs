@@ -1,5 +1,5 @@
-//! `/v0/auth/oci/token`: where clients of the registry turn a credential, or none, into a token that is good for a few
-//! minutes and for what they have a right to.
+//! `/v0/auth/oci/token`: issues registry tokens with a lifetime of a few minutes, for a credential or anonymously, with the
+//! scopes that the caller has a right to.
 
 use axum::{
     Json,
@@ -31,7 +31,7 @@ use crate::{
     transport::http::access::enter_with,
 };
 
-/// How long a token is good for. Clients fetch another when it has run out.
+/// Lifetime of a token, in seconds. Clients request a new token when it has expired.
 const SECONDS: i64 = 300;
 
 /// A registry token.
@@ -131,7 +131,7 @@ fn invalid(message: &str) -> Error {
     Error::Other(House::Invalid(message.into()))
 }
 
-/// The values that a form or a query has for a name.
+/// Returns the values of a field in a form or a query.
 pub(super) fn values(form: &[u8], name: &str) -> Vec<String> {
     url::form_urlencoded::parse(form)
         .filter(|(key, _)| key == name)
@@ -150,7 +150,7 @@ fn refuse(app: &App, scopes: &[Scope]) -> Error {
     Error::Unauthorized(Challenge::new(&app.config, scope, Some(Fault::Invalid)))
 }
 
-/// The login in the header; `None` if there is none of this kind.
+/// Returns the credentials of the `Authorization` header, or `None` if it does not use basic authentication.
 fn basic(app: &App, parts: &Parts, scopes: &[Scope]) -> Result<Option<Login>> {
     let Some(value) = parts.headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let Some((scheme, coded)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
@@ -165,7 +165,7 @@ fn basic(app: &App, parts: &Parts, scopes: &[Scope]) -> Result<Option<Login>> {
     Ok(Some(Login { name: name.into(), password: password.into() }))
 }
 
-/// Makes a token for whoever this is, good for those of the scopes that they have a right to.
+/// Issues a token for the caller, with the requested scopes that the caller has a right to.
 async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope>) -> Result<Token> {
     let now = app.clock.now();
     let credential = login.as_ref().map_or(Credential::None, |login| credential(app, &login.password, now));
@@ -214,7 +214,7 @@ async fn issue(app: &App, parts: &Parts, login: Option<Login>, scopes: Vec<Scope
     Ok(Token { access_token: token.clone(), token, expires_in: SECONDS, issued_at: now, scope })
 }
 
-/// What a password is; a session is not one.
+/// Returns the credential in a password. Sessions are not accepted.
 fn credential(app: &App, password: &str, now: Timestamp) -> Credential {
     if let Some(kind) = kind(&app.config.security.key_prefix, password) {
         return Credential::Key(kind, hash(password));
@@ -225,7 +225,7 @@ fn credential(app: &App, password: &str, now: Timestamp) -> Credential {
     }
 }
 
-/// Whether the user name is that of the credential's owner.
+/// Whether the user name belongs to the owner of the credential.
 fn is_named(tx: &mut Tx<'_>, caller: &Caller, name: &str) -> Result<bool, House> {
     Ok(match caller {
         Caller::User(by) => name.parse::<Email>().is_ok_and(|email| email == by.found.user.email),

@@ -1,9 +1,8 @@
-//! `/v2/{name}/blobs/uploads`: how blobs get in.
+//! `/v2/{name}/blobs/uploads`: uploads of blobs.
 //!
-//! What a request brings streams into an object of its own while its digest is computed; memory does not grow with it.
-//! How many requests do so at once, and how slowly, is limited.
-//! An upload that one request brought whole *is* the blob in the end; several are put together once. Nothing is visible
-//! before its digest is right.
+//! The body of each request is streamed to a new object while its digest is computed; memory use does not depend on its size.
+//! The number of concurrent uploads and their minimum rate are limited. If one request uploads the whole blob, its object
+//! becomes the blob; several objects are concatenated once at the end. A blob is not visible before its digest is verified.
 
 use axum::{
     body::{Body, HttpBody},
@@ -29,15 +28,15 @@ use crate::domain::app::App;
 const DOCKER_UPLOAD_UUID: HeaderName = HeaderName::from_static("docker-upload-uuid");
 const OCI_CHUNK_MIN_LENGTH: HeaderName = HeaderName::from_static("oci-chunk-min-length");
 
-/// The size of chunks that clients are asked for: each becomes an object. Smaller ones are taken, too.
+/// Recommended chunk size for clients: each chunk becomes an object. Smaller chunks are accepted.
 const CHUNK_MIN: &str = "1048576";
-/// The total of all unclaimed organizations is a sum over all of their images: an upload is held against it each time it has
-/// grown by so many bytes, not with every chunk, and when it ends.
+/// The total of all unclaimed organizations is a sum over all their images, so it is not checked for every chunk: only when the
+/// upload has grown by this number of bytes, and at its end.
 const TOTAL_STEP: u64 = 1 << 20;
-/// The most requests that one upload may take.
+/// Maximum number of requests per upload.
 const PARTS_MAX: u32 = 10_000;
 
-/// How far an upload is, as clients are told.
+/// Progress of an upload, for the headers of a response.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     name: String,
@@ -46,11 +45,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Where to go on, and from which byte.
+    /// Sets the headers with the location and the range of the received bytes.
     pub(super) fn tell(&self, headers: &mut HeaderMap) {
         let Self { name, upload, size } = self;
         insert(headers, header::LOCATION, &format!("/v2/{name}/blobs/uploads/{upload}"));
-        // The end is the last byte that is there; clients expect a zero where there is none, too.
+        // The end is the position of the last received byte; clients expect `0-0` for an empty upload too.
         insert(headers, header::RANGE, &format!("0-{}", size.saturating_sub(1)));
         insert(headers, DOCKER_UPLOAD_UUID, &upload.to_string());
     }
@@ -62,7 +61,7 @@ impl Progress {
     }
 }
 
-/// Begins an upload, or brings a blob in at once: from another repository, or with the request.
+/// Starts an upload, or creates a blob directly: mounted from another repository, or from the body of the request.
 pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
     let mounted = query(parts, "mount").map(|digest| parse_digest(&digest)).transpose()?;
     let whole = query(parts, "digest").map(|digest| parse_digest(&digest)).transpose()?;
@@ -92,7 +91,7 @@ pub(super) async fn begin(app: &App, parts: &Parts, name: Name, body: Body) -> R
     Ok(response)
 }
 
-/// Takes a whole blob without an upload, as clients of the reference send it.
+/// Uploads a whole blob with a single PUT, as clients of the reference implementation do.
 pub(super) async fn put(app: &App, parts: &Parts, name: Name, body: Body) -> Result<Response> {
     let digest = wanted_digest(parts)?;
     let place = access::push(app, parts, name).await?;
@@ -112,7 +111,7 @@ async fn store_whole(
     store(app, place, received, digest, None).await
 }
 
-/// The digest in the query.
+/// Returns the digest in the query.
 fn wanted_digest(parts: &Parts) -> Result<Digest> {
     let digest = query(parts, "digest").ok_or_else(|| {
         Error::DigestInvalid("The request must tell the digest of the blob: add ?digest=sha256:….".into())
@@ -120,7 +119,7 @@ fn wanted_digest(parts: &Parts) -> Result<Digest> {
     parse_digest(&digest)
 }
 
-/// Gives the repository a blob of another one, if it is there and may be read.
+/// Mounts a blob of another repository, if it exists and the caller may read it.
 async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) -> Result<bool> {
     let storage = quota::storage(app, place);
     let (now, place, digest) = (app.clock.now(), place.clone(), digest.clone());
@@ -143,13 +142,13 @@ async fn mount(app: &App, place: &Place, digest: &Digest, from: Option<Name>) ->
     app.db.write(write).await
 }
 
-/// Tells how far an upload is.
+/// Returns the progress of an upload.
 pub(super) async fn status(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<Response> {
     let (_, session) = open(app, parts, name, upload).await?;
     Ok(session.progress.answer(StatusCode::NO_CONTENT))
 }
 
-/// Takes the next bytes of an upload.
+/// Appends a chunk to an upload.
 pub(super) async fn append(
     app: &App,
     parts: &Parts,
@@ -166,7 +165,7 @@ pub(super) async fn append(
     Ok(session.progress.answer(StatusCode::ACCEPTED))
 }
 
-/// Takes the last bytes of an upload, if there are any, and makes it a blob.
+/// Appends the last chunk, if any, and turns the upload into a blob.
 pub(super) async fn finish(
     app: &App,
     parts: &Parts,
@@ -202,7 +201,7 @@ pub(super) async fn finish(
     store(app, place, whole, &digest, Some(session)).await
 }
 
-/// Gives up an upload.
+/// Cancels an upload.
 pub(super) async fn cancel(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Result<Response> {
     let (_, session) = open(app, parts, name, upload).await?;
     let found = session.found;
@@ -215,11 +214,11 @@ pub(super) async fn cancel(app: &App, parts: &Parts, name: Name, upload: Option<
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// An upload that a request goes on with.
+/// An upload that a request continues.
 struct Session {
     found: upload::UploadRow,
     progress: Progress,
-    /// Its objects, as far as they are known.
+    /// The known objects of the upload.
     objects: Vec<Uuid>,
 }
 
@@ -238,7 +237,7 @@ async fn open(app: &App, parts: &Parts, name: Name, upload: Option<Uuid>) -> Res
 }
 
 impl Session {
-    /// How many bytes the header says are coming, if it says so; they must follow those that are there.
+    /// Returns the length of the chunk in the header, if given. The chunk must continue the received bytes.
     fn announced(&self, headers: &HeaderMap) -> Result<Option<u64>> {
         let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(None) };
         let range = value.to_str().ok().and_then(parse_content_range);
@@ -248,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Reads the body of a request, which must be as long as announced.
+    /// Reads the body of a request, which must have the announced length.
     async fn receive(
         &self,
         app: &App,
@@ -270,7 +269,7 @@ impl Session {
         Ok(received)
     }
 
-    /// Makes what came a part of the upload, unless another request has gone on with it meanwhile.
+    /// Adds the received object to the upload, unless another request has continued the upload in the meantime.
     async fn add(&mut self, app: &App, place: &Place, received: Received) -> Result<()> {
         let Received { object, size, digest } = received;
         if size == 0 {
@@ -304,14 +303,14 @@ impl Session {
     }
 }
 
-/// An object that nobody knows of yet.
+/// An object that no row refers to yet.
 struct Received {
     object: Uuid,
     size: u64,
     digest: Digest,
 }
 
-/// Streams the body of a request into a new object. `before` tells how many bytes of the blob are there already.
+/// Streams the body of a request to a new object. `before` is the number of bytes of the blob that were already received.
 async fn receive(
     app: &App,
     parts: &Parts,
@@ -356,7 +355,7 @@ fn gone() -> Error {
     Error::UploadInvalid("The bytes did not arrive whole; send them again.".into())
 }
 
-/// Puts the parts of an upload together.
+/// Concatenates the objects of an upload.
 async fn assemble(
     app: &App,
     session: &Session,
@@ -380,7 +379,7 @@ async fn assemble(
     Ok(Received { object, size: session.found.size, digest: hasher.finish() })
 }
 
-/// Tells every now and then that somebody is at an upload, so that a slow one is not taken for one left alone.
+/// Marks an upload as active from time to time, so that a slow upload does not expire.
 struct Beat<'a> {
     app: &'a App,
     upload: Option<UploadId>,
@@ -403,7 +402,7 @@ impl<'a> Beat<'a> {
     }
 }
 
-/// Makes an object the blob with this digest, if it is that, and ends the upload that it came by.
+/// Turns an object into the blob with this digest, if the digest matches, and ends its upload.
 async fn store(
     app: &App,
     place: Place,
@@ -417,7 +416,7 @@ async fn store(
         None => (None, Vec::new()),
     };
     if digest != *wanted {
-        // What came is not what was meant, and more would not make it so.
+        // The received bytes are wrong, and further bytes cannot correct them.
         let ended = match found {
             Some(found) => app.db.write(move |tx| upload::end(tx, &found)).await.map_err(Error::from)?,
             None => true,
@@ -440,15 +439,15 @@ async fn store(
         .await;
     match kept {
         Ok(kept) => {
-            // The parts, and the object if somebody else has stored the same blob before.
+            // Discard the parts, and the object if another request has stored the same blob before.
             objects.retain(|part| *part != object);
             objects.extend((kept != object).then_some(object));
             discard(app, objects.into_iter()).await;
             Ok(created(&place, &digest))
         }
         Err(error) => {
-            // The parts still belong to the upload. After a failure of the database nobody knows whether the object
-            // does not belong to a blob by now; if not, it is found later by looking through the store.
+            // The parts still belong to the upload. After an error of the database it is unknown whether a blob refers to the
+            // object; if not, the search for unused objects deletes it later.
             if !objects.contains(&object) && !matches!(error, Error::Other(_)) {
                 app.blobs.discard(object).await;
             }
@@ -457,7 +456,7 @@ async fn store(
     }
 }
 
-/// Answers the object that the blob has in the end.
+/// Returns the object that the blob refers to after the commit.
 fn commit(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -485,7 +484,7 @@ async fn discard(app: &App, objects: impl Iterator<Item = Uuid>) {
     }
 }
 
-/// The answer for a blob that is there now.
+/// Returns the response for a stored blob.
 fn created(place: &Place, digest: &Digest) -> Response {
     let mut response = StatusCode::CREATED.into_response();
     let headers = response.headers_mut();
