@@ -107,7 +107,7 @@ pub(crate) struct OutputPath {
     job: JobUuid,
 }
 
-/// Open the channel of a runner, with its own key.
+/// Open the channel of a runner. Requires the key of the runner.
 #[utoipa::path(get, path = "/v0/runners/{runner}/channel", operation_id = "runner_channel", tag = "runners",
     params(ChannelPath), responses((status = 101, description = "A WebSocket.")),
     extensions(("x-right" = json!("runner"))))]
@@ -123,7 +123,7 @@ pub(crate) async fn open(
     Ok(upgrade.on_upgrade(move |socket| serve(app, runner, socket)))
 }
 
-/// Upload the output of a job that is too large for a message, with the key of its runner.
+/// Upload the output of a job that is too large for a message. Requires the key of the runner.
 #[utoipa::path(put, path = "/v0/runners/{runner}/jobs/{job}/output", operation_id = "runner_job_output_put",
     tag = "runners", params(OutputPath), request_body = tidemark_api::JobOutput, responses((status = 204)),
     extensions(("x-right" = json!("runner"))))]

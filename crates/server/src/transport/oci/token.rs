@@ -40,21 +40,21 @@ const SECONDS: i64 = 300;
 pub(crate) struct Token {
     /// The token.
     token: Jwt,
-    /// The same, by the name that OAuth 2 has for it.
+    /// The same token, with its name in OAuth 2.
     access_token: Jwt,
-    /// For how many seconds it is good.
+    /// Lifetime of the token, in seconds.
     expires_in: i64,
-    /// Since when.
+    /// When the token was issued.
     issued_at: Timestamp,
-    /// What it is good for.
+    /// Scopes of the token, separated by spaces.
     scope: String,
 }
 
-/// A credential in a form.
+/// A token request of OAuth 2.
 #[derive(ToSchema)]
 #[schema(as = RegistryLogin)]
 pub(crate) struct Form {
-    /// How the token is asked for: by a password.
+    /// Grant type; must be `password`.
     #[schema(pattern = "^password$")]
     grant_type: String,
     /// The address of a user, or the slug or UUID of a project.
@@ -63,7 +63,7 @@ pub(crate) struct Form {
     /// The key or API token of the user, or the key of the project.
     #[schema(min_length = 1)]
     password: String,
-    /// What the token is to be good for, separated by spaces.
+    /// Requested scopes, separated by spaces.
     scope: Option<String>,
 }
 
@@ -79,7 +79,10 @@ impl Form {
     }
 }
 
-/// Get a registry token: with a user's address and key or API token, with a project and its key, or for everybody.
+/// Get a registry token.
+///
+/// Requires the address of a user with a user key or API token, or a project with its key. Without a credential, the token is
+/// anonymous.
 #[utoipa::path(get, path = "/v0/auth/oci/token", operation_id = "auth_oci_token_get", tag = "auth",
     params(
         ("service" = Option<String>, Query, description = "The name of the registry; there is only one."),
@@ -98,7 +101,9 @@ pub(crate) async fn get(State(app): State<App>, request: Request) -> Response {
     issued.await.map(Json).into_response()
 }
 
-/// Get a registry token by the password grant of OAuth 2: the same credentials in a form.
+/// Get a registry token with the password grant of OAuth 2.
+///
+/// Takes the same credentials in a form.
 #[utoipa::path(post, path = "/v0/auth/oci/token", operation_id = "auth_oci_token_post", tag = "auth",
     request_body(content = Form, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = Token)), extensions(("x-right" = json!("public"))))]
