@@ -151,7 +151,7 @@ impl Blobs {
             Err(error) => tracing::warn!(
                 folder = %folder.display(),
                 %error,
-                "cannot make the files of the registry private; change their modes to 0600 and 0700"
+                "changing the modes of registry files failed; change them to 0600 and 0700"
             ),
         }
     }
@@ -199,7 +199,7 @@ impl Blobs {
     pub(crate) async fn discard(&self, name: Uuid) {
         if let Err(error) = self.delete(vec![name]).await {
             let error: &dyn error::Error = &error;
-            tracing::warn!(error, "an object that is not needed stays for now");
+            tracing::warn!(error, "deleting an unused object failed; a later search deletes it");
         }
     }
 

@@ -163,14 +163,14 @@ pub(crate) async fn upload(
 /// Handles the connection of a runner until either side closes it.
 async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
     let uuid = runner.uuid;
-    tracing::info!(runner = %uuid, "a runner has connected");
+    tracing::info!(runner = %uuid, "runner connected");
     let mut stopped = app.jobs.stopped();
     let end = talk(&app, runner, &mut socket, &mut stopped).await;
     let close = match end {
         Ok(close) => close,
         Err(error) => {
             let cause = error.cause();
-            tracing::warn!(runner = %uuid, cause, "the channel of a runner has failed");
+            tracing::warn!(runner = %uuid, cause, "runner channel failed");
             None
         }
     };
@@ -178,7 +178,7 @@ async fn serve(app: App, runner: Runner, mut socket: WebSocket) {
         // The client may have disconnected already.
         drop(socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await);
     }
-    tracing::info!(runner = %uuid, "a runner has disconnected");
+    tracing::info!(runner = %uuid, "runner disconnected");
 }
 
 /// Why the server closes a connection: code and reason of the close frame.

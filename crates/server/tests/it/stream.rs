@@ -135,7 +135,7 @@ async fn break_off(engine: Engine) {
     let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
     assert!(answer.into_body().collect().await.is_err(), "a part is taken for the whole");
     let text = log.text();
-    let line = text.lines().find(|line| line.contains("an answer was broken off")).expect(&text);
+    let line = text.lines().find(|line| line.contains("response aborted")).expect(&text);
     assert!(
         line.contains("ERROR") && line.contains("packed metrics are damaged") && line.contains(&id),
         "{line}"
@@ -143,7 +143,7 @@ async fn break_off(engine: Engine) {
 
     drop(lab.open_stream("export").await);
     until("the client that left is not logged", async || {
-        log.text().contains("a client left before its answer ended").then_some(())
+        log.text().contains("client disconnected before the end of the response").then_some(())
     })
     .await;
     let report = lab.get("reports?per_page=1&direction=desc").await.text("/0/uuid");

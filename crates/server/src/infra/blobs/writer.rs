@@ -278,7 +278,10 @@ impl Drop for Parts {
             running.shutdown().await;
             if let Err(error) = upload.abort().await {
                 let error: &dyn error::Error = &error;
-                tracing::warn!(error, "cannot abort a multipart upload; a rule of the bucket can delete it");
+                tracing::warn!(
+                    error,
+                    "aborting the multipart upload failed; a lifecycle rule of the bucket can delete it"
+                );
             }
         });
     }

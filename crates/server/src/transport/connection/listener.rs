@@ -55,13 +55,13 @@ impl AddrListener<Connection, Peer> for Listener {
                     if let Some(slot) = self.connections.admit(peer.ip()) {
                         // Without TCP_NODELAY, small responses would wait for the acknowledgement of the previous packet.
                         if let Err(error) = stream.set_nodelay(true) {
-                            tracing::debug!(%error, "cannot set TCP_NODELAY");
+                            tracing::debug!(%error, "setting TCP_NODELAY failed");
                         }
                         return Ok((Connection::new(stream, slot), Peer(peer)));
                     }
                 }
                 Err(error) if is_of_one_connection(&error) => {
-                    tracing::debug!(%error, "a connection ended before it was accepted");
+                    tracing::debug!(%error, "connection closed before it was accepted");
                 }
                 Err(error) => {
                     self.connections.relieve(&error);

@@ -19,8 +19,8 @@ impl IntoResponse for Error {
         let (status, code) = status(&self);
         // The request ID comes from the span of the request.
         match (&self, self.cause()) {
-            (Self::Internal(_), cause) => tracing::error!(cause, "a request failed"),
-            (_, Some(cause)) => tracing::warn!(cause, "a request was put off"),
+            (Self::Internal(_), cause) => tracing::error!(cause, "request failed"),
+            (_, Some(cause)) => tracing::warn!(cause, "request rejected; the client can retry"),
             (_, None) => {}
         }
         let mut response = status.into_response();

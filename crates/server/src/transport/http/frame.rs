@@ -85,7 +85,7 @@ pub(super) async fn frame(State(app): State<App>, mut request: Request, next: Ne
         status,
         elapsed_ms = elapsed.as_secs_f64() * 1000.0,
         address = address.map(tracing::field::display),
-        "request answered"
+        "request completed"
     );
     response
 }

@@ -186,12 +186,14 @@ where
             Ok(rest) => {
                 let _ = sender.send(Piece::Last(rest.into())).await;
             }
-            Err(Unfinished::Lost(Lost::Gone)) => tracing::debug!("a client left before its answer ended"),
+            Err(Unfinished::Lost(Lost::Gone)) => {
+                tracing::debug!("client disconnected before the end of the response");
+            }
             Err(Unfinished::Lost(Lost::Slow)) => {
-                tracing::warn!("an answer was broken off because its client took it too slowly");
+                tracing::warn!("response aborted: the client reads too slowly");
             }
             Err(Unfinished::Failed(error)) if begun.load(Ordering::Relaxed) => {
-                tracing::error!(cause = error.cause(), "an answer was broken off");
+                tracing::error!(cause = error.cause(), "response aborted");
             }
             Err(Unfinished::Failed(error)) => return Err(error),
         }
