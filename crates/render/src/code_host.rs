@@ -1,5 +1,4 @@
-//! What code hosts are asked, and what their answers mean. How a request is sent, and how often, is up to the one who
-//! sends it.
+//! Requests to code hosts, and the meaning of their responses. The caller sends the requests and decides about retries.
 
 use serde_json::{Value, json};
 
@@ -10,30 +9,30 @@ use crate::{
 };
 use tidemark_api::job::JobCallbackKind;
 
-/// The most bytes of a comment on GitHub, and of the text of a check: it counts characters, of which there are never
-/// more.
+/// Maximum size of a comment on GitHub and of the text of a check, in bytes. GitHub limits characters, and a text never has more
+/// characters than bytes.
 pub const GITHUB_TEXT_MAX: usize = 65_535;
-/// The most bytes of a note on GitLab.
+/// Maximum size of a note on GitLab, in bytes.
 pub const GITLAB_NOTE_MAX: usize = 1_000_000;
-/// The most bytes of the name of a check.
+/// Maximum size of the name of a check, in bytes.
 const NAME_MAX: usize = 255;
-/// How many comments a page has.
+/// Comments per page.
 pub const PER_PAGE: usize = 100;
 /// Maximum number of pages of comments to read. GitHub allows 2,500 comments on a pull request.
 pub const MAX_PAGES: usize = 30;
-/// The most characters of a reason that are told.
+/// Maximum length of a quoted reason, in characters.
 const REASON_MAX: usize = 200;
 
-/// A code host that takes requests in JSON.
+/// A code host with a JSON API.
 pub trait CodeHost {
-    /// Why it did not do what it was asked for.
+    /// Error of a request that the host refused.
     type Refusal;
 
-    /// Sends a request and answers the document that comes back.
+    /// Sends a request and returns the JSON document of the response.
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Self::Refusal>;
 }
 
-/// The headers of every request to a host of this kind.
+/// Returns the headers of every request to a host of this kind.
 pub fn headers(kind: JobCallbackKind, token: &str) -> Vec<(&'static str, String)> {
     let bearer = ("authorization", format!("Bearer {token}"));
     match kind {
@@ -49,14 +48,14 @@ pub fn headers(kind: JobCallbackKind, token: &str) -> Vec<(&'static str, String)
     }
 }
 
-/// Why a host refuses something: what it answers, and what it says about it.
+/// Returns the reason of a refusal: the status and the message of the host.
 pub fn reason(status: u16, answer: &Value) -> String {
     let said = said(answer);
     if said.is_empty() { format!("it answers {status}") } else { format!("it answers {status}: {said}") }
 }
 
-/// Whether a refusal is one of too many requests, which are also called forbidden. `waits` says whether the host asks to
-/// wait.
+/// Whether the host refused because of a rate limit, which hosts also report as 403. `waits` is true if the host requests a
+/// delay.
 pub fn is_busy(status: u16, answer: &Value, waits: bool) -> bool {
     status == 429 || (status == 403 && (waits || said(answer).contains("rate limit")))
 }
@@ -67,22 +66,22 @@ fn said(answer: &Value) -> String {
     format::plain(said.unwrap_or_default().trim_end_matches('.')).chars().take(REASON_MAX).collect()
 }
 
-/// How a check ends.
+/// Conclusion of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// All is well.
+    /// No alert and no regression.
     Success,
-    /// Something is not.
+    /// At least one alert or regression.
     Failure,
-    /// There was nothing to judge by.
+    /// No threshold applies, and the baseline is too small.
     Neutral,
-    /// It was stopped.
+    /// The run was canceled.
     Cancelled,
 }
 
 impl Conclusion {
-    /// How the check of a report ends, as `--error-on-alert` has it: any alert is a failure. Where no threshold applies, a
-    /// regression against earlier runs is, and it is neutral where those cannot say.
+    /// Returns the conclusion for a report, as `--error-on-alert` decides: any alert is a failure. Where no threshold applies, a
+    /// regression against the baseline is a failure, and an inconclusive comparison is neutral.
     pub fn of(comment: &Comment<'_>) -> Self {
         if comment.report.counts.alerts.total > 0 {
             return Self::Failure;
@@ -107,32 +106,32 @@ impl Conclusion {
     }
 }
 
-/// The end of a check on a commit.
+/// Completion of a check on a commit.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckEnd<'a> {
-    /// What the check is known by, if that has changed since it was opened.
+    /// ID of the check, if it changed after the check was opened.
     pub id: Option<&'a str>,
-    /// How it ends.
+    /// Conclusion.
     pub conclusion: Conclusion,
-    /// That in a few words.
+    /// Title.
     pub title: &'a str,
-    /// That in Markdown.
+    /// Summary in Markdown.
     pub summary: &'a str,
-    /// Where there is more.
+    /// Link to the details.
     pub link: Option<&'a str>,
 }
 
-/// A commit in a repository on GitHub or a host that speaks like it.
+/// A commit in a repository on GitHub or on a host with the same API.
 #[derive(Clone, Copy, Debug)]
 pub struct Commit<'a> {
-    /// The repository, as OWNER/NAME.
+    /// Repository, as OWNER/NAME.
     pub repository: &'a str,
-    /// The commit.
+    /// Commit hash.
     pub hash: &'a str,
 }
 
 impl Commit<'_> {
-    /// Opens a check, and answers its number.
+    /// Opens a check and returns its number.
     pub fn open_check<H: CodeHost>(&self, host: &H, id: Option<&str>) -> Result<Option<u64>, H::Refusal> {
         let body = json!({
             "name": check_name(id),
@@ -144,7 +143,7 @@ impl Commit<'_> {
         Ok(check.get("id").and_then(Value::as_u64))
     }
 
-    /// Completes a check, or makes a completed one.
+    /// Completes a check, or creates a completed check.
     pub fn end_check<H: CodeHost>(
         &self,
         host: &H,
@@ -174,36 +173,36 @@ impl Commit<'_> {
     }
 }
 
-/// The name of a check, which ends on a whole character.
+/// Returns the name of a check, cut at a character boundary.
 fn check_name(id: Option<&str>) -> String {
     let Some(id) = id else { return "Tidemark".to_owned() };
     let room = NAME_MAX - "Tidemark ()".len();
     format!("Tidemark ({})", &id[..id.floor_char_boundary(room)])
 }
 
-/// How a pull request is spoken about.
+/// Comments of a pull request or merge request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thread<'a> {
-    /// A pull request on GitHub, or on Forgejo and Gitea, which are asked the same.
+    /// A pull request on GitHub, Forgejo or Gitea, which have the same API.
     Pull {
-        /// The repository, as OWNER/NAME.
+        /// Repository, as OWNER/NAME.
         repository: &'a str,
-        /// Its number.
+        /// Number of the pull request.
         number: u64,
-        /// Whether comments say what their author may do; Forgejo and Gitea do not.
+        /// Whether comments have the field `author_association`. Forgejo and Gitea do not have it.
         has_associations: bool,
     },
     /// A merge request on GitLab.
     Merge {
-        /// The project, by its number or its path in the form for an address.
+        /// Project, by its number or its URL-encoded path.
         project: &'a str,
-        /// Its number.
+        /// Number of the merge request.
         number: u64,
     },
 }
 
 impl Thread<'_> {
-    /// How many bytes a comment has at the most.
+    /// Returns the maximum size of a comment, in bytes.
     pub fn limit(&self) -> usize {
         match self {
             Self::Pull { .. } => GITHUB_TEXT_MAX,
@@ -211,8 +210,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Writes the comment with this marker, or writes it anew if it is there. `may_create` says whether a first one is
-    /// wanted.
+    /// Updates the comment with this marker, or creates it if `may_create` is true.
     pub fn write<H: CodeHost>(
         &self,
         host: &H,
@@ -240,8 +238,9 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// The comment that begins with our marker. Anybody can write one that does; it counts only if it is from ourselves
-    /// or, where a host says what an author may do, from somebody who may write in the repository, such as Actions.
+    /// Returns the comment that begins with the marker. Any user can write a comment with this marker. Therefore a comment counts
+    /// only if the owner of the token wrote it or, where the host reports the role of the author, if the author can write to the
+    /// repository, for example Actions.
     fn find<H: CodeHost>(&self, host: &H, list: &str, marker: &str) -> Result<Option<u64>, H::Refusal> {
         let own = match self {
             Self::Pull { has_associations: true, .. } => Value::Null,
@@ -279,22 +278,22 @@ impl Thread<'_> {
     }
 }
 
-/// Which reports get a comment.
+/// Conditions for a comment on a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reserve {
-    /// Whether there must be a threshold.
+    /// Comment only if there is a threshold.
     pub only_thresholds: bool,
-    /// Whether something must have moved before there is a first comment.
+    /// Create a first comment only if there is a change or a value outside a threshold.
     pub only_on_alert: bool,
 }
 
 impl Reserve {
-    /// Whether nothing is to be said about a report.
+    /// Whether the report gets no comment.
     pub fn is_silent(self, rows: &[MetricRow<'_>]) -> bool {
         self.only_thresholds && rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
     }
 
-    /// Whether a report may get a first comment.
+    /// Whether to create a first comment on the report.
     pub fn may_create(self, rows: &[MetricRow<'_>]) -> bool {
         !self.only_on_alert || rows.iter().any(|row| row.standing.is_outside())
     }

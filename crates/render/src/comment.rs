@@ -1,5 +1,5 @@
-//! What a pull request is told about a report: the verdict first, then what moved, then the rest. It is shortened from
-//! its end until it fits, so that what moved is the last to go.
+//! Comment on a pull request about a report: the verdict first, then the changed results, then the other results. A long comment
+//! is cut from its end, so that the changed results are cut last.
 
 use crate::{
     format,
@@ -10,19 +10,19 @@ use crate::{
 };
 use tidemark_api::{Report, Slug, VerdictAnswer};
 
-/// A report to tell about.
+/// A report to comment on.
 pub struct Comment<'a> {
-    /// The report.
+    /// Report.
     pub report: &'a Report,
-    /// Its metrics, the worst first.
+    /// Metrics of the report, the worst first.
     pub rows: &'a [MetricRow<'a>],
-    /// The verdict on it, where the server gives one.
+    /// Verdict on the report, if the server returns one.
     pub verdict: Option<&'a tidemark_api::Verdict>,
-    /// Where people find it.
+    /// Links to the report.
     pub links: &'a Links,
 }
 
-/// How much of a report is told.
+/// How much of a report a comment contains.
 #[derive(Clone, Copy)]
 struct Extent {
     moved: usize,
@@ -30,12 +30,12 @@ struct Extent {
 }
 
 impl Comment<'_> {
-    /// The whole of it.
+    /// Returns the whole comment.
     pub fn whole(&self, dialect: Dialect) -> String {
         markup::write(&self.blocks(self.all()), dialect)
     }
 
-    /// As much as fits into so many bytes.
+    /// Returns the comment, cut to `limit` bytes.
     pub fn within(&self, dialect: Dialect, limit: usize) -> String {
         let write = |extent| markup::write(&self.blocks(extent), dialect);
         let all = self.all();
@@ -53,7 +53,7 @@ impl Comment<'_> {
         write(extent)
     }
 
-    /// The verdict in a few words.
+    /// Returns the verdict in a few words.
     pub fn title(&self) -> String {
         verdict::summary(self.rows, self.verdict)
     }
@@ -104,7 +104,7 @@ impl Comment<'_> {
         let is_unchanged = self.verdict.is_some_and(|verdict| verdict.answer == VerdictAnswer::Unchanged);
         let sign = match () {
             () if counts.regressions > 0 || has(ThresholdStatus::Worse) => "❌ ",
-            // It is an alert, too: somebody wanted to know.
+            // A value outside the limit in the better direction is an alert, too: a user configured this limit.
             () if counts.improvements + counts.differences > 0 || has(ThresholdStatus::Better) => "⚠️ ",
             () if is_unchanged || has(ThresholdStatus::Within) => "✅ ",
             () => "⚪ ",
@@ -112,7 +112,7 @@ impl Comment<'_> {
         Block::Heading(vec![Span::text(format!("{sign}{}", self.title()))])
     }
 
-    /// What was measured where.
+    /// Returns the project, branch, commit and testbed of the report.
     fn subject(&self) -> Block {
         let Report { project, branch, testbed, .. } = self.report;
         let named = |name: &str| Span::name(format::plain(name));
@@ -160,7 +160,7 @@ impl Comment<'_> {
         Block::Table { titles: titles.unwrap_or_default(), rows: rows.collect() }
     }
 
-    /// Says that something is missing, and where it is.
+    /// Returns a note that results were cut, with a link to them.
     fn cut(&self, extent: Extent) -> Block {
         let all = self.all();
         let left_out = (all.moved - extent.moved) + (all.others - extent.others);
@@ -173,7 +173,7 @@ impl Comment<'_> {
     }
 }
 
-/// The greatest number up to `all` that still fits, given that none does.
+/// Returns the largest number up to `all` that fits, if `all` does not fit.
 fn most(all: usize, fits: impl Fn(usize) -> bool) -> usize {
     let (mut fitting, mut too_many) = (0, all);
     while too_many - fitting > 1 {
@@ -187,18 +187,18 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What tells a run of a pull request from others when nobody says; `suffix` is what is measured besides what tools
-/// print, such as `-build_time`.
+/// Returns the default ID of a run in a pull request. `suffix` names what was measured in addition to the output of tools, for
+/// example `-build_time`.
 pub fn default_id(report: &Report, testbed: &str, suffix: &str) -> String {
     format!("{}/{testbed}/{}{suffix}", report.branch.slug, report.adapter)
 }
 
-/// What a comment begins with, unseen, so that it is found again.
+/// Returns the invisible marker at the start of a comment, by which a later run finds the comment.
 pub fn marker(project: &Slug, id: &str) -> String {
     format!("<!-- tidemark/projects/{project}/id/{} -->", encode(id))
 }
 
-/// A text that can stand in an address or a marker.
+/// Encodes a text for a URL or a marker.
 pub fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,11 +1,11 @@
-//! How values and names look to people: numbers with their units, and texts that cannot play tricks on a terminal.
+//! Formats of values and names: numbers with their units, and texts without control characters for the terminal.
 
 use tidemark_api::{Parameters, Unit, unit::grouped};
 
-/// Numbers from here on are written with a power of ten, and so are those closer to zero than its inverse.
+/// Numbers of at least this size, and numbers below its inverse, are written in scientific notation.
 const LARGE: f64 = 1e15;
 
-/// A benchmark with its parameters.
+/// Returns a benchmark with its parameters.
 pub fn benchmark(name: &str, parameters: Option<&Parameters>) -> String {
     let mut title = plain(name);
     if let Some(parameters) = parameters {
@@ -15,13 +15,13 @@ pub fn benchmark(name: &str, parameters: Option<&Parameters>) -> String {
     title
 }
 
-/// A number in the unit in which it reads best.
+/// Returns a number in its most readable unit.
 pub fn quantity(value: f64, units: &str) -> String {
     let unit = Unit::named_for_size(units, value.abs());
     with_symbol(number(value / unit.divisor), &unit)
 }
 
-/// A range in the unit in which its greater end reads best; empty if it has no end.
+/// Returns a range in the most readable unit of its larger end; empty if the range has no end.
 pub fn range(lower: Option<f64>, upper: Option<f64>, units: &str) -> String {
     let size = lower.into_iter().chain(upper).map(f64::abs).fold(0.0, f64::max);
     let unit = Unit::named_for_size(units, size);
@@ -38,7 +38,7 @@ fn with_symbol(number: String, unit: &Unit) -> String {
     if unit.symbol.is_empty() { number } else { format!("{number} {}", plain(&unit.symbol)) }
 }
 
-/// A number with its thousands set apart: whole as it is, otherwise with four digits that tell.
+/// Returns a number with separated thousands: all digits of an integer, otherwise four significant digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if size >= LARGE || (size > 0.0 && size < 1.0 / LARGE) {
@@ -49,7 +49,7 @@ pub fn number(value: f64) -> String {
     format!("{}{}", if value < 0.0 { "-" } else { "" }, grouped(&digits))
 }
 
-/// A text on one line, without the characters that move the cursor, change colors or turn the direction of writing.
+/// Returns a text on one line, without the characters that move the cursor, change colors or change the writing direction.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
@@ -64,13 +64,13 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// A share in percent with its sign, such as `+2.50%`; never `-0.00%`.
+/// Returns a share in percent with its sign, for example `+2.50%`; never `-0.00%`.
 pub fn percent(share: f64) -> String {
     let percent = (share * 1e4).round() / 1e2;
     format!("{:+.2}%", if percent == 0.0 { 0.0 } else { percent })
 }
 
-/// A share in percent without a sign, such as `2.5%`.
+/// Returns a share in percent without a sign, for example `2.5%`.
 pub fn share(share: f64) -> String {
     format!("{:.1}%", share.abs() * 100.0)
 }

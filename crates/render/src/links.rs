@@ -1,10 +1,10 @@
-//! Where people find a report: in the web console if the server says where that is, or else at the server itself. What
-//! is on this machine has no address.
+//! Links to a report: to the web console if the server returns its address, otherwise to the API of the server. Results on this
+//! machine have no links.
 
 use crate::metric::MetricRow;
 use tidemark_api::{Millis, Report, Slug, Url, Visibility};
 
-/// The addresses of a report and of what it is about.
+/// URLs of a report, its project and its plots.
 pub struct Links {
     console: Option<Console>,
     report: Option<String>,
@@ -18,13 +18,13 @@ struct Console {
 }
 
 impl Links {
-    /// The links of what is on this machine: none.
+    /// Returns the links of results on this machine: none.
     pub fn none() -> Self {
         Self { console: None, report: None }
     }
 
-    /// The links of a report of the server at `host`, whose console is there if it is known. Links into it are the
-    /// public ones if the project is, or if that is wanted.
+    /// Returns the links of a report of the server at `host`, to its console if the address is known. The links are the public
+    /// ones if the project is public or `public` is true.
     pub fn new(host: &Url, console: Option<&Url>, report: &Report, public: bool) -> Self {
         let slug = &report.project.slug;
         let console = console.map(|console| {
@@ -41,24 +41,24 @@ impl Links {
         Self { report: Some(format!("{project}/reports/{}", report.uuid)), console }
     }
 
-    /// The report.
+    /// Returns the URL of the report.
     pub fn report(&self) -> Option<String> {
         self.report.clone()
     }
 
-    /// The project.
+    /// Returns the URL of the project.
     pub fn project(&self) -> Option<String> {
         self.console.as_ref().map(|console| console.project.clone())
     }
 
-    /// Where somebody can claim a project that nobody owns.
+    /// Returns the URL at which a user can claim an unclaimed project.
     pub fn claim(&self, report: &Report) -> Option<String> {
         let unclaimed = report.project.claimed.is_none();
         let console = self.console.as_ref().filter(|_| unclaimed)?;
         Some(format!("{}/auth/signup?claim={}", console.root, report.project.organization))
     }
 
-    /// The history of a row as a plot.
+    /// Returns the URL of a plot of the series of a row.
     pub fn plot(&self, report: &Report, row: &MetricRow<'_>) -> Option<String> {
         let (start, end) = window(report);
         Some(format!(
@@ -75,13 +75,13 @@ impl Links {
     }
 }
 
-/// The page of a project in the console: the one that everybody sees, or that of its members.
+/// Returns the URL of a project in the console: the public page, or the page for members.
 pub fn project_page(console: &Url, slug: &Slug, public: bool) -> String {
     let root = console.as_str().trim_end_matches('/');
     if public { format!("{root}/perf/{slug}") } else { format!("{root}/console/projects/{slug}") }
 }
 
-/// The span of time that a plot shows: the month before a run, and the run.
+/// Returns the time range of a plot: the month before a run, and the run.
 fn window(report: &Report) -> (Millis, Millis) {
     const MONTH: i64 = 30 * 24 * 60 * 60;
     (report.start_time.plus_seconds(-MONTH).into(), report.end_time.into())

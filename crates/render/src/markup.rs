@@ -1,47 +1,47 @@
-//! Texts for people as HTML and as Markdown. What is said is decided elsewhere; here it is made sure that a name stays a
-//! name, whatever characters it is made of: no markup, no link and no mention comes out of it.
+//! Documents as HTML and as Markdown. This module escapes names, so that a name cannot create markup, a link or a mention. Other
+//! modules decide the content.
 
 use std::fmt::Write;
 
-/// What a document is written in.
+/// Markup language of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// HTML without a head and a body.
+    /// HTML without head and body.
     Html,
-    /// Markdown with tables and nothing else that is not in every Markdown.
+    /// Markdown with tables, without other extensions.
     Markdown,
-    /// Markdown as GitHub and GitLab show it, with parts that unfold.
+    /// Markdown of GitHub and GitLab, with collapsible sections.
     Folding,
 }
 
-/// A part of a document.
+/// A block of a document.
 pub enum Block {
-    /// A title.
+    /// A heading.
     Heading(Vec<Span>),
-    /// Sentences.
+    /// A paragraph.
     Paragraph(Vec<Span>),
-    /// Rows below titles.
+    /// A table.
     Table {
-        /// What the columns are called, and where their texts stand.
+        /// Titles and alignment of the columns.
         titles: Vec<(&'static str, Align)>,
-        /// The rows, each with a text for each column.
+        /// Rows, with one text per column.
         rows: Vec<Vec<Span>>,
     },
-    /// Something to look at only if one wants to.
+    /// A collapsed section.
     Fold {
-        /// What is there.
+        /// Title of the section.
         summary: String,
-        /// The thing itself.
+        /// Content of the section.
         table: Box<Block>,
     },
 }
 
-/// The side that the texts of a column stand at.
+/// Alignment of a column.
 #[derive(Clone, Copy)]
 pub enum Align {
-    /// At the left, as texts do.
+    /// Left, for texts.
     Left,
-    /// At the right, as numbers do.
+    /// Right, for numbers.
     Right,
 }
 
@@ -65,22 +65,22 @@ impl Span {
         Self { text: text.into(), style: Style::Plain, link: None }
     }
 
-    /// Text that stands out.
+    /// Emphasized text.
     pub fn strong(text: impl Into<String>) -> Self {
         Self { style: Style::Strong, ..Self::text(text) }
     }
 
-    /// A name that somebody has given.
+    /// A name that a user chose.
     pub fn name(text: impl Into<String>) -> Self {
         Self { style: Style::Name, ..Self::text(text) }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// The same with a link, if there is one.
+    /// Adds a link, if there is one.
     pub fn to(self, link: Option<String>) -> Self {
         Self { link, ..self }
     }
@@ -207,7 +207,7 @@ fn markdown_table(titles: &[(&str, Align)], rows: &[Vec<Span>], text: &mut Strin
     }
 }
 
-/// Text in HTML.
+/// Escapes a text for HTML.
 pub fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -223,18 +223,18 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// Text in Markdown.
+/// Escapes a text for Markdown.
 fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut last = ' ';
     for character in text.chars() {
         let has_meaning = "\\`*_{}[]<>()#!|~&$^:".contains(character);
-        // `www.` alone makes a link.
+        // `www.` alone creates a link.
         if has_meaning || (character == '.' && matches!(last, 'w' | 'W')) {
             escaped.push('\\');
         }
         escaped.push(character);
-        // Mentions are looked for when all escapes are gone; an invisible character keeps the sign from the name.
+        // Hosts detect mentions after they resolve escapes; an invisible character separates the sign from the name.
         if character == '@' {
             escaped.push('\u{2060}');
         }
@@ -243,14 +243,14 @@ fn markdown(text: &str) -> String {
     escaped
 }
 
-/// A name in Markdown: as code, where nothing has a meaning but the end of it.
+/// Returns a name as Markdown code, where only the closing backtick has a meaning.
 fn code(text: &str, in_table: bool) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let needs_room = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
     let room = if needs_room { " " } else { "" };
     let text = match in_table {
-        // A backslash before a bar could be read as one that is itself escaped, and the bar as the end of the cell.
+        // A backslash before a bar could be parsed as an escaped backslash, and the bar as the end of the cell.
         true if text.contains('\\') => text.replace('|', "¦"),
         true => text.replace('|', "\\|"),
         false => text.to_owned(),
@@ -258,7 +258,7 @@ fn code(text: &str, in_table: bool) -> String {
     format!("{fence}{room}{text}{room}{fence}")
 }
 
-/// An address that cannot end the link that it stands in.
+/// Returns a URL that cannot end its Markdown link.
 fn address(link: &str) -> String {
     let mut safe = String::with_capacity(link.len());
     for character in link.chars() {

@@ -1,5 +1,5 @@
-//! The metrics of a report and their thresholds, the worst first. A value outside a threshold is told as that; the verdict on
-//! a run is made against earlier runs, see [`verdict`](crate::verdict).
+//! Metrics of a report with their thresholds, the worst first. A value outside a threshold is an alert; the verdict on a run
+//! compares it with its baseline, see [`verdict`](crate::verdict).
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -8,23 +8,23 @@ use tidemark_stats::Worse;
 use crate::format;
 use tidemark_api::{BoundaryLimit, MetricBoundary, MetricUuid, Report, ReportMeasure, ReportResult};
 
-/// Where a value is with respect to its threshold, the worst first.
+/// Position of a value relative to its threshold, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ThresholdStatus {
-    /// Outside the limit on the side where the measure gets worse, or it is not known which side that is.
+    /// Outside the limit in the worse direction of the measure, or the worse direction is unknown.
     Worse,
-    /// Outside the limit on the side where the measure gets better.
+    /// Outside the limit in the better direction of the measure.
     Better,
     /// Within the limits.
     Within,
-    /// There is a threshold, and too few values for its limits.
+    /// There is a threshold, but the sample is too small for limits.
     NoBaseline,
     /// There is no threshold.
     NoThreshold,
 }
 
 impl ThresholdStatus {
-    /// What it means that a limit was crossed.
+    /// Returns the status of a value outside this limit.
     pub fn of_crossing(limit: BoundaryLimit, worse: Worse) -> Self {
         match (limit, worse) {
             (BoundaryLimit::Upper, Worse::Down) | (BoundaryLimit::Lower, Worse::Up) => Self::Better,
@@ -38,19 +38,19 @@ impl ThresholdStatus {
     }
 }
 
-/// A metric of the report with its threshold.
+/// A metric of a report with its threshold.
 pub struct MetricRow<'a> {
-    /// Where it is with respect to its threshold.
+    /// Position relative to the threshold.
     pub standing: ThresholdStatus,
-    /// By how much it is worse than expected, as a share; negative if better.
+    /// By how much the value is worse than the baseline, as a share; negative if better.
     badness: f64,
-    /// The benchmark.
+    /// Benchmark.
     pub result: &'a ReportResult,
-    /// The measure and its value.
+    /// Measure and value.
     pub measured: &'a ReportMeasure,
 }
 
-/// The metrics of a report, the worst first.
+/// Returns the metrics of a report, the worst first.
 pub fn rows(report: &Report) -> Vec<MetricRow<'_>> {
     let alerts = report.alerts.iter().flatten();
     let crossed: HashMap<MetricUuid, BoundaryLimit> =
@@ -84,29 +84,29 @@ impl<'a> MetricRow<'a> {
         Self { standing, badness, result, measured }
     }
 
-    /// The benchmark with its parameters.
+    /// Returns the benchmark with its parameters.
     pub fn benchmark(&self) -> String {
         let parameters = self.result.variant.as_ref().map(|variant| &variant.parameters);
         format::benchmark(self.result.benchmark.name.as_str(), parameters)
     }
 
-    /// The value in the unit in which it reads best.
+    /// Returns the value in its most readable unit.
     pub fn value(&self) -> String {
         format::quantity(self.measured.metric.value, self.units())
     }
 
-    /// What was expected; empty if nothing was.
+    /// Returns the baseline of the threshold; empty if there is none.
     pub fn baseline(&self) -> String {
         let baseline = self.boundary().baseline;
         baseline.map_or_else(String::new, |baseline| format::quantity(baseline, self.units()))
     }
 
-    /// How far the value is from the baseline, in percent; empty if there is none.
+    /// Returns the difference from the baseline in percent; empty if there is no baseline.
     pub fn change(&self) -> String {
         change_of(self.measured).map_or_else(String::new, format::percent)
     }
 
-    /// What the value may be; empty if it may be anything.
+    /// Returns the limits of the threshold; empty if there are none.
     pub fn limit(&self) -> String {
         let MetricBoundary { lower_limit, upper_limit, .. } = self.boundary();
         format::range(lower_limit, upper_limit, self.units())
@@ -125,13 +125,13 @@ fn change_of(measured: &ReportMeasure) -> Option<f64> {
     change(measured.metric.value, measured.boundary?.baseline)
 }
 
-/// How far a value is from its baseline, as a share of it.
+/// Returns the difference of a value from its baseline, as a share of the baseline.
 pub fn change(value: f64, baseline: Option<f64>) -> Option<f64> {
     let baseline = baseline?;
     Some((value - baseline) / baseline.abs()).filter(|change| change.is_finite())
 }
 
-/// By how much a change is for the worse; negative if it is for the better.
+/// Returns by how much a change is worse; negative if it is better.
 pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
     let change = change.unwrap_or(0.0);
     match worse {
@@ -141,7 +141,7 @@ pub fn badness(change: Option<f64>, worse: Worse) -> f64 {
     }
 }
 
-/// How many values are outside their threshold, in a few words; nothing where there are no thresholds.
+/// Returns the number of values outside their threshold as text; `None` if there are no thresholds.
 pub fn limits(rows: &[MetricRow<'_>]) -> Option<String> {
     let count =
         |standing: fn(ThresholdStatus) -> bool| rows.iter().filter(|row| standing(row.standing)).count();

@@ -1,6 +1,5 @@
-//! What a notice says: which limits the metrics of its reports crossed, or which levels changed, in which direction and how
-//! far, the worst first.
-//! Each kind of receiver gets it in its own shape. Who is told, and when, is not decided here.
+//! Content of a notification: the values outside a threshold or the changes of its reports, with direction and size, the worst
+//! first. Each kind of notice has its own format. The caller decides the recipients and the time.
 
 use serde_json::{Value, json};
 
@@ -13,55 +12,55 @@ use tidemark_api::{
     Change, ChangeCause, ChangeDirection, EventUuid, NoticeEvent, Report, ReportUuid, Timestamp, Url,
 };
 
-/// The most alerts of a report that a webhook gets; all are counted.
+/// Maximum number of alerts per report in the payload of a webhook. The count includes all alerts.
 const ALERTS_MAX: usize = 100;
-/// The most alerts of a report that people are shown.
+/// Maximum number of alerts per report in messages for people.
 const LINES_MAX: usize = 10;
-/// The longest section of a message of Slack, in characters.
+/// Maximum length of a section of a Slack message, in characters.
 const SLACK_MAX: usize = 3_000;
-/// The longest message of Mattermost.
+/// Maximum length of a Mattermost message, in characters.
 const MATTERMOST_MAX: usize = 16_000;
-/// The longest description in a message of Discord.
+/// Maximum length of a description in a Discord message, in characters.
 const DISCORD_MAX: usize = 4_000;
-/// The longest title.
+/// Maximum length of a title.
 const TITLE_MAX: usize = 250;
-/// The longest name in a line.
+/// Maximum length of a name in a line.
 const NAME_MAX: usize = 200;
-/// As much of a hash as tells commits apart.
+/// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
-/// The color of bad news, and of good.
+/// Colors of a regression and of an improvement.
 const COLORS: [u32; 2] = [0x00c4_314b, 0x002d_7d46];
 
-/// An event to tell.
+/// A notification about one event.
 pub struct Notification<'a> {
     event: EventUuid,
     time: Timestamp,
     parts: Vec<Part<'a>>,
 }
 
-/// A report of the event, with what moved in it.
+/// A report of the event with its changes or alerts.
 struct Part<'a> {
     report: &'a Report,
     items: Vec<Item<'a>>,
     link: Option<String>,
 }
 
-/// Something that moved.
+/// A change or an alert.
 enum Item<'a> {
     Alert(MetricRow<'a>),
     Change(&'a Change),
 }
 
-/// What a project is told of.
+/// What the project sends notifications about.
 #[derive(Clone, Copy)]
 pub enum NotificationContent<'a> {
-    /// The alerts of its reports.
+    /// Alerts of the reports.
     Alerts,
-    /// These changes, each with the report that it is told with, the worst first.
+    /// These changes, each with the report that the notification names, the worst first.
     Changes(&'a [(ReportUuid, Change)]),
 }
 
-/// How text is marked up where people read it.
+/// Markup of a text for people.
 #[derive(Clone, Copy)]
 enum Style {
     Plain,
@@ -70,7 +69,7 @@ enum Style {
 }
 
 impl<'a> Notification<'a> {
-    /// What there is to tell of reports; nothing if nothing moved in them that is asked for.
+    /// Creates a notification about reports; `None` if they have no matching alerts or changes.
     pub fn new(
         event: EventUuid,
         time: Timestamp,
@@ -100,7 +99,7 @@ impl<'a> Notification<'a> {
         (!parts.is_empty()).then_some(Self { event, time, parts })
     }
 
-    /// The event in a few words.
+    /// Returns the event in a few words.
     pub fn title(&self) -> String {
         let project = self.parts.first().map(|part| format::plain(part.report.project.name.as_str()));
         let project = project.unwrap_or_default();
@@ -114,7 +113,7 @@ impl<'a> Notification<'a> {
         cut(&title, TITLE_MAX)
     }
 
-    /// The event as JSON, for programs.
+    /// Returns the event as JSON for webhooks.
     pub fn webhook(&self) -> Value {
         let project = self.parts.first().map(|part| &part.report.project);
         let project = project
@@ -129,7 +128,7 @@ impl<'a> Notification<'a> {
         })
     }
 
-    /// The event as a message of Slack.
+    /// Returns the event as a Slack message.
     pub fn slack(&self) -> Value {
         let title = Style::Slack.escape(&self.title());
         let text = format!("*{title}*\n{}", self.text(Style::Slack, SLACK_MAX - title.len() - 3));
@@ -139,13 +138,13 @@ impl<'a> Notification<'a> {
         })
     }
 
-    /// The event as a message of Mattermost.
+    /// Returns the event as a Mattermost message.
     pub fn mattermost(&self) -> Value {
         let title = Style::Markdown.escape(&self.title());
         json!({ "text": format!("**{title}**\n{}", self.text(Style::Markdown, MATTERMOST_MAX - 1_000)) })
     }
 
-    /// The event as a message of Discord.
+    /// Returns the event as a Discord message.
     pub fn discord(&self) -> Value {
         let is_bad = self.items().any(Item::is_regression);
         let link = match self.parts.as_slice() {
@@ -163,7 +162,7 @@ impl<'a> Notification<'a> {
         })
     }
 
-    /// The event as plain text.
+    /// Returns the event as plain text.
     pub fn plain(&self) -> String {
         self.text(Style::Plain, usize::MAX)
     }
@@ -172,7 +171,7 @@ impl<'a> Notification<'a> {
         self.parts.iter().flat_map(|part| &part.items)
     }
 
-    /// As many lines as fit into so many bytes, which are never fewer than characters.
+    /// Returns as many lines as fit into `limit` bytes; a text never has more characters than bytes.
     fn text(&self, style: Style, limit: usize) -> String {
         let lines: Vec<String> = self.parts.iter().flat_map(|part| part.lines(style)).collect();
         let (mut text, count) = (String::new(), lines.len());
@@ -189,18 +188,18 @@ impl<'a> Notification<'a> {
 }
 
 impl Part<'_> {
-    /// Where it was measured, and what.
+    /// Returns the branch and the testbed.
     fn place(&self, style: Style) -> String {
         let (branch, testbed) = (self.report.branch.name.as_str(), self.report.testbed.name.as_str());
         format!("on {} at {}", style.name(branch), style.name(testbed))
     }
 
-    /// How much of what there is.
+    /// Returns the numbers of changes or alerts.
     fn summary(&self) -> String {
         counts(self.items.iter())
     }
 
-    /// Whether the machine seems to be behind it.
+    /// Whether the probable cause is the host.
     fn is_of_host(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Change(Change { cause: ChangeCause::Host, .. })))
     }
@@ -265,7 +264,7 @@ impl Item<'_> {
         }
     }
 
-    /// It for people.
+    /// Returns the item as a line for people.
     fn line(&self, style: Style) -> String {
         match self {
             Self::Alert(row) => line(row, style),
@@ -274,7 +273,7 @@ impl Item<'_> {
     }
 }
 
-/// A change for people.
+/// Returns a change as a line for people.
 fn changed(change: &Change, style: Style) -> String {
     let arrow = if change.after > change.before { "▲" } else { "▼" };
     let benchmark = format::benchmark(
@@ -301,7 +300,7 @@ fn changed(change: &Change, style: Style) -> String {
     )
 }
 
-/// An alert for programs.
+/// Returns an alert as JSON.
 fn alert(row: &MetricRow<'_>) -> Value {
     let boundary = row.measured.boundary.unwrap_or_default();
     let (value, baseline) = (row.measured.metric.value, boundary.baseline);
@@ -320,7 +319,7 @@ fn alert(row: &MetricRow<'_>) -> Value {
     })
 }
 
-/// An alert for people.
+/// Returns an alert as a line for people.
 fn line(row: &MetricRow<'_>, style: Style) -> String {
     let arrow = if is_up(row) { "▲" } else { "▼" };
     let (change, baseline, limit) = (row.change(), row.baseline(), row.limit());
@@ -339,13 +338,13 @@ fn line(row: &MetricRow<'_>, style: Style) -> String {
     )
 }
 
-/// Whether a row is above what it may be, and not below.
+/// Whether the value is above its upper limit.
 fn is_up(row: &MetricRow<'_>) -> bool {
     let limit = row.measured.boundary.and_then(|boundary| boundary.upper_limit);
     limit.is_some_and(|limit| row.measured.metric.value > limit)
 }
 
-/// How many of what there are, the worst first.
+/// Returns the number of items of each kind as text, the worst first.
 fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
     let (mut regressions, mut improvements, mut others, mut outside) = (0, 0, 0, 0);
     for item in items {
@@ -371,7 +370,7 @@ fn counts<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// At most so many characters.
+/// Cuts a text to at most this many characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -382,17 +381,17 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 impl Style {
-    /// A name that calls nobody and breaks nothing, whoever chose it.
+    /// Returns a name without mentions and markup, because users choose names.
     fn name(self, name: &str) -> String {
         let name = cut(&format::plain(name), NAME_MAX);
         match self {
             Self::Plain => name,
-            // In code, nothing has a meaning but its end.
+            // In code, only the closing backtick has a meaning.
             Self::Slack | Self::Markdown => format!("`{}`", self.escape_controls(&name.replace('`', "'"))),
         }
     }
 
-    /// Text that means nothing but itself.
+    /// Escapes a text so that it contains no markup.
     fn escape(self, text: &str) -> String {
         match self {
             Self::Markdown => {
@@ -402,7 +401,7 @@ impl Style {
                         escaped.push('\\');
                     }
                     escaped.push(character);
-                    // Whoever is named after it is not called.
+                    // Prevents a mention of the name after the sign.
                     if character == '@' {
                         escaped.push('\u{200b}');
                     }
@@ -413,7 +412,7 @@ impl Style {
         }
     }
 
-    /// The three characters that Slack gives a meaning, in code, too.
+    /// Escapes the three characters that have a meaning in Slack, also in code.
     fn escape_controls(self, text: &str) -> String {
         match self {
             Self::Slack => text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"),

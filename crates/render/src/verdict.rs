@@ -1,4 +1,4 @@
-//! The verdict on a run: how each of its series compares with earlier runs, as texts.
+//! Texts of the verdict on a run: the comparison of each of its series with the baseline.
 
 use std::collections::HashMap;
 
@@ -14,24 +14,24 @@ use tidemark_api::{
 
 /// Maximum number of changes that are listed one by one.
 const MOST: usize = 20;
-/// How many runs it takes to hold one against: fewer can all be nearer to their level than one run in twenty is.
+/// Runs that a conclusive baseline needs. In a smaller baseline, all runs can be closer to their level than one run in twenty.
 const ENOUGH: u32 = 19;
-/// The same for people, with how many it takes to see a great change.
+/// Sentence about the number of runs that a large and a small change require.
 const NEEDED: &str = "A large change shows after 3 runs, a small one after 19.";
-/// A detectable change beyond this share says only that there is too much noise.
+/// Largest smallest detectable change that is shown, as a share. A larger share only means that there is too much noise.
 const WHOLE: f64 = 1.0;
-/// As much of a hash as tells commits apart.
+/// Length of a short commit hash.
 const SHORT_HASH: usize = 10;
 
-/// A series of a report: its iterations with their thresholds, and how it compares with earlier runs.
+/// A series of a report: its iterations with their thresholds, and its comparison with the baseline.
 pub struct VerdictRow<'a> {
-    /// The iterations, the worst first; none where only the comparison is known.
+    /// Iterations, the worst first; empty if only the comparison is known.
     pub rows: Vec<&'a MetricRow<'a>>,
-    /// The comparison, where the server makes one.
+    /// Comparison, if the server returns one.
     pub comparison: Option<&'a VerdictComparison>,
 }
 
-/// The series of a report: those that changed or are outside a threshold first, the worst before others.
+/// Returns the series of a report: changed series and series outside a threshold first, the worst first.
 pub fn lines<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec<VerdictRow<'a>> {
     let key = |row: &MetricRow<'_>| {
         let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
@@ -63,23 +63,23 @@ pub fn lines<'a>(rows: &'a [MetricRow<'a>], verdict: Option<&'a Verdict>) -> Vec
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The comparisons of a verdict alone.
+/// Returns the rows of a verdict without metrics.
 pub fn compared(verdict: &Verdict) -> Vec<VerdictRow<'_>> {
     verdict.comparisons.iter().map(|one| VerdictRow { rows: Vec::new(), comparison: Some(one) }).collect()
 }
 
 impl VerdictRow<'_> {
-    /// Whether it changed or has a value outside a threshold.
+    /// Whether the series changed or has a value outside a threshold.
     pub fn has_moved(&self) -> bool {
         self.comparison.is_some_and(|one| one.answer == VerdictAnswer::Changed) || self.outside() > 0
     }
 
-    /// Whether it got worse.
+    /// Whether the series regressed.
     pub fn is_regressed(&self) -> bool {
         self.word() == "regressed"
     }
 
-    /// The verdict in a word; empty where there is none.
+    /// Returns the verdict as one word; empty if there is none.
     pub fn word(&self) -> &'static str {
         self.comparison.map_or("", |one| match (one.answer, one.direction) {
             (VerdictAnswer::Changed, ChangeDirection::Regression) => "regressed",
@@ -90,7 +90,7 @@ impl VerdictRow<'_> {
         })
     }
 
-    /// The benchmark with its parameters.
+    /// Returns the benchmark with its parameters.
     pub fn benchmark(&self) -> String {
         match (self.rows.first(), self.comparison) {
             (Some(row), _) => row.benchmark(),
@@ -99,7 +99,7 @@ impl VerdictRow<'_> {
         }
     }
 
-    /// The measure.
+    /// Returns the name of the measure.
     pub fn measure(&self) -> String {
         self.of_measure().map_or_else(String::new, |measure| format::plain(measure.name.as_str()))
     }
@@ -109,12 +109,12 @@ impl VerdictRow<'_> {
         measured.map(|measure| &**measure).or(self.comparison.map(|one| &one.measure))
     }
 
-    /// How many iterations there are; empty if there is one.
+    /// Returns the number of iterations; empty if there is one.
     pub fn iterations(&self) -> String {
         if self.rows.len() > 1 { self.rows.len().to_string() } else { String::new() }
     }
 
-    /// What was measured: the median of the iterations.
+    /// Returns the value: the median of the iterations.
     pub fn value(&self) -> String {
         let values: Vec<f64> = self.rows.iter().map(|row| row.measured.metric.value).collect();
         let units = self.of_measure().map_or("", |measure| measure.units.as_str());
@@ -122,30 +122,30 @@ impl VerdictRow<'_> {
         value.map_or_else(String::new, |value| format::quantity(value, units))
     }
 
-    /// The level of the earlier runs; empty if there are none.
+    /// Returns the level of the baseline; empty if there is none.
     pub fn base(&self) -> String {
         let base = self.comparison.and_then(|one| Some((one.base?, one.measure.units.as_str())));
         base.map_or_else(String::new, |(base, units)| format::quantity(base, units))
     }
 
-    /// By how much it differs from that.
+    /// Returns the difference from the level of the baseline.
     pub fn change(&self) -> String {
         self.comparison.and_then(|one| one.change).map_or_else(String::new, format::percent)
     }
 
-    /// How far the confidence interval of 95 % reaches to either side of the change.
+    /// Returns half the width of the 95 % confidence interval of the change.
     pub fn reach(&self) -> String {
         let ends = self.comparison.and_then(|one| Some((one.change?, one.lower?, one.upper?)));
         let reach = ends.map(|(change, lower, upper)| (change - lower).max(upper - change));
         reach.map_or_else(String::new, |reach| format!("±{}", format::share(reach)))
     }
 
-    /// The smallest change that would have been seen.
+    /// Returns the smallest detectable change.
     pub fn detectable(&self) -> String {
         self.comparison.and_then(|one| one.detectable).map_or_else(String::new, format::share)
     }
 
-    /// What the value may be by its threshold, and whether it is outside.
+    /// Returns the limits of the threshold, and whether the value is outside.
     pub fn limit(&self) -> String {
         let limit = self.rows.first().map_or_else(String::new, |row| row.limit());
         match (self.outside(), self.rows.len()) {
@@ -155,13 +155,13 @@ impl VerdictRow<'_> {
         }
     }
 
-    /// How many iterations are outside their threshold.
+    /// Returns the number of iterations outside their threshold.
     fn outside(&self) -> usize {
         self.rows.iter().filter(|row| row.standing.is_outside()).count()
     }
 }
 
-/// What a direction is called.
+/// Returns the word for a direction.
 pub fn word(direction: ChangeDirection) -> &'static str {
     match direction {
         ChangeDirection::Regression => "regression",
@@ -174,7 +174,7 @@ fn benchmark(benchmark: &tidemark_api::Benchmark, variant: Option<&tidemark_api:
     format::benchmark(benchmark.name.as_str(), variant.map(|variant| &variant.parameters))
 }
 
-/// How many comparisons come to what, the worst first.
+/// Returns the number of comparisons of each verdict as text, the worst first.
 pub fn counts(verdict: &Verdict) -> String {
     let counts = &verdict.counts;
     let parts: Vec<String> = [
@@ -191,13 +191,13 @@ pub fn counts(verdict: &Verdict) -> String {
     if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join(", ") }
 }
 
-/// The verdict and the thresholds in a few words.
+/// Returns a short summary of the verdict and the thresholds.
 pub fn summary(rows: &[MetricRow<'_>], verdict: Option<&Verdict>) -> String {
     let parts: Vec<String> = verdict.map(counts).into_iter().chain(metric::limits(rows)).collect();
     if parts.is_empty() { "no verdict and no threshold".to_owned() } else { parts.join(", ") }
 }
 
-/// What there is to say besides the numbers, in sentences.
+/// Returns additional sentences: remarks, advice and the changes found.
 pub fn sentences(verdict: &Verdict) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(advice(verdict));
@@ -226,7 +226,7 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
     sentences
 }
 
-/// Why comparisons are inconclusive, and what helps; nothing if none is.
+/// Returns why comparisons are inconclusive and what to do; `None` if none is.
 fn advice(verdict: &Verdict) -> Option<String> {
     let unclear = || verdict.comparisons.iter().filter(|one| one.answer == VerdictAnswer::Inconclusive);
     let runs = unclear().map(|one| one.base_runs).max()?;
@@ -259,7 +259,7 @@ fn advice(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// A change that was found with a report.
+/// Returns a sentence about a change that was found with a report.
 fn found(change: &Change) -> String {
     let units = change.measure.units.as_str();
     let since = match &change.at.version.hash {
