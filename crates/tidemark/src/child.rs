@@ -1,5 +1,5 @@
-//! A command that this program starts and that does not outlive it: whoever stops the one stops the other, with all that
-//! it has started. What it prints, and what its end means, is up to who started it.
+//! Child processes that stop with this program, together with the processes that they started. The caller handles the output and
+//! the exit status.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::interrupt::{self, Guard, on_interrupt};
 
-/// A command that runs.
+/// A running child process.
 pub(crate) struct Child {
     process: process::Child,
     guard: Option<Guard>,
@@ -21,7 +21,7 @@ impl Child {
         let has_group = set_apart(command);
         let started = Arc::new(OnceLock::new());
         let id = Arc::clone(&started);
-        // Where signals cannot be listened to, it can still be run.
+        // Without a signal handler, the command can still run.
         let guard = on_interrupt(move || {
             if let Some(id) = id.get() {
                 stop(*id, has_group);
@@ -32,17 +32,17 @@ impl Child {
         Ok(Self { process, guard: guard.ok() })
     }
 
-    /// What it prints, if that is piped and not taken yet.
+    /// Takes the standard output of the command, if it is piped.
     pub(crate) fn stdout(&mut self) -> Option<ChildStdout> {
         self.process.stdout.take()
     }
 
-    /// What it complains of, if that is piped and not taken yet.
+    /// Takes the standard error of the command, if it is piped.
     pub(crate) fn stderr(&mut self) -> Option<ChildStderr> {
         self.process.stderr.take()
     }
 
-    /// Waits for its end. If that is the end of this program as well, nothing follows.
+    /// Waits until the command ends. Does not return if this program is being interrupted.
     pub(crate) fn wait(mut self) -> io::Result<ExitStatus> {
         let status = self.process.wait();
         drop(self.guard);
@@ -51,8 +51,8 @@ impl Child {
     }
 }
 
-/// Gives the command a group of its own, so that all that it starts can be stopped with it; answers whether it has one.
-/// On a terminal it stays where the keyboard reaches it.
+/// Puts the command into a new process group, so that its child processes can be stopped with it. Returns whether it did. On a
+/// terminal, the command stays in the foreground group, so that it receives Ctrl-C.
 #[cfg(unix)]
 fn set_apart(command: &mut Command) -> bool {
     use std::{io::IsTerminal, os::unix::process::CommandExt};
@@ -68,7 +68,7 @@ fn set_apart(_: &mut Command) -> bool {
     false
 }
 
-/// Stops a command: asks it to end, and ends it if it does not.
+/// Stops a command: requests it to terminate, and kills it after a grace period.
 #[cfg(unix)]
 fn stop(id: u32, has_group: bool) {
     use rustix::process::{
@@ -80,7 +80,7 @@ fn stop(id: u32, has_group: bool) {
         time::{Duration, Instant},
     };
 
-    /// How long it may take to end when it is asked to, by us or by the keyboard.
+    /// Time to terminate after SIGTERM or Ctrl-C.
     const GRACE: Duration = Duration::from_secs(3);
     let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return };
     let goes = || {
@@ -94,13 +94,13 @@ fn stop(id: u32, has_group: bool) {
         }
         false
     };
-    // Whoever is gone cannot be told so, which is well.
+    // A signal to a process that has ended fails, which is harmless.
     if has_group {
         let _ = kill_process_group(id, Signal::TERM);
         if !goes() {
             let _ = kill_process_group(id, Signal::KILL);
         }
-    // The keyboard has reached it, too. Otherwise it is told as the keyboard would: with all of our group.
+    // The command has received Ctrl-C, too. Otherwise send the signal to the whole process group, as the terminal does.
     } else if !goes() {
         let _ = kill_current_process_group(Signal::TERM);
         if !goes() {

@@ -1,5 +1,5 @@
-//! What code hosts are told about a run: which ones, with what, and when. How each of them wants it stands in the file of
-//! its name; what is said, in the crate `tidemark-render`, which servers use, too.
+//! Reports about a run to code hosts: to which hosts, with which content, and when. The file of each host has its API calls; the
+//! crate `tidemark-render`, which servers use, too, has the texts.
 
 mod github;
 mod gitlab;
@@ -31,7 +31,7 @@ use crate::{
     interrupt::{Guard, on_interrupt},
 };
 
-/// Whom to tell about a run.
+/// Flags of reports to code hosts.
 #[derive(clap::Args)]
 pub(crate) struct CiFlags {
     /// On GitHub Actions: a check on the commit, a comment on the pull request and a summary of the job, with this token
@@ -105,24 +105,24 @@ pub(crate) struct CiFlags {
     ci_i_am_vulnerable_to_pwn_requests: bool,
 }
 
-/// What a run does that matters to those who are told of it.
+/// Properties of a run that decide which reports are possible.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// Whether it runs a command on this machine.
+    /// Whether the run executes a command on this machine.
     pub(crate) runs_command: bool,
-    /// Whether it does not wait for the end of its job.
+    /// Whether the run does not wait for its job.
     pub(crate) is_detached: bool,
 }
 
-/// What tells one run of a pull request from another.
+/// What distinguishes one run of a pull request from another.
 pub(crate) struct Subject<'a> {
-    /// Whether the testbed was chosen, and not found out.
+    /// Whether the user chose the testbed; otherwise it was detected.
     pub(crate) names_testbed: bool,
-    /// What is measured besides what tools print, such as `-build_time`.
+    /// What is measured in addition to the output of tools, for example `-build_time`.
     pub(crate) suffix: &'a str,
 }
 
-/// A run whose end code hosts wait for.
+/// A run that reports to code hosts when it ends.
 pub(crate) struct Session<'a> {
     flags: &'a CiFlags,
     github: Option<Arc<GitHub>>,
@@ -133,7 +133,7 @@ pub(crate) struct Session<'a> {
 }
 
 impl CiFlags {
-    /// Refuses what cannot work or is not safe, before anything is done.
+    /// Rejects flags that cannot work or are not safe, before the run starts.
     pub(crate) fn check(&self, environment: &Environment, context: &Context, kind: Kind) -> Result {
         let tokens = [
             ("--github-actions", &self.github_actions),
@@ -165,7 +165,7 @@ impl CiFlags {
         Ok(())
     }
 
-    /// Completes what is known of the pull request: by its flag, or by asking for the one of a fork.
+    /// Completes the pull request of the context: from the flag, or, for a fork, with a request to the code host.
     pub(crate) fn complete(&self, environment: &Environment, context: &mut Context, patience: RetryPolicy) {
         if let Some(number) = self.ci_number {
             context.set_pull_request(number, None);
@@ -176,17 +176,17 @@ impl CiFlags {
         }
     }
 
-    /// Which reports get a comment.
+    /// Returns the conditions for a comment.
     fn reserve(&self) -> Reserve {
         Reserve { only_thresholds: self.ci_only_thresholds, only_on_alert: self.ci_only_on_alert }
     }
 
-    /// Whether the name of the project is wanted before the run.
+    /// Whether the name of the project is required before the run.
     pub(crate) fn opens_check(&self) -> bool {
         self.github_actions.is_some()
     }
 
-    /// Tells that a run begins.
+    /// Reports that a run starts.
     pub(crate) fn open(
         &self,
         environment: &Environment,
@@ -232,7 +232,7 @@ impl CiFlags {
 }
 
 impl Session<'_> {
-    /// Whom the server tells when nobody waits any more.
+    /// Returns the callback with which the server reports the end of a detached job.
     pub(crate) fn callback(&self) -> Option<JobCallback> {
         let token = self.flags.callback_token.as_ref()?;
         if let Some(url) = &self.flags.callback_url {
@@ -249,7 +249,7 @@ impl Session<'_> {
         })
     }
 
-    /// Tells that a run came to nothing.
+    /// Reports that a run failed.
     pub(crate) fn fail(&self, failure: &Failure) {
         if let Some(github) = &self.github {
             let sentence = Block::Paragraph(vec![Span::text(crate::output::plain(&failure.to_string()))]);
@@ -258,7 +258,7 @@ impl Session<'_> {
         }
     }
 
-    /// Tells about a report. What could not be told is answered, a sentence for each.
+    /// Reports the result of a run. Returns one sentence for each report that could not be sent.
     pub(crate) fn finish(
         &self,
         report: &Report,
@@ -307,14 +307,14 @@ impl Session<'_> {
     }
 }
 
-/// What tells a run from others when nobody says. A testbed that is named after the machine may be another each time, so
-/// that its system stands for it.
+/// Returns the default ID of a run. The name of a detected testbed may differ between runs, so the ID uses its operating system
+/// instead.
 fn default_id(report: &Report, subject: &Subject<'_>) -> String {
     let testbed = if subject.names_testbed { report.testbed.slug.as_str() } else { env::consts::OS };
     comment::default_id(report, testbed, subject.suffix)
 }
 
-/// The links of a report; the server is asked where its console is.
+/// Returns the links of a report; requests the address of the console from the server.
 pub(crate) fn links(client: &Client, host: Option<&Url>, report: &Report, public: bool) -> Links {
     let Some(host) = host else { return Links::none() };
     let console = client.send(&server::console()).ok().map(|console| console.url);
@@ -326,7 +326,7 @@ fn write(path: &Path, options: &OpenOptions, text: &str) -> std::result::Result<
     written.map_err(|error| format!("{} could not be written ({error}).", path.display()))
 }
 
-/// Completes the check when the run is interrupted, which Actions do to cancel it.
+/// Completes the check when the run is interrupted: GitHub Actions interrupts a run to cancel it.
 fn watch(github: &Arc<GitHub>) -> Option<Guard> {
     let github = Arc::clone(github);
     let guard = on_interrupt(move || {

@@ -1,4 +1,4 @@
-//! The commands, a file for each; `main.rs` has their table.
+//! Commands, one file each; `main.rs` has the table of commands.
 
 pub(crate) mod alert;
 pub(crate) mod archive;

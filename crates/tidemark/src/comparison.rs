@@ -1,5 +1,5 @@
-//! Two sides of results held against each other: which benchmarks and measures they have in common, how far those are
-//! apart and what that amounts to. How it looks is in `show`; the mathematics is in `tidemark-stats`.
+//! Comparison of two sides of results: their common benchmarks and measures, the differences and the verdicts. `show` prints the
+//! comparison; `tidemark-stats` has the computation.
 
 mod show;
 
@@ -14,7 +14,7 @@ use crate::{
     output,
 };
 
-/// What it takes to call something a change.
+/// Criteria for a change.
 #[derive(clap::Args)]
 pub(crate) struct Judging {
     /// How sure to be, as a probability: of comparisons where nothing has changed, so many raise no alarm
@@ -38,47 +38,47 @@ fn percentage(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| "it is a number of at least 0".to_owned())
 }
 
-/// The two sides.
+/// The two sides of a comparison.
 pub(crate) struct Sides {
-    /// What the base is called.
+    /// Name of the base.
     pub(crate) base_name: String,
-    /// What the new side is called.
+    /// Name of the new side.
     pub(crate) new_name: String,
-    /// What was measured, one result for each run.
+    /// Results of the base, one per run.
     pub(crate) base: Vec<Results>,
     pub(crate) new: Vec<Results>,
-    /// Whether the runs of both sides belong together one by one.
+    /// Whether the runs of both sides form pairs.
     pub(crate) paired: bool,
 }
 
-/// What came of it.
+/// Result of a comparison.
 pub(crate) struct Outcome {
     base_name: String,
     new_name: String,
     confidence: f64,
     paired: bool,
-    /// The worst first.
+    /// Rows, the worst first.
     rows: Vec<Row>,
     /// Benchmarks with measures that only the base has.
     only_base: Vec<String>,
     only_new: Vec<String>,
 }
 
-/// A benchmark and a measure.
+/// Comparison of one benchmark and measure.
 struct Row {
     series: Series,
     units: String,
     verdict: Verdict,
     comparison: Comparison,
-    /// The probability corrected for the number of comparisons.
+    /// Probability, corrected for the number of comparisons.
     adjusted: Option<f64>,
     base_runs: usize,
     new_runs: usize,
-    /// What can be said if there is but one value on a side.
+    /// Remark if a side has only one value.
     note: &'static str,
 }
 
-/// A benchmark with its parameters, and a measure of it.
+/// A benchmark with its parameters, and a measure.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Series {
     label: String,
@@ -86,7 +86,7 @@ struct Series {
     measure: ResourceName,
 }
 
-/// The values of a series with the number of their run.
+/// Values of a series, each with the number of its run.
 #[derive(Default)]
 struct Values {
     base: Vec<(usize, Measured)>,
@@ -94,7 +94,7 @@ struct Values {
 }
 
 impl Sides {
-    /// Compares what both sides have.
+    /// Compares the series that both sides have.
     pub(crate) fn compare(self, judging: &Judging) -> Result<Outcome> {
         let (order, mut values) = self.series();
         let (mut rows, mut only_base, mut only_new) = (Vec::new(), Vec::new(), Vec::new());
@@ -132,7 +132,7 @@ impl Sides {
         Ok(Outcome { base_name, new_name, confidence, paired, rows, only_base, only_new })
     }
 
-    /// The values of each series, and the series in the order in which they come up.
+    /// Returns the values of each series, and the series in order of appearance.
     fn series(&self) -> (Vec<Series>, HashMap<Series, Values>) {
         let (mut order, mut values) = (Vec::new(), HashMap::<Series, Values>::new());
         for (is_new, results) in [(false, &self.base), (true, &self.new)] {
@@ -155,12 +155,12 @@ impl Sides {
 }
 
 impl Outcome {
-    /// How many got worse.
+    /// Returns the number of regressions.
     pub(crate) fn regressions(&self) -> usize {
         self.rows.iter().filter(|row| row.verdict == Verdict::Regression).count()
     }
 
-    /// The sentence that a failure because of them ends with.
+    /// Returns the sentence about regressions for the error message.
     pub(crate) fn complaint(&self) -> String {
         match self.regressions() {
             1 => "There is 1 regression.".to_owned(),
@@ -172,7 +172,7 @@ impl Outcome {
 impl Series {
     fn of(entry: &Entry, measured: &Measured) -> Self {
         let (Label::Name(name) | Label::Reference(name)) = &entry.label;
-        // A built-in measure may go by its slug or its name.
+        // A tool may report a built-in measure by its slug or its name.
         let known = measure::built_in(measured.measure.as_str()).and_then(|known| known.slug.parse().ok());
         Self {
             label: name.as_str().to_owned(),
@@ -181,7 +181,7 @@ impl Series {
         }
     }
 
-    /// The direction in which it gets worse, as the server has it.
+    /// Returns the worse direction, as the server defines it.
     fn worse(&self) -> Worse {
         measure::built_in(self.measure.as_str()).map_or(Worse::Unknown, |measure| measure.worse)
     }
@@ -224,7 +224,7 @@ impl Values {
 }
 
 impl Row {
-    /// By how much it is worse, as a share; negative if better.
+    /// Returns by how much the new side is worse, as a share; negative if better.
     fn badness(&self) -> f64 {
         let change = self.comparison.change.unwrap_or(f64::INFINITY);
         match self.series.worse() {
@@ -235,8 +235,7 @@ impl Row {
     }
 }
 
-/// What the ranges of two single values say. They are what one run saw, and another run may be elsewhere, so that this
-/// is a hint and no verdict.
+/// Compares the ranges of two single values. A range covers only one run, so the result is a hint and not a verdict.
 fn ranges(base: &Measured, new: &Measured) -> &'static str {
     let ends = |measured: &Measured| measured.lower_value.zip(measured.upper_value);
     match (ends(base), ends(new)) {

@@ -1,4 +1,4 @@
-//! Which server a command talks to, as whom and how patiently; and its failures as the person who typed it sees them.
+//! Connection of a command to a server: address, credential and retries; and error messages about it.
 
 use std::{env, fmt, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     manifest, version,
 };
 
-/// What the help puts these arguments under, apart from those that a command is about.
+/// Heading of these arguments in the help.
 const SERVER: &str = "Server";
 
-/// The arguments of every command that talks to a server.
+/// Arguments of every command that connects to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
     /// The address of the server, such as http://localhost:6610; without one, results stay on this machine
@@ -54,15 +54,15 @@ pub(crate) struct Connection {
     max_retry_after: u64,
 }
 
-/// Which server is meant and by what it knows us, each with where that was said.
+/// Selected server and credential, each with its source.
 pub(crate) struct Target {
-    /// None is the store on this machine.
+    /// Server; `None` is the database on this machine.
     pub(crate) host: Option<(Url, Means)>,
-    /// A key or a token.
+    /// Key or token.
     pub(crate) credential: Option<(String, Means)>,
 }
 
-/// Where something was said. What comes first wins.
+/// Source of a setting, in order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     Flag,
@@ -83,7 +83,7 @@ impl fmt::Display for Means {
 }
 
 impl Connection {
-    /// A client of the server that is meant, or of the store on this machine.
+    /// Returns a client of the selected server, or of the database on this machine.
     pub(crate) fn client(&self) -> Result<Client> {
         let target = self.target()?;
         let credential = target.credential.map(|(text, _)| credential(&text)).transpose()?;
@@ -93,12 +93,12 @@ impl Connection {
         }
     }
 
-    /// Whether it was said in so many words that the results on this machine are meant.
+    /// Whether the user explicitly selected the results on this machine.
     pub(crate) fn is_surely_local(&self) -> bool {
         self.local
     }
 
-    /// Adds to a refusal whose it is, where somebody may have meant a server.
+    /// Adds to a refusal of the local database that no server was selected, in case the user meant a server.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
         let is_here = || self.target().is_ok_and(|target| target.host.is_none());
         if self.local || !failure.is(Exit::Refused) || !is_here() {
@@ -110,14 +110,14 @@ impl Connection {
         )
     }
 
-    /// A client of this server with this credential.
+    /// Returns a client of this server with this credential.
     pub(crate) fn client_of(&self, host: Url, credential: Option<Credential>) -> Client {
         let settings = Settings { host, credential, patience: self.patience(), insecure: self.insecure_host };
         Client::new(settings, tell_of_retry).on_version(version::check)
     }
 
-    /// The server that is meant, by a flag, the environment, the file of the repository or a stored login; and the
-    /// credential from the same places. A stored one is for its own server only.
+    /// Returns the selected server: from a flag, the environment, the file of the repository or a stored login; and the
+    /// credential from the same sources. A stored credential is used only for its own server.
     pub(crate) fn target(&self) -> Result<Target> {
         let manifest = manifest::here()?;
         let given = self.host.clone().filter(|_| !self.local).map(|host| {
@@ -127,7 +127,7 @@ impl Connection {
             };
             (host, means)
         });
-        // They are read here and not with the flags, as what is wrong with a flag is said with its value.
+        // Not validated by clap, because its error messages contain the value.
         let wrong = |what: &str, error| Failure::usage(format!("The {what} cannot be used: {error}."));
         let credential = match (&self.key, &self.token) {
             (Some(key), _) => {
@@ -140,7 +140,7 @@ impl Connection {
             }
             (None, None) => None,
         };
-        // With all that is needed at hand, nobody looks into the file.
+        // Does not read the file if the host and the credential are given.
         if self.local || (given.is_some() && credential.is_some()) {
             return Ok(Target { host: given, credential });
         }
@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// The server and the credential that a flag or the environment names, for a login.
+    /// Returns the server and the credential from flags and environment, for a login.
     pub(crate) fn given(&self) -> Result<(Url, Option<String>)> {
         match &self.host {
             Some(host) => Ok((host.clone(), self.key.clone().or_else(|| self.token.clone()))),
@@ -169,7 +169,7 @@ impl Connection {
         }
     }
 
-    /// How patient it is, with others than the server as well.
+    /// Returns the retry policy, which also applies to code hosts.
     pub(crate) fn patience(&self) -> RetryPolicy {
         RetryPolicy {
             timeout: Duration::from_secs(self.timeout),
@@ -179,19 +179,20 @@ impl Connection {
         }
     }
 
-    /// Whether the key belongs to a project, which then needs not be named.
+    /// Whether the key is a project key, so that the project need not be named.
     pub(crate) fn is_of_project(&self) -> bool {
         let target = self.target().ok();
         target.and_then(|target| target.credential).is_some_and(|(text, _)| text.contains("_run_"))
     }
 }
 
-/// Takes a key or a token that was read before.
+/// Validates a key or a token.
 pub(crate) fn credential(text: &str) -> Result<Credential> {
     Credential::new(text).ok_or_else(|| Failure::usage("The credential cannot be used."))
 }
 
-/// A value with a variable comes from there if it is the same; a flag wins over it.
+/// Returns the source of a value: the environment if its variable has the same value, otherwise a flag. A flag takes precedence
+/// over a variable.
 fn means(variable: &str, value: &str) -> Means {
     let is_same = |text: String| match text.parse::<Url>() {
         Ok(url) => url.as_str() == value,
@@ -200,7 +201,7 @@ fn means(variable: &str, value: &str) -> Means {
     if env::var(variable).is_ok_and(is_same) { Means::Environment } else { Means::Flag }
 }
 
-/// Says that a request is about to be tried again.
+/// Reports an upcoming retry on standard error.
 pub(crate) fn tell_of_retry(retry: &Retry<'_>) {
     eprintln!(
         "warning: The server did not answer ({}); attempt {} of {} follows in {} s.",

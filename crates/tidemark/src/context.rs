@@ -1,5 +1,5 @@
-//! Where a run is made: branch, commit and pull request from git and from CI, and the machine. `tidemark context` shows
-//! it; a run sends it.
+//! Context of a run: branch, commit and pull request from git and CI, and the machine. `tidemark context` shows it; a run sends
+//! it.
 
 mod ci;
 mod environment;
@@ -18,36 +18,36 @@ use crate::{
     output::{self, Column, Table},
 };
 
-/// What is known.
+/// Detected context.
 pub(crate) struct Context {
-    /// The CI system that we run on.
+    /// Name of the CI system.
     pub(crate) system: Option<&'static str>,
-    /// The branch that is measured.
+    /// Measured branch.
     pub(crate) branch: Option<BranchName>,
-    /// The branch that a pull request goes to.
+    /// Target branch of a pull request.
     pub(crate) base: Option<BranchName>,
-    /// The commit that is measured.
+    /// Measured commit.
     pub(crate) hash: Option<GitHash>,
-    /// The number of the pull request.
+    /// Number of the pull request.
     pub(crate) pull_request: Option<u64>,
     /// Whether the pull request comes from another repository.
     pub(crate) fork: bool,
-    /// What a pull request comes from, as CI says it.
+    /// Source of a pull request, if CI provides it.
     pub(crate) head: Option<Head>,
     repository: Option<Repository>,
     machine: Machine,
 }
 
-/// The branch that a pull request comes from.
+/// Source branch of a pull request.
 pub(crate) struct Head {
-    /// The repository that it is in, with its owner.
+    /// Repository of the branch, with its owner.
     pub(crate) repository: Option<String>,
     pub(crate) branch: String,
 }
 
 impl Context {
-    /// Finds out what there is to know of a folder. What CI says of branch and commit comes before git, which there
-    /// has often only a commit without a branch.
+    /// Detects the context of a folder. Branch and commit from CI take precedence over git, because CI often checks out a commit
+    /// without a branch.
     pub(crate) fn detect(environment: &Environment, folder: &Path) -> Self {
         let event = |path: &str| serde_json::from_slice(&fs::read(path).ok()?).ok();
         let (system, build) = ci::detect(environment, event).unzip();
@@ -69,7 +69,7 @@ impl Context {
         }
     }
 
-    /// Adds the pull request, when it is known from elsewhere than CI.
+    /// Sets the pull request, if its source is not CI.
     pub(crate) fn set_pull_request(&mut self, number: u64, base: Option<String>) {
         self.pull_request = Some(number);
         self.base = base.and_then(|name| name.parse().ok()).or_else(|| self.base.take());
@@ -78,12 +78,12 @@ impl Context {
         }
     }
 
-    /// A name for the testbed: machines of the same kind share it.
+    /// Returns a name for the testbed, which is the same on machines of the same type.
     pub(crate) fn testbed(&self) -> String {
         self.machine.name()
     }
 
-    /// What the server is told. The first commit takes time to find and only serves to name a project.
+    /// Returns the data for the server. Includes the root commit only if it names the project, because finding it takes time.
     pub(crate) fn facts(&self, names_project: bool, binary: Option<String>) -> RunContext {
         let repository = self.repository.as_ref();
         let facts = [
@@ -100,13 +100,13 @@ impl Context {
     }
 }
 
-/// The name of the repository of a folder, or else of the folder.
+/// Returns the name of the repository of a folder, or the name of the folder.
 pub(crate) fn repository_name(folder: &Path) -> Option<String> {
     let of_folder = || folder.file_name()?.to_str().map(str::to_owned);
     Repository::find(folder).and_then(|repository| repository.name).or_else(of_folder)
 }
 
-/// The arguments of `tidemark context`.
+/// Arguments of `tidemark context`.
 #[derive(clap::Args)]
 pub(crate) struct Show {
     /// Print JSON instead of a table

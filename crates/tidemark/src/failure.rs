@@ -1,4 +1,4 @@
-//! Why a command failed: one sentence for the person who typed it, and a number for the script.
+//! Failure of a command: a sentence for the user, and an exit code for scripts.
 
 use std::{
     error, fmt,
@@ -8,33 +8,33 @@ use std::{
 
 use tidemark_server::infra::config::ConfigError;
 
-/// The result of every command.
+/// Result of every command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
-/// How the program ends when it fails; docs/cli.md lists the numbers for those who write scripts.
+/// Exit codes; see docs/cli.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Something failed that has no number of its own.
+    /// A failure without a code of its own.
     Failed = 1,
-    /// It was called wrongly.
+    /// Invalid arguments.
     Usage = 2,
-    /// There are alerts, and they were asked to count.
+    /// An alert or a regression, with `--error-on-alert` or `--error-on-change`.
     Regression = 3,
     /// The benchmark command failed.
     Benchmark = 4,
-    /// What a tool printed cannot be read.
+    /// The output of a tool cannot be parsed.
     Unreadable = 5,
-    /// There was no metric in what was read.
+    /// There is no metric in the output.
     Empty = 6,
-    /// The server said no.
+    /// The server rejected the request.
     Refused = 7,
-    /// The server did not answer.
+    /// The server cannot be reached.
     Unreachable = 8,
-    /// The results are recorded, but somebody could not be told.
+    /// The results are recorded, but a comment or a file about them could not be written.
     Untold = 9,
 }
 
-/// One sentence: what was wrong and what to do.
+/// A failure: one sentence about the problem and what to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     sentence: String,
@@ -46,28 +46,28 @@ impl Failure {
         Self::with(Exit::Failed, sentence)
     }
 
-    /// A call that was wrong.
+    /// Creates a failure of invalid arguments.
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
         Self::with(Exit::Usage, sentence)
     }
 
-    /// A failure with a number of its own.
+    /// Creates a failure with its own exit code.
     pub(crate) fn with(exit: Exit, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit }
     }
 
-    /// The same, with another sentence after it.
+    /// Appends a sentence.
     pub(crate) fn and(mut self, sentence: &str) -> Self {
         self.sentence = format!("{} {sentence}", self.sentence);
         self
     }
 
-    /// Whether it is of this kind.
+    /// Whether the failure has this exit code.
     pub(crate) fn is(&self, exit: Exit) -> bool {
         self.exit == exit
     }
 
-    /// What the program ends with.
+    /// Returns the exit code of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)
     }
@@ -85,13 +85,13 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// An error and what caused it, from the outside in.
+/// Returns an error and its causes, the outermost first.
 pub(crate) fn causes(error: &(dyn error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
         let cause_text = cause.to_string();
-        // Some errors and their causes say the same.
+        // Some errors contain the text of their cause.
         if !text.ends_with(&cause_text) && !cause_text.ends_with(&text) {
             text = format!("{text}: {cause_text}");
         }
@@ -100,7 +100,7 @@ pub(crate) fn causes(error: &(dyn error::Error + 'static)) -> String {
     text
 }
 
-/// Writes to standard output; a reader that has seen enough is not a failure.
+/// Writes to standard output. A closed pipe is not a failure.
 pub(crate) fn print(text: &str) -> Result {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,5 +1,5 @@
-//! The history of what a report measured, drawn as small as a word. It is asked for once for all of a report, and left out
-//! if that fails: it is there to look at, not to judge by.
+//! Sparklines: the history of the series of a report. One request fetches all of them; they are optional, so a failure leaves
+//! them out.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,21 +11,21 @@ use tidemark_client::{Client, series};
 
 use crate::verdict::MetricRow;
 
-/// How far back it is asked for, in seconds: a month.
+/// Time range of the history, in seconds: one month.
 const WINDOW: i64 = 30 * 24 * 60 * 60;
-/// How many of the newest reports are drawn.
+/// Maximum number of reports in a sparkline.
 const POINTS: usize = 16;
-/// How long it may take.
+/// Time limit of the request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The newest values of each series, a value for each report.
+/// Newest values of each series, one per report.
 #[derive(Default)]
 pub(crate) struct History(HashMap<(BenchmarkUuid, Option<VariantUuid>, MeasureUuid), Vec<f64>>);
 
 impl History {
-    /// Asks for the history of a report's rows, as many of the first as one answer can have.
+    /// Fetches the history of the rows of a report, limited to the first rows that fit into one response.
     pub(crate) fn of(client: &Client, report: &Report, rows: &[MetricRow<'_>]) -> Self {
         let (mut benchmarks, mut measures): (Vec<BenchmarkUuid>, Vec<MeasureUuid>) = (Vec::new(), Vec::new());
         for row in rows {
@@ -63,7 +63,7 @@ impl History {
         )
     }
 
-    /// The history of a row as a line of bars; empty where there is nothing to compare.
+    /// Returns the history of a row as bars; empty if there are too few values.
     pub(crate) fn sparkline(&self, row: &MetricRow<'_>) -> String {
         let variant = row.result.variant.as_ref().map(|variant| variant.uuid);
         let key = (row.result.benchmark.uuid, variant, row.measured.measure.uuid);
@@ -75,7 +75,7 @@ fn list<T: ToString>(ids: &[T]) -> String {
     ids.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The means of the newest reports, from the oldest to the newest. The iterations of a report stand together.
+/// Returns the means of the newest reports, the oldest first. Iterations of a report are consecutive.
 fn newest(values: &[(ReportUuid, f64)]) -> Vec<f64> {
     let mut reports = values.chunk_by(|left, right| left.0 == right.0).rev();
     let mean = |values: &[(ReportUuid, f64)]| {
@@ -86,7 +86,7 @@ fn newest(values: &[(ReportUuid, f64)]) -> Vec<f64> {
     means
 }
 
-/// A bar for each value: the smallest is the lowest, the largest the highest.
+/// Returns one bar per value: the smallest is the lowest, the largest the highest.
 fn bars(values: &[f64]) -> String {
     if values.len() < 2 {
         return String::new();
@@ -95,7 +95,7 @@ fn bars(values: &[f64]) -> String {
         values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
     let bar = |value: &f64| {
         let share = (value - lowest) / (highest - lowest);
-        // All the same is neither high nor low.
+        // If all values are equal, the bars have medium height.
         let share = if share.is_finite() { share } else { 0.5 };
         BARS[((share * BARS.len() as f64) as usize).min(BARS.len() - 1)]
     };

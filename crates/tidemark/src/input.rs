@@ -1,5 +1,4 @@
-//! What tools printed, from files and from standard input, and how it is to be read. Reading it is the business of
-//! `tidemark-adapters`.
+//! Output of benchmark tools, from files and standard input, and the options for parsing it. `tidemark-adapters` parses it.
 
 use std::{
     fs,
@@ -13,8 +12,7 @@ use tidemark_api::{Adapter, Average, Fold};
 
 use crate::failure::{Exit, Failure, Result};
 
-/// Tools that print for people unless they are asked for JSON: what their output has in it, what they are called, and
-/// how they are asked.
+/// Tools whose default output cannot be parsed: a text in their output, their name, and the flag for JSON.
 const FOR_PEOPLE: [(&str, &str, &str); 6] = [
     ("Name (time in ", "pytest-benchmark", "--benchmark-json results.json"),
     ("Time (mean ± σ)", "hyperfine", "--export-json results.json"),
@@ -24,7 +22,7 @@ const FOR_PEOPLE: [(&str, &str, &str); 6] = [
     ("BENCH  Summary", "Vitest", "--outputJson results.json"),
 ];
 
-/// How outputs are read.
+/// Options for parsing outputs.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
     /// The tool that made the output; found out when not given
@@ -43,9 +41,9 @@ pub(crate) struct Reading {
     pub(crate) fold: Option<Fold>,
 }
 
-/// What a tool printed.
+/// Output of a tool.
 pub(crate) struct Output {
-    /// Where it comes from, for people.
+    /// Source of the output, for messages.
     pub(crate) name: String,
     pub(crate) text: String,
 }
@@ -80,7 +78,8 @@ impl Output {
         }
     }
 
-    /// Takes bytes for text. What is not UTF-8 is replaced and said, so that one odd byte does not cost a whole run.
+    /// Decodes bytes. Replaces bytes that are not UTF-8 and prints a warning, so that one invalid byte does not discard a whole
+    /// run.
     pub(crate) fn new(name: String, bytes: Vec<u8>) -> Self {
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -93,8 +92,8 @@ impl Output {
 }
 
 impl Reading {
-    /// Reads outputs, and folds them if asked to. One that cannot be read fails with its place and the reason, one
-    /// without a metric fails, too.
+    /// Parses outputs, and folds them if requested. Fails with the position and the reason if an output cannot be parsed, and if
+    /// an output has no metric.
     pub(crate) fn read(&self, outputs: &[Output]) -> Result<Vec<Results>> {
         let mut results = Vec::with_capacity(outputs.len());
         for Output { name, text } in outputs {

@@ -1,5 +1,5 @@
-//! Two states of a repository measured in turn on this machine, so that whatever the machine does meanwhile happens to
-//! both. Commits are checked out beside the work tree, and go away again whatever happens.
+//! Alternating measurements of two states of a repository on this machine, so that variations of the machine affect both. Commits
+//! are checked out outside the work tree; the checkouts are always removed.
 
 use std::{
     fs,
@@ -24,31 +24,31 @@ use crate::{
     progress::time_left,
 };
 
-/// How many rounds there are when nobody says: the fewest that can tell a change from chance at 95 %.
+/// Default number of rounds: the minimum that distinguishes a change from chance at 95 %.
 pub(crate) const ROUNDS: u32 = 6;
 
-/// What is measured, and how.
+/// What to measure, and how.
 pub(crate) struct Interleave<'a> {
     pub(crate) base: Place,
     pub(crate) new: Place,
-    /// A command line that prepares each side once.
+    /// Shell command that prepares each side once.
     pub(crate) setup: Option<&'a str>,
     pub(crate) benchmark: &'a Benchmark,
-    /// The files that results are in, if not in what the command prints.
+    /// Result files, if the results are not in the output of the command.
     pub(crate) files: &'a [PathBuf],
     pub(crate) reading: &'a Reading,
-    /// How often each side is run.
+    /// Number of runs per side.
     pub(crate) rounds: u32,
-    /// Whether a round in which a run fails is left out.
+    /// Whether to leave out a round in which a run fails.
     pub(crate) allow_failure: bool,
     pub(crate) quiet: bool,
 }
 
 /// A state of the repository.
 pub(crate) enum Place {
-    /// What git calls by this.
+    /// A commit, by any git revision.
     Commit(String),
-    /// The work tree as it is.
+    /// The work tree with uncommitted modifications.
     WorkTree,
 }
 
@@ -57,14 +57,14 @@ struct Side {
     /// `base` or `new`.
     word: &'static str,
     name: String,
-    /// Where the command is run.
+    /// Working directory of the command.
     folder: PathBuf,
-    /// Where the repository is, and where its files are for this side.
+    /// Root of the repository, and root of the checkout of this side.
     root: (PathBuf, PathBuf),
 }
 
 impl Side {
-    /// A file of this side.
+    /// Returns the path of a file on this side.
     fn file(&self, file: &Path) -> PathBuf {
         let (repository, root) = &self.root;
         match file.strip_prefix(repository) {
@@ -75,8 +75,8 @@ impl Side {
 }
 
 impl Interleave<'_> {
-    /// Measures both sides: base and new, then new and base, and so on, so that a machine that gets slower or faster
-    /// all the while favors neither.
+    /// Measures both sides: base and new, then new and base, and so on, so that a machine that becomes slower or faster over time
+    /// favors neither side.
     pub(crate) fn run(&self) -> Result<Sides> {
         let checkouts = Checkouts::open(self.benchmark.folder())?;
         let base = checkouts.prepare("base", &self.base)?;
@@ -97,7 +97,7 @@ impl Interleave<'_> {
                 }
                 results.extend(self.measure(side, round)?);
             }
-            // A round counts as a whole.
+            // Only complete rounds count.
             if let Ok([first, second]) = <[Results; 2]>::try_from(results) {
                 let (base, new) = if round % 2 == 0 { (first, second) } else { (second, first) };
                 of_base.push(base);
@@ -120,7 +120,7 @@ impl Interleave<'_> {
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
         let mut command = Command::new(shell);
-        // Standard output is for the comparison.
+        // Standard output contains only the comparison.
         command.args([flag, line]).current_dir(&side.folder).env(SIDE, side.word).stdout(io_stderr());
         match Child::start(&mut command).and_then(Child::wait) {
             Ok(status) if status.success() => Ok(()),
@@ -134,7 +134,7 @@ impl Interleave<'_> {
         }
     }
 
-    /// Runs the command once for a side; nothing if it failed and may.
+    /// Runs the command once for a side; returns `None` if it failed and failures are allowed.
     fn measure(&self, side: &Side, round: u32) -> Result<Option<Results>> {
         let name = format!("Round {} of {} for {} ({})", round + 1, self.rounds, side.word, side.name);
         let ended = self.benchmark.run_in(Some((&side.folder, side.word)), &name, self.quiet)?;
@@ -158,7 +158,7 @@ impl Interleave<'_> {
             }
         };
         let results = self.reading.read(&outputs)?;
-        // What one run says of a benchmark several times is one value.
+        // Several values of a benchmark in one run count as one value.
         Ok(Results::folded(&results, self.reading.fold.unwrap_or(Fold::Mean)))
     }
 }
@@ -171,17 +171,17 @@ fn io_stderr() -> Stdio {
     Stdio::null()
 }
 
-/// Commits that are checked out for the time being. They are removed at the end, and when the program is interrupted.
+/// Temporary checkouts of commits. They are removed at the end, and when the program is interrupted.
 struct Checkouts {
     repository: PathBuf,
-    /// Where in the repository we are.
+    /// Path of the current folder in the repository.
     prefix: String,
     folder: Arc<Mutex<Option<TempDir>>>,
     _guard: Guard,
 }
 
 impl Checkouts {
-    /// Gets ready to run things in this folder of the repository that it is in.
+    /// Prepares checkouts for this folder of a repository.
     fn open(here: &Path) -> Result<Self> {
         git(here, &["--version"])?;
         let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
@@ -237,14 +237,14 @@ impl Checkouts {
 impl Drop for Checkouts {
     fn drop(&mut self) {
         if !remove(&self.repository, &self.folder) {
-            // An interruption was faster, and ends the program.
+            // The interrupt handler has removed the folder and ends the program.
             wait_for_end();
         }
     }
 }
 
-/// Removes the checkouts, and lets git forget them; answers whether they were still there. Nobody goes on meanwhile. What
-/// is just being stopped may still write there, so that it may take a few attempts.
+/// Removes the checkouts and prunes them in git; returns whether they still existed. Holds the lock meanwhile. A process that is
+/// being stopped may still write to the folder, so the removal is retried.
 fn remove(repository: &Path, folder: &Mutex<Option<TempDir>>) -> bool {
     let mut folder = lock(folder);
     let Some(folder) = folder.take() else { return false };
@@ -266,7 +266,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What git answers; what it complains of is the failure.
+/// Runs git and returns its output, or a failure with its error message.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| {

@@ -1,5 +1,5 @@
-//! What is still done when somebody stops the program, by Ctrl-C or by a signal: commands are stopped with it, and what
-//! was begun elsewhere is brought to its end. How a command is stopped is in `child.rs`; how a server is, in neither.
+//! Handlers for Ctrl-C and termination signals: stop child processes and finish pending work, then exit. `child.rs` stops
+//! processes. `tidemark serve` handles signals itself.
 
 use std::{
     process,
@@ -17,23 +17,23 @@ use crate::{
     progress,
 };
 
-/// Something to do.
+/// A handler.
 type Last = Box<dyn FnOnce() + Send>;
 
-/// What is to be done, the newest at the end, each with its number.
+/// Registered handlers with their IDs, the newest last.
 static LAST: Mutex<(u64, Vec<(u64, Last)>)> = Mutex::new((0, Vec::new()));
-/// Whether the program is about to stop.
+/// Whether the program is stopping.
 static STOPS: AtomicBool = AtomicBool::new(false);
-/// How long it takes at most until a signal is noticed.
+/// Maximum delay until a signal is noticed.
 const NOTICE: Duration = Duration::from_millis(200);
-/// Whether signals are listened to, or why not.
+/// Whether the signal handler is installed, or the error.
 static LISTENS: OnceLock<std::result::Result<(), String>> = OnceLock::new();
 
-/// Something that is done if the program is stopped while this is there.
+/// Registration of a handler; dropping it removes the handler.
 pub(crate) struct Guard(u64);
 
-/// Does something when the program is asked to stop, before it does: the newest first. Once it was asked to, nothing new
-/// is begun.
+/// Registers a handler that runs before the program stops because of a signal; the newest handler runs first. Does not return if
+/// the program is stopping.
 pub(crate) fn on_interrupt(last: impl FnOnce() + Send + 'static) -> Result<Guard> {
     LISTENS
         .get_or_init(listen)
@@ -56,8 +56,8 @@ impl Drop for Guard {
     }
 }
 
-/// Waits for the end if the program is about to stop. What ended a command that came to nothing may be for us, too, and
-/// is noticed in a moment.
+/// Waits for the end if the program is stopping. If a command failed, waits a moment, because the signal that ended it may have
+/// been sent to this program, too.
 pub(crate) fn settle(has_worked: bool) {
     if !has_worked {
         thread::sleep(NOTICE);
@@ -67,7 +67,7 @@ pub(crate) fn settle(has_worked: bool) {
     }
 }
 
-/// Waits for another thread to end the program.
+/// Waits until another thread ends the program.
 pub(crate) fn wait_for_end() -> ! {
     loop {
         thread::park();
@@ -78,7 +78,7 @@ fn lock() -> MutexGuard<'static, (u64, Vec<(u64, Last)>)> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a signal in a thread of its own, and answers once it would be noticed.
+/// Waits for a signal in a separate thread; returns when the handler is installed.
 fn listen() -> std::result::Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -94,7 +94,7 @@ fn listen() -> std::result::Result<(), String> {
         });
         STOPS.store(true, Ordering::Release);
         loop {
-            // It is not kept locked meanwhile: others may be about to let go of theirs.
+            // Does not hold the lock while the handler runs: other threads may drop their guards.
             let Some((_, last)) = lock().1.pop() else { break };
             last();
         }
@@ -105,7 +105,7 @@ fn listen() -> std::result::Result<(), String> {
     ready.recv().map_err(|error| error.to_string())?
 }
 
-/// What asks a program to stop.
+/// Signals that stop a program.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -119,7 +119,7 @@ impl Signals {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Waits for one; answers what a shell shows for it.
+    /// Waits for a signal and returns the exit code that shells use for it.
     async fn next(mut self) -> i32 {
         tokio::select! {
             _ = self.interrupt.recv() => 130,

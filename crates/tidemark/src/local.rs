@@ -1,5 +1,5 @@
-//! The store on this machine: the whole server inside this process, without a port, on the database that
-//! `tidemark serve` would use. It may run beside a server and beside others of its kind.
+//! Database on this machine: the whole server in this process, without a port, on the database of `tidemark serve`. Several
+//! processes and a server can use it at the same time.
 
 use std::{rc::Rc, time::Duration};
 
@@ -27,13 +27,13 @@ use crate::{
     logging, settings,
 };
 
-/// What stands for the address of a server where there is none.
+/// Placeholder for the address of the server.
 const HOST: &str = "http://localhost";
 
-/// How often a request is tried while others write to the database; one attempt waits for some seconds by itself.
+/// Maximum attempts while other processes write to the database; each attempt also waits for several seconds.
 const ATTEMPTS: u32 = 6;
 
-/// The server in this process.
+/// Server in this process.
 struct Local {
     runtime: Runtime,
     app: App,
@@ -41,7 +41,7 @@ struct Local {
     _visit: Option<Visit>,
 }
 
-/// A client of the store on this machine, which is made if it is not there yet.
+/// Returns a client of the database on this machine. Creates the database if it does not exist.
 pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     let local = Local::open(config()?)?;
     let settings = Settings {
@@ -58,7 +58,7 @@ pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     Ok(Client::inside(Rc::new(move |request| local.answer(request)), settings, connection::tell_of_retry))
 }
 
-/// Where the store is, for people.
+/// Returns the location of the database, for messages.
 pub(crate) fn place() -> Result<String> {
     let place = serve::database(&config()?);
     let home = BaseDirs::new().map(|folders| folders.home_dir().join("").display().to_string());
@@ -68,14 +68,14 @@ pub(crate) fn place() -> Result<String> {
     })
 }
 
-/// What `tidemark serve` goes by, so that both have the same data.
+/// Loads the configuration of `tidemark serve`, so that both use the same data.
 fn config() -> Result<Config> {
     settings::load(settings::named_file(), &Flags::default())
 }
 
 impl Local {
     fn open(config: Config) -> Result<Self> {
-        // There is no log to look into afterwards.
+        // Errors only, because there is no log file.
         logging::start(&Logging { level: LogLevel::Error, format: LogFormat::Human });
         let place = serve::database(&config);
         config.create_folders().map_err(|_| {
@@ -102,14 +102,14 @@ impl Local {
         Ok(Self { runtime, app, router, _visit: visit })
     }
 
-    /// Does what a request asks for.
+    /// Processes a request.
     fn answer(&self, request: Request<Vec<u8>>) -> Response<Vec<u8>> {
         self.runtime.block_on(async {
             let Ok(answer) = self.router.clone().oneshot(request.map(Body::from)).await;
             let (head, body) = answer.into_parts();
             match body.collect().await {
                 Ok(body) => Response::from_parts(head, body.to_bytes().into()),
-                // An answer that broke off in the middle; what broke it is on standard error.
+                // The response body failed; the error is on standard error.
                 Err(_) => {
                     let mut broken = Response::new(Vec::new());
                     *broken.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;

@@ -1,4 +1,4 @@
-//! Where log messages go and how they look: standard error, text on a terminal, JSON elsewhere.
+//! Log output: standard error, as text on a terminal, otherwise as JSON.
 
 use std::io::{self, IsTerminal};
 
@@ -6,10 +6,10 @@ use tidemark_server::infra::config::{LogFormat, LogLevel, Logging};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// What draws pictures complains of every letter that its font lacks, and anyone may ask for a picture with any text.
+/// Libraries that render images. They log every character that the font lacks, and any client can request an image with any text.
 const NOISY: [&str; 3] = ["usvg", "resvg", "fontdb"];
 
-/// The MCP library calls it an error when a client leaves before its answer, and warns of every failed tool call.
+/// The MCP library logs an error if a client disconnects before the response, and a warning for every failed tool call.
 const MCP: &str = "rmcp::service";
 
 /// Starts logging as configured.
@@ -35,7 +35,7 @@ pub(crate) fn start(logging: &Logging) {
     }
 }
 
-/// Our own crates speak at the level asked for, everything below them only of trouble.
+/// Returns a filter: the requested level for the crates of Tidemark, only warnings and errors for other crates.
 fn filter(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level.min(LevelFilter::WARN))

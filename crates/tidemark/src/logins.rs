@@ -1,4 +1,4 @@
-//! The credentials that `tidemark login` keeps: a file in the folder of settings that only its owner can read.
+//! Credentials that `tidemark login` stores: a file in the configuration folder that only its owner can read.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
@@ -11,13 +11,13 @@ use crate::{
     settings,
 };
 
-/// The name of the file.
+/// Name of the file.
 const FILE: &str = "credentials.toml";
 
-/// The servers that somebody is logged in to.
+/// Stored logins.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Logins {
-    /// The server that is meant when none is named: the one of the last login.
+    /// Default server: the server of the last login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current: Option<String>,
     #[serde(default)]
@@ -30,7 +30,7 @@ struct Login {
 }
 
 impl Logins {
-    /// Reads the file; there need not be one.
+    /// Reads the file. A missing file has no logins.
     pub(crate) fn load() -> Result<Self> {
         let Some(file) = file() else { return Ok(Self::default()) };
         let failed = |reason: String| {
@@ -40,7 +40,7 @@ impl Logins {
             ))
         };
         match fs::read_to_string(&file) {
-            // What is wrong with it is not shown: it may be a key.
+            // The error message does not quote the content, because it may contain a key.
             Ok(text) => toml::from_str(&text).map_err(|_| failed("it is not a file of logins".to_owned())),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Self::default())
@@ -49,23 +49,23 @@ impl Logins {
         }
     }
 
-    /// The server that is meant when none is named.
+    /// Returns the default server.
     pub(crate) fn current(&self) -> Option<Url> {
         self.current.as_ref()?.parse().ok()
     }
 
-    /// The credential that was stored for a server, and for no other.
+    /// Returns the stored credential of a server.
     pub(crate) fn credential(&self, host: &Url) -> Option<&str> {
         self.hosts.get(name(host)).map(|login| login.key.as_str())
     }
 
-    /// Remembers a credential, and that its server is meant from now on.
+    /// Stores a credential and makes its server the default.
     pub(crate) fn add(&mut self, host: &Url, credential: String) {
         self.hosts.insert(name(host).to_owned(), Login { key: credential });
         self.current = Some(name(host).to_owned());
     }
 
-    /// Forgets the credential of a server; answers whether there was one.
+    /// Removes the credential of a server; returns whether there was one.
     pub(crate) fn remove(&mut self, host: &Url) -> bool {
         let removed = self.hosts.remove(name(host)).is_some();
         if self.current.as_deref() == Some(name(host)) {
@@ -74,7 +74,7 @@ impl Logins {
         removed
     }
 
-    /// Writes the file: the whole of it or nothing.
+    /// Writes the file atomically.
     pub(crate) fn save(&self) -> Result<PathBuf> {
         let file = file().ok_or_else(|| {
             Failure::new("There is no folder for settings: the system does not say where home is; set HOME.")
@@ -88,7 +88,7 @@ impl Logins {
     }
 }
 
-/// How a server is called in the file: with or without a slash at the end it is the same.
+/// Returns the name of a server in the file, without a trailing slash.
 fn name(host: &Url) -> &str {
     host.as_str().trim_end_matches('/')
 }

@@ -1,7 +1,6 @@
-//! The one binary. This file is the table of commands and the end of every failure; what a command does is in the
-//! file of its name below `cmd`.
+//! Entry point: the table of commands, and the exit code of failures. Each command is in the file of its name below `cmd`.
 //!
-//! It ends with 0 when all went well and 2 when it was called wrongly; `failure.rs` has the other numbers.
+//! The exit code is 0 on success and 2 for invalid arguments; `failure.rs` has the other codes.
 
 mod child;
 mod ci;
@@ -268,7 +267,7 @@ impl Cmd {
     }
 }
 
-/// Takes a variable that is set to nothing for one that is not set, which is what CI makes of a missing secret.
+/// Treats empty variables as not set, because CI sets a missing secret to an empty variable.
 fn forget_empty(command: Command) -> Command {
     let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
     command
@@ -290,7 +289,7 @@ mod tests {
         table.debug_assert();
     }
 
-    /// A flag of a noun would be taken for one of its verbs that has the same name.
+    /// A flag of a noun would hide a flag of a verb with the same name.
     fn check(command: &Command, above: &[String]) {
         let flags = || command.get_arguments().filter(|flag| !flag.is_positional() && flag.is_global_set());
         for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
@@ -301,7 +300,7 @@ mod tests {
         command.get_subcommands().for_each(|verb| check(verb, &shared));
     }
 
-    /// Every command and variable that somebody sees is in the manual, and so is every verb of a noun.
+    /// The manual documents every visible command, variable and verb.
     #[test]
     fn the_manual_is_complete() {
         let manual = concat!(
@@ -338,7 +337,7 @@ mod tests {
         assert_eq!(missing, Vec::<String>::new());
     }
 
-    /// The flags of a command and of its verbs that the manual does not name.
+    /// Returns the flags of a command and of its verbs that the manual does not name.
     fn unnamed_flags(command: &Command, manual: &str) -> Vec<String> {
         let is_named = |flag: &str| {
             let mut ends =

@@ -1,5 +1,5 @@
-//! `tidemark.toml` in a repository: what its runs have in common, so that nobody has to type it. Flags and variables win
-//! over it. The settings of `tidemark serve` are another file, which `settings.rs` knows.
+//! `tidemark.toml` in a repository: settings that all runs share. Flags and variables take precedence over it. The configuration
+//! of `tidemark serve` is a different file, see `settings.rs`.
 
 mod entry;
 
@@ -20,10 +20,10 @@ use tidemark_api::{Adapter, Average, Fold, NameId, NewModel, ReportThresholds, R
 use self::entry::{Address, Line, Threshold};
 use crate::failure::{Failure, Result};
 
-/// The name of the file.
+/// Name of the file.
 pub(crate) const FILE: &str = "tidemark.toml";
 
-/// What somebody may try to write into the file that must not stand there.
+/// Names of secrets, which are not allowed in the file.
 const SECRETS: [&str; 11] = [
     "api_key",
     "api_token",
@@ -38,11 +38,11 @@ const SECRETS: [&str; 11] = [
     "token",
 ];
 
-/// What only the settings of a server have.
+/// Settings of the server configuration.
 const OF_SERVER: [&str; 8] =
     ["console", "data_dir", "database", "logging", "plus", "security", "server", "smtp"];
 
-/// What stands in the file.
+/// Content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entries {
@@ -62,7 +62,7 @@ struct Entries {
     ci: Ci,
 }
 
-/// What is said on CI; each has a flag of the same name that begins with `ci`.
+/// Settings of CI; each has a flag of the same name with the prefix `ci`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ci {
@@ -72,7 +72,7 @@ struct Ci {
     id: Option<String>,
 }
 
-/// The file of a repository, read and checked; an empty one if there is none.
+/// File of a repository, parsed and validated; empty if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
     folder: PathBuf,
@@ -80,31 +80,31 @@ pub(crate) struct Manifest {
     models: Option<BTreeMap<NameId, NewModel>>,
 }
 
-/// The file of the repository that we are in. It is read when it is first asked for.
+/// File of the current repository, loaded on first use.
 static HERE: OnceLock<Result<Manifest>> = OnceLock::new();
 
-/// What the repository that we are in says, or what is wrong with that.
+/// Returns the settings of the current repository, or an error.
 pub(crate) fn here() -> Result<&'static Manifest> {
     HERE.get_or_init(Manifest::find).as_ref().map_err(Clone::clone)
 }
 
-/// Makes this program believe that it is in no repository, for what is to be the same everywhere.
+/// Ignores the file of the repository, for output that must be the same everywhere.
 pub(crate) fn disregard() {
-    // It may have been read before, by a command that is about the repository.
+    // A command that uses the repository may already have loaded the file.
     let _ = HERE.set(Ok(Manifest::default()));
 }
 
-/// A benchmark command of the file, which is run where the file is.
+/// Benchmark command of the file. It runs in the folder of the file.
 pub(crate) struct Given<'a> {
     pub(crate) folder: &'a Path,
-    /// The words of the command.
+    /// Words of the command.
     pub(crate) words: &'a [String],
-    /// Whether they are for a shell.
+    /// Whether a shell runs them.
     pub(crate) is_line: bool,
 }
 
 impl Manifest {
-    /// Reads the file of the repository that we are in, if it has one.
+    /// Reads the file of the current repository, if it has one.
     pub(crate) fn find() -> Result<Self> {
         let here = env::current_dir().unwrap_or_default();
         match locate(&here) {
@@ -143,9 +143,9 @@ impl Manifest {
         Ok(Self { folder: file.parent().unwrap_or(Path::new("")).to_owned(), entries, models })
     }
 
-    /// Makes what the file says what a command goes by where nothing else is said.
+    /// Sets the values of the file as defaults of a command.
     ///
-    /// The server and the project are for every command that can be told them by a variable, the rest is for runs.
+    /// The server and the project apply to every command that accepts them in a variable, the other settings to runs.
     pub(crate) fn apply(&self, command: Command) -> Command {
         let Entries { project, host, testbed, adapter, average, fold, error_on_alert, ci, .. } =
             &self.entries;
@@ -177,60 +177,60 @@ impl Manifest {
         })
     }
 
-    /// The server of the repository.
+    /// Returns the server of the repository.
     pub(crate) fn host(&self) -> Option<&Url> {
         self.entries.host.as_ref().map(|Address(host)| host)
     }
 
-    /// The thresholds of runs. What is not in the file is not watched.
+    /// Returns the thresholds of runs. Thresholds of measures that are not in the file are removed.
     pub(crate) fn thresholds(&self) -> Option<ReportThresholds> {
         let models = self.models.clone()?;
         Some(ReportThresholds { models: Some(models).filter(|models| !models.is_empty()), reset: Some(true) })
     }
 
-    /// The benchmark command of runs.
+    /// Returns the benchmark command of runs.
     pub(crate) fn command(&self) -> Option<Given<'_>> {
         let Line { words, is_line } = self.entries.command.as_ref()?;
         Some(Given { folder: &self.folder, words, is_line: *is_line })
     }
 
-    /// How often a benchmark command is run.
+    /// Returns the number of runs of the benchmark command.
     pub(crate) fn iter(&self) -> Option<u32> {
         self.entries.iter.map(NonZeroU32::get)
     }
 
-    /// The files that the benchmark command writes its results to.
+    /// Returns the files that the benchmark command writes its results to.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.entries.file.iter().map(|file| self.folder.join(file)).collect()
     }
 }
 
-/// Gives arguments a default, here and below.
+/// Sets defaults of arguments, including those of subcommands.
 fn with_defaults(command: Command, default: &dyn Fn(&Arg) -> Option<String>) -> Command {
     command
         .mut_args(|argument| match default(&argument) {
-            // It is needed for as long as the program runs.
+            // Leaked, because clap requires it for the lifetime of the program.
             Some(value) => argument.default_value(&*value.leak()),
             None => argument,
         })
         .mut_subcommands(|command| with_defaults(command, default))
 }
 
-/// The file of the folder, or of one above it up to the root of its repository. Outside of a repository there is no
-/// telling whose a file above would be.
+/// Returns the file of the folder, or of a parent folder up to the root of the repository. Outside of a repository only the
+/// folder itself counts, because the owner of a file in a parent folder is unknown.
 fn locate(folder: &Path) -> Option<PathBuf> {
     let root = folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder);
     let folders = folder.ancestors().take_while(|folder| folder.starts_with(root));
     folders.map(|folder| folder.join(FILE)).find(|file| file.is_file())
 }
 
-/// The file as somebody here would call it.
+/// Returns the path of the file relative to the current folder, for messages.
 fn shown(file: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
     file.strip_prefix(&here).unwrap_or(file).display().to_string()
 }
 
-/// What is wrong, as a sentence.
+/// Returns an error message as a sentence.
 fn explain(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
     match unknown {

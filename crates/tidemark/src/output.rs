@@ -1,5 +1,4 @@
-//! How things look to people: tables, numbers with their units, and texts that cannot play tricks on a terminal. What
-//! is said is up to the commands.
+//! Output for terminals: tables, numbers with their units, and texts without control characters. Commands decide the content.
 
 use std::{
     env,
@@ -15,24 +14,24 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::{Failure, Result};
 
-/// What is between two columns.
+/// Separator of columns.
 const GAP: &str = "  ";
 
-/// A table with a line of titles. A column that has nothing in it is left out.
+/// A table with a line of titles. Empty columns are left out.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<(Option<Color>, Vec<String>)>,
     titles: bool,
 }
 
-/// A color of a line, for terminals.
+/// Color of a line on a terminal.
 #[derive(Clone, Copy)]
 pub(crate) enum Color {
     Red = 31,
     Green = 32,
 }
 
-/// A column of a table: its title, and the side that its texts stand at.
+/// A column of a table: its title and alignment.
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Left(&'static str),
@@ -44,17 +43,17 @@ impl Table {
         Self { columns: columns.into(), rows: Vec::new(), titles: true }
     }
 
-    /// A table of two columns, names and what belongs to them, without a line of titles.
+    /// Creates a table of names and values, without a line of titles.
     pub(crate) fn record() -> Self {
         Self { titles: false, ..Self::new([Column::Left(""), Column::Left("")]) }
     }
 
-    /// Adds a line with a text for each column.
+    /// Adds a line with one text per column.
     pub(crate) fn push(&mut self, row: impl Into<Vec<String>>) {
         self.rows.push((None, row.into()));
     }
 
-    /// Leaves out as many of the last columns, up to `most`, as make the table wider than this.
+    /// Removes last columns, at most `most`, until the table fits into this width.
     pub(crate) fn fit(&mut self, width: usize, most: usize) {
         for _ in 0..most {
             let widths = self.shown().into_iter().map(|(.., width)| width + GAP.len());
@@ -64,7 +63,7 @@ impl Table {
         }
     }
 
-    /// The columns that have something in them: their place, themselves, their title and how wide they are.
+    /// Returns the non-empty columns: index, column, title and width.
     fn shown(&self) -> Vec<(usize, Column, &'static str, usize)> {
         let columns = self.columns.iter().enumerate();
         let measured = columns.map(|(index, column)| {
@@ -105,7 +104,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// How results are printed.
+/// Output format of results.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// A table with a verdict
@@ -118,40 +117,39 @@ pub(crate) enum Format {
     Markdown,
 }
 
-/// Whether standard output is looked at by somebody who sees colors.
+/// Whether standard output is a terminal with colors.
 pub(crate) fn has_colors() -> bool {
     io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How many characters a line of standard output has, if it is a terminal.
+/// Returns the width of the terminal in characters, if standard output is a terminal.
 #[cfg(unix)]
 pub(crate) fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
-/// How many characters a line of standard output has, if that is known.
+/// Returns the width of standard output in characters, if it is known.
 #[cfg(not(unix))]
 pub(crate) fn terminal_width() -> Option<usize> {
     None
 }
 
-/// A document as JSON, on lines of its own.
+/// Returns a document as indented JSON.
 pub(crate) fn json(what: &str, document: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(document)
         .map(|json| format!("{json}\n"))
         .map_err(|error| Failure::new(format!("{what} cannot be written as JSON ({error}).")))
 }
 
-/// A moment to the second.
+/// Returns a time, precise to the second.
 pub(crate) fn time(time: Timestamp) -> String {
     let text = time.to_string();
     let (moment, _) = text.split_once('.').unwrap_or((&text, ""));
     format!("{}Z", moment.replace('T', " "))
 }
 
-/// JSON with a line for each item, and otherwise to the letter as it was: neither the order of its names nor its numbers
-/// change.
+/// Indents JSON without any other change: the order of the names and the text of the numbers stay the same.
 pub(crate) fn pretty(json: &str) -> String {
     let mut pretty = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
@@ -164,7 +162,7 @@ pub(crate) fn pretty(json: &str) -> String {
         }
         if matches!(character, '}' | ']') {
             depth = depth.saturating_sub(1);
-            // What is empty stays on its line.
+            // Empty objects and arrays stay on one line.
             if !pretty.ends_with(['{', '[']) {
                 new_line(&mut pretty, depth);
             }
@@ -196,13 +194,13 @@ fn new_line(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A benchmark of a result, which may ask for no alerts.
+/// Returns a benchmark of a result, with a mark if it raises no alerts.
 pub(crate) fn entry(entry: &Entry) -> String {
     let title = benchmark(entry.label.as_str(), entry.parameters.as_ref());
     if entry.ignored { format!("{title} (ignored)") } else { title }
 }
 
-/// The units of what was measured, as far as they are known without a project.
+/// Returns the units of a measured value, if they are known without a project.
 pub(crate) fn units(measured: &Measured) -> &str {
     let built_in = measure::built_in(measured.measure.as_str()).map(|measure| measure.units);
     built_in.or_else(|| measured.units.as_ref().map(ResourceName::as_str)).unwrap_or("")

@@ -1,6 +1,5 @@
-//! What is shown on standard error while something takes its time. On a terminal it is one line, below what comes out
-//! meanwhile. Pipes and logs see none of it but, of what has steps, a line now and then, so that the log of a job shows
-//! that it lives and stays short.
+//! Progress on standard error. On a terminal, it is one line below other output. In pipes and logs, only operations with steps
+//! print a line from time to time, so that the log shows activity and stays short.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -9,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the line is drawn.
+/// Interval at which the line is drawn.
 const PACE: Duration = Duration::from_millis(500);
-/// How often a line is written where there is no terminal.
+/// Interval at which a line is printed without a terminal.
 const PAUSE: Duration = Duration::from_secs(10);
-/// Goes to the start of the line and clears it.
+/// Moves the cursor to the start of the line and clears the line.
 const CLEAR: &[u8] = b"\r\x1b[K";
 
-/// The line, until it is dropped.
+/// Progress line; dropping it removes the line.
 pub(crate) struct Progress {
     shared: Option<Arc<Shared>>,
 }
@@ -29,20 +28,20 @@ struct Shared {
 struct Line {
     label: String,
     started: Instant,
-    /// Whether it ends with the time that has passed.
+    /// Whether the line ends with the elapsed time.
     is_timed: bool,
     is_drawn: bool,
-    /// Whether what came out last did not end its line.
+    /// Whether the last output did not end with a newline.
     is_inside: bool,
     has_ended: bool,
 }
 
-/// Whether there is a terminal that a line can be drawn on.
+/// Whether standard error is a terminal.
 pub(crate) fn is_possible() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Takes the line away that there may be, whoever has drawn it.
+/// Removes the current progress line, if there is one.
 pub(crate) fn clear() {
     if is_possible() {
         let _ = io::stderr().write_all(CLEAR);
@@ -50,7 +49,7 @@ pub(crate) fn clear() {
 }
 
 impl Progress {
-    /// Starts a line that begins with this and ends with the time that has passed, or none.
+    /// Starts a line with this label and the elapsed time; shows nothing unless `is_shown`.
     pub(crate) fn start(label: impl Into<String>, is_shown: bool) -> Self {
         Self::line(label.into(), true, is_shown)
     }
@@ -73,14 +72,14 @@ impl Progress {
         Self { shared: Some(shared) }
     }
 
-    /// Changes what the line begins with.
+    /// Changes the label of the line.
     pub(crate) fn set(&self, label: impl Into<String>) {
         if let Some(shared) = &self.shared {
             shared.line().label = label.into();
         }
     }
 
-    /// Writes to standard error, above the line. Who does not look is no reason to stop.
+    /// Writes to standard error, above the line. Ignores write errors.
     pub(crate) fn write(&self, bytes: &[u8]) {
         match &self.shared {
             Some(shared) => shared.line().write(bytes),
@@ -88,7 +87,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away; what is written after it is written as it is.
+    /// Removes the line; later output is written unchanged.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.shared {
             let mut line = shared.line();
@@ -124,7 +123,7 @@ impl Shared {
 
 impl Line {
     fn draw(&mut self) {
-        // A line that is not finished belongs to the one who writes it.
+        // Does not draw over an incomplete line of other output.
         if self.is_inside {
             return;
         }
@@ -151,32 +150,32 @@ impl Line {
     }
 }
 
-/// Something that has steps.
+/// An operation with steps.
 pub(crate) struct Steps {
     what: &'static str,
     total: Option<usize>,
     done: usize,
     started: Instant,
-    /// When a line was last written where there is no terminal.
+    /// Time at which a line was last printed without a terminal.
     written: Instant,
     quiet: bool,
     progress: Progress,
 }
 
 impl Steps {
-    /// Begins. The total is left out if it is not known.
+    /// Starts an operation; `total` is `None` if unknown.
     pub(crate) fn start(what: &'static str, total: Option<usize>, quiet: bool) -> Self {
         let (now, is_drawn) = (Instant::now(), !quiet && is_possible());
         let progress = Progress::line(what.to_owned(), false, is_drawn);
         Self { what, total, done: 0, started: now, written: now, quiet, progress }
     }
 
-    /// One more is done.
+    /// Counts one completed step.
     pub(crate) fn step(&mut self) {
         self.at(self.done + 1);
     }
 
-    /// So many are done.
+    /// Sets the number of completed steps.
     pub(crate) fn at(&mut self, done: usize) {
         self.done = done;
         let line = match self.total {
@@ -194,8 +193,7 @@ impl Steps {
     }
 }
 
-/// How long it takes still if it goes on as it went, as the end of a line; empty if nothing is known or it is next to
-/// nothing.
+/// Returns the estimated remaining time as the end of a line; empty if it is unknown or close to zero.
 pub(crate) fn time_left(elapsed: Duration, done: usize, total: usize) -> String {
     if done == 0 || done >= total {
         return String::new();
@@ -204,7 +202,7 @@ pub(crate) fn time_left(elapsed: Duration, done: usize, total: usize) -> String 
     if left < Duration::from_secs(1) { String::new() } else { format!(", {} left", duration(left)) }
 }
 
-/// A length of time in the two units that tell most.
+/// Returns a duration in its two largest units.
 fn duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),

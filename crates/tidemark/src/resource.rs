@@ -1,5 +1,5 @@
-//! What the commands of the resources share: a noun with its verbs, the flags of lists, and how an answer is shown, as a
-//! table, as a record or as JSON. Which flags and columns a noun has is in the file of its name below `cmd`.
+//! Shared code of the resource commands: a noun with its verbs, the flags of lists, and the output as a table, a record or JSON.
+//! The file of each noun below `cmd` has its flags and columns.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -19,10 +19,10 @@ use crate::{
     output::{self, Column, Table},
 };
 
-/// What takes the place of a value to take it away.
+/// Value of a flag that removes the current value.
 const NONE: &str = "_";
 
-/// A command whose verbs and flags are made when it is called: there are hundreds of them.
+/// A command whose verbs and flags are built when it is called, because there are hundreds of them.
 pub(crate) struct Later<A>(pub(crate) A);
 
 impl<A: Args> Args for Later<A> {
@@ -31,11 +31,11 @@ impl<A: Args> Args for Later<A> {
             let about = command.get_about().cloned().unwrap_or_default();
             let mut command = A::augment_args(command);
             if command.has_subcommands() {
-                // What all verbs share can stand after each of them.
+                // Shared flags can follow each verb.
                 command = command.mut_args(|flag| flag.global(true));
             }
             let mut command = crate::forget_empty(command);
-            // What is wrong with the file is said by those who go by it.
+            // Commands that use the file report its errors.
             if let Ok(manifest) = manifest::here() {
                 command = manifest.apply(command);
             }
@@ -58,7 +58,7 @@ impl<A: Args> FromArgMatches for Later<A> {
     }
 }
 
-/// A noun of the command line.
+/// A noun of the command line with its verb.
 #[derive(clap::Args)]
 pub(crate) struct Noun<V: Subcommand> {
     #[command(flatten)]
@@ -69,11 +69,11 @@ pub(crate) struct Noun<V: Subcommand> {
     verb: V,
 }
 
-/// What can be done with a noun.
+/// Verbs of a noun.
 pub(crate) trait Verb: Subcommand {
     fn run(&self, session: &Session) -> Result;
 
-    /// Does what is not asked of a server by requests, and answers nothing for all else.
+    /// Runs a verb that sends no requests to the server; `None` for all other verbs.
     fn run_here(&self, _: &Connection, _: &Format) -> Option<Result> {
         None
     }
@@ -89,7 +89,7 @@ impl<V: Verb> Noun<V> {
     }
 }
 
-/// How an answer is printed.
+/// Output format of a response.
 #[derive(clap::Args)]
 pub(crate) struct Format {
     /// Print what the server answered as JSON
@@ -97,7 +97,7 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
-/// The project that a command is about.
+/// The project of a command.
 #[derive(clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct InProject {
@@ -120,7 +120,7 @@ impl From<ResourceId> for InProject {
     }
 }
 
-/// Which part of a project is meant; all of it when nothing is given.
+/// Filter on a part of a project; the whole project by default.
 #[derive(clap::Args)]
 pub(crate) struct Part {
     /// Only those of this branch, by UUID, slug or name
@@ -137,7 +137,7 @@ pub(crate) struct Part {
     pub(crate) measure: Option<NameId>,
 }
 
-/// Which of the things that have a name to list.
+/// Filter of a list by name.
 #[derive(clap::Args)]
 pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {
     /// Only those with exactly this name
@@ -148,7 +148,7 @@ pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static
     pub(crate) search: Option<Search>,
 }
 
-/// The order of a list.
+/// Order of a list.
 #[derive(clap::Args)]
 pub(crate) struct Order<S: Word> {
     /// What to order by
@@ -156,7 +156,7 @@ pub(crate) struct Order<S: Word> {
     pub(crate) sort: Option<S>,
 }
 
-/// The part of a list that is shown.
+/// Page of a list.
 #[derive(clap::Args)]
 pub(crate) struct Paging {
     /// The direction of the order
@@ -173,7 +173,7 @@ pub(crate) struct Paging {
     all: bool,
 }
 
-/// Whether something is to be archived.
+/// Flags to archive and unarchive a resource.
 #[derive(clap::Args)]
 pub(crate) struct Archiving {
     /// Archive it
@@ -190,7 +190,7 @@ impl Archiving {
     }
 }
 
-/// A new value, or none in the place of the old one.
+/// A new value, or the removal of the value.
 #[derive(Clone, Debug)]
 pub(crate) struct Change<T>(pub(crate) Option<T>);
 
@@ -203,18 +203,18 @@ impl<T: FromStr> FromStr for Change<T> {
 }
 
 impl<T: Clone> Change<T> {
-    /// The new value of a patch.
+    /// Returns the value for a patch.
     pub(crate) fn of(change: Option<&Self>) -> Option<Option<T>> {
         change.map(|change| change.0.clone())
     }
 }
 
-/// Reads one of a few words, which the help lists.
+/// Returns a parser of the words that the help lists.
 pub(crate) fn word<T: Word>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(T::ALL.iter().map(|word| word.as_str())).try_map(|word| word.parse::<T>())
 }
 
-/// Reads a number that has to be in a range.
+/// Parses a number within the range of a type.
 pub(crate) fn number<N, T>(text: &str) -> std::result::Result<T, String>
 where
     N: FromStr<Err: Display>,
@@ -224,17 +224,17 @@ where
     number.try_into().map_err(|error: Invalid| error.to_string())
 }
 
-/// What is shown of a thing.
+/// Output of a resource.
 pub(crate) trait Shown: DeserializeOwned {
     fn fields(&self) -> Fields;
 
-    /// What follows the record of a single one.
+    /// Returns the text below the record of a single resource.
     fn more(&self) -> String {
         String::new()
     }
 }
 
-/// The fields of a thing in their order: columns of a table, or lines of a record.
+/// Fields of a resource in order: columns of a table, or lines of a record.
 #[derive(Default)]
 pub(crate) struct Fields(Vec<Field>);
 
@@ -257,38 +257,38 @@ impl Fields {
         self
     }
 
-    /// A field that tells things apart.
+    /// Adds a field of tables and records.
     pub(crate) fn column(self, title: &'static str, text: impl Display) -> Self {
         self.add(Column::Left(title), &text, Place::Both)
     }
 
-    /// A short form of what records have in full.
+    /// Adds a field of tables only: a short form of a field of records.
     pub(crate) fn short(self, title: &'static str, text: impl Display) -> Self {
         self.add(Column::Left(title), &text, Place::Tables)
     }
 
-    /// Such a field that is a number.
+    /// Adds a right-aligned number of tables and records.
     pub(crate) fn number(self, title: &'static str, text: impl Display) -> Self {
         self.add(Column::Right(title), &text, Place::Both)
     }
 
-    /// A field for who looks closer: it is in records only.
+    /// Adds a field of records only.
     pub(crate) fn detail(self, title: &'static str, text: impl Display) -> Self {
         self.add(Column::Left(title), &text, Place::Records)
     }
 }
 
-/// The text of what may not be there.
+/// Returns the text of an optional value; empty if there is none.
 pub(crate) fn optional(value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Yes, or nothing.
+/// Returns `yes`, or an empty text.
 pub(crate) fn flag(is_set: bool) -> &'static str {
     if is_set { "yes" } else { "" }
 }
 
-/// A table of things.
+/// Returns a table of resources.
 pub(crate) fn table<T: Shown>(items: &[T]) -> String {
     let columns = |item: &T| item.fields().0.into_iter().filter(|field| field.place != Place::Records);
     let Some(first) = items.first() else { return String::new() };
@@ -299,7 +299,7 @@ pub(crate) fn table<T: Shown>(items: &[T]) -> String {
     table.to_string()
 }
 
-/// A record of one thing.
+/// Returns a record of one resource.
 pub(crate) fn record(thing: &impl Shown) -> String {
     let mut table = Table::record();
     for Field { column: Column::Left(title) | Column::Right(title), text, place } in thing.fields().0 {
@@ -312,26 +312,26 @@ pub(crate) fn record(thing: &impl Shown) -> String {
     format!("{table}{gap}{more}")
 }
 
-/// A server, and how its answers are printed.
+/// A client and the output format.
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) json: bool,
 }
 
 impl Session {
-    /// Sends a request and shows the one thing that is answered.
+    /// Sends a request and prints the resource of the response.
     pub(crate) fn show<T: Shown>(&self, request: &Request<T>) -> Result {
         let answer = self.client.fetch(request)?;
         if self.json { print_json(answer.json()?) } else { print(&record(&answer.read()?)) }
     }
 
-    /// Sends a request whose answer has nothing to show, and says that it is done.
+    /// Sends a request without a resource in the response and prints a sentence.
     pub(crate) fn done<T>(&self, request: &Request<T>, sentence: &str) -> Result {
         let answer = self.client.fetch(request)?;
         if self.json { print_json(answer.json()?) } else { print(&format!("{sentence}\n")) }
     }
 
-    /// Sends a change, unless it changes nothing.
+    /// Sends an update, unless it changes nothing.
     pub(crate) fn update<R>(&self, list: &Collection<R>, id: &dyn Display, patch: &R::Patch) -> Result
     where
         R: Resource<Patch: Default + PartialEq> + Shown,
@@ -342,7 +342,7 @@ impl Session {
         self.show(&list.update(id, patch))
     }
 
-    /// Shows a list: a page of it, or all.
+    /// Prints a list: one page or all pages.
     pub(crate) fn list<T: Shown>(&self, request: Request<Vec<T>>, paging: &Paging) -> Result {
         let Paging { direction, page, per_page, all } = *paging;
         if !all {
@@ -381,7 +381,7 @@ impl Session {
         print(&table(&items))
     }
 
-    /// Where something of a project is that is given by UUID, slug or name, in this order.
+    /// Finds a resource of a project by UUID, slug or name, in this order.
     pub(crate) fn find<D: Dimension>(
         &self,
         project: &InProject,
@@ -414,7 +414,7 @@ impl Session {
     }
 }
 
-/// A branch, a testbed, a benchmark or a measure: what has a name in a project and can be archived.
+/// A branch, testbed, benchmark or measure: a named resource of a project that can be archived.
 pub(crate) trait Dimension: Resource {
     const NOUN: &'static str;
 
@@ -424,13 +424,13 @@ pub(crate) trait Dimension: Resource {
 
     fn uuid(&self) -> Uuid;
 
-    /// What it is called.
+    /// Returns the name.
     fn name(&self) -> Self::Name;
 
-    /// Those that are archived or those that are not; only one with this name, if it is given.
+    /// Returns a filter on archived or other resources, optionally with this name.
     fn filter(name: Option<Self::Name>, archived: bool) -> Self::Filter;
 
-    /// The change that archives it or brings it back.
+    /// Returns the patch that archives or unarchives the resource.
     fn archive(archived: bool) -> Self::Patch;
 }
 

@@ -1,5 +1,4 @@
-//! The settings as a command of the server side finds them: file, environment, flags. And how a command writes a file of
-//! its own.
+//! Configuration of server commands: file, environment, flags. Also writes files atomically.
 
 use std::{
     env,
@@ -14,21 +13,22 @@ use tidemark_server::infra::config::{Config, Flags};
 
 use crate::failure::Result;
 
-/// Loads the configuration from the named file or the one in the platform's folder, the environment and the flags.
+/// Loads the configuration: the given file or the file in the configuration folder of the platform, the environment and the
+/// flags.
 pub(crate) fn load(file: Option<PathBuf>, flags: &Flags) -> Result<Config> {
     let file = file.filter(|file| !file.as_os_str().is_empty()).or_else(Config::default_file);
-    // A variable that is not text cannot be one of ours.
+    // No variable of Tidemark has a name or a value that is not UTF-8.
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Ok(Config::load(file.as_deref(), variables, flags)?)
 }
 
-/// The file that the environment names.
+/// Returns the file that the environment names.
 pub(crate) fn named_file() -> Option<PathBuf> {
     env::var_os("TIDEMARK_CONFIG").map(PathBuf::from)
 }
 
-/// Writes a file that only its owner can read, the whole of it or nothing.
+/// Writes a file atomically, readable only by its owner.
 pub(crate) fn write_for_owner(file: &Path, text: &str) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -46,7 +46,7 @@ pub(crate) fn write_for_owner(file: &Path, text: &str) -> io::Result<()> {
     });
     let moved = written.and_then(|()| fs::rename(&draft, file));
     if moved.is_err() {
-        // The failure is what matters; what is left of the draft does no harm.
+        // The write error is reported; a leftover temporary file is harmless.
         let _ = fs::remove_file(&draft);
     }
     moved

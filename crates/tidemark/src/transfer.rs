@@ -1,5 +1,5 @@
-//! The way of reports from one server to another: which there are, oldest first, and each of them as the run that would
-//! make it again. Where they come from and go to is up to the commands.
+//! Transfer of reports between servers: lists the reports, the oldest first, and converts each into a run that recreates it.
+//! Commands choose the source and the target.
 
 mod standing;
 
@@ -19,38 +19,38 @@ use crate::{
     progress::Steps,
 };
 
-/// From where to where.
+/// Source and target of a transfer.
 pub(crate) struct Way<'a> {
-    /// The server that has the reports.
+    /// Server of the source.
     pub(crate) from: &'a Client,
-    /// The project there.
+    /// Project of the source.
     pub(crate) source: &'a ResourceId,
-    /// The server that gets them.
+    /// Server of the target.
     pub(crate) to: &'a Client,
-    /// The project there, which is made if it is not known.
+    /// Project of the target; the server creates it if it does not exist.
     pub(crate) target: &'a ResourceId,
 }
 
-/// What became of the reports of a project.
+/// Counts of a transfer.
 #[derive(Clone, Copy)]
 pub(crate) struct Copied {
-    /// How many there are.
+    /// Number of reports of the source.
     pub(crate) found: usize,
-    /// How many of them were missing on the other side.
+    /// Number of reports that the target did not have.
     pub(crate) missing: usize,
 }
 
-/// A run on its way, with what it has no place for.
+/// A run to send, with data that is not part of a run.
 pub(crate) struct Parcel {
     pub(crate) run: NewRun,
-    /// The units of its measures.
+    /// Units of its measures.
     pub(crate) units: HashMap<ResourceName, ResourceName>,
-    /// Alerts of the same report that somebody has dismissed.
+    /// Dismissed alerts of the report.
     pub(crate) dismissed: Vec<Alert>,
 }
 
-/// Sends all reports of a project to another one that does not have them yet, or only counts them. Done again, it goes
-/// on where it stopped.
+/// Sends all reports of a project that the target does not have, or only counts them. After an interruption, a repetition sends
+/// only the missing reports.
 pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> {
     let mut looking = Steps::start("Looking for reports", None, quiet);
     let all = list(way.from, way.source, |count| looking.at(count))?;
@@ -78,7 +78,7 @@ pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> 
     Ok(copied)
 }
 
-/// Sends runs to a project that does not have them yet, or only counts them.
+/// Sends runs that the target does not have, or only counts them.
 pub(crate) fn send(
     to: &Client,
     target: &ResourceId,
@@ -93,8 +93,7 @@ pub(crate) fn send(
     })
 }
 
-/// Goes through runs that are known by their keys, and sends those that are missing. `parcel` is asked for each in turn,
-/// unless they are only counted.
+/// Sends the runs whose keys the target does not have. Calls `parcel` for each run in turn, unless it only counts.
 fn deliver(
     to: &Client,
     target: &ResourceId,
@@ -104,7 +103,7 @@ fn deliver(
     mut parcel: impl FnMut(usize, bool) -> Result<Option<Parcel>>,
 ) -> Result<Copied> {
     let there = match list(to, target, |_| {}) {
-        // The first run makes the project.
+        // The first run creates the project.
         Err(Error::Refused { status: 404, .. }) => Vec::new(),
         listed => listed?,
     };
@@ -123,7 +122,7 @@ fn deliver(
             for (id, units) in unknown_units(&units, &made) {
                 let patch = MeasurePatch { units: Some(units), ..MeasurePatch::default() };
                 match to.send(&measures_of(target).update(&id, &patch)) {
-                    // Whoever may send results need not be one who may change measures.
+                    // A credential that can send results may lack the permission to update measures.
                     Err(Error::Refused { .. }) => without_units = true,
                     told => drop(told?),
                 }
@@ -164,7 +163,7 @@ struct Past {
     key: Key,
 }
 
-/// By what a run is known on both sides, whoever has sent it.
+/// Identity of a run on both servers, regardless of the user who sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     branch: String,
@@ -175,7 +174,7 @@ struct Key {
 }
 
 impl Key {
-    /// The key of a run that says what it is about.
+    /// Returns the key of a run.
     fn of(run: &NewRun) -> Option<Self> {
         Some(Self {
             branch: run.branch.as_ref()?.as_str().to_owned(),
@@ -187,8 +186,8 @@ impl Key {
     }
 }
 
-/// The reports of a project in the order in which they arrived, which is the order that versions are counted in.
-/// `on_page` is told how many were found so far.
+/// Lists the reports of a project in the order in which they arrived, which is the order of versions. Calls `on_page` with the
+/// number of reports so far.
 fn list(
     client: &Client,
     project: &ResourceId,
@@ -197,7 +196,7 @@ fn list(
     let mut all = Vec::new();
     for archived in [false, true] {
         let filter = ReportFilter { archived: Some(archived), ..ReportFilter::default() };
-        // Oldest first, so that a report that arrives meanwhile moves no other to the next page.
+        // The oldest first, so that a report that arrives meanwhile moves no other report to the next page.
         client.pages(&reports(project).list(&filter), Some(Direction::Asc), |_, found| {
             all.extend(found.into_iter().map(Past::from));
             on_page(all.len());
@@ -208,8 +207,8 @@ fn list(
     Ok(all)
 }
 
-/// Which runs have no match on the other side, as one flag for each. Of runs that cannot be told apart, either all are
-/// there or all count as missing: sending one again does no harm.
+/// Returns, for each run, whether the target lacks it. If several runs have the same key, either all exist or all count as
+/// missing: the server ignores a repetition.
 fn missing(wanted: &[Option<Key>], there: &[Past]) -> Vec<bool> {
     let mut counts: HashMap<&Key, (usize, usize)> = HashMap::new();
     wanted.iter().flatten().for_each(|key| counts.entry(key).or_default().0 += 1);
@@ -236,8 +235,8 @@ impl From<Report> for Past {
     }
 }
 
-/// Turns the reports of a project back into runs. It must be shown all of them, in their order, as a run says only what
-/// changes: a new head of its branch, or other thresholds.
+/// Converts the reports of a project into runs. It must process all reports in order, because a run contains only what changed: a
+/// new head of its branch, or other thresholds.
 struct Replay {
     project: Option<ResourceId>,
     names: HashMap<BranchUuid, NameId>,
@@ -246,20 +245,20 @@ struct Replay {
 }
 
 impl Replay {
-    /// Runs for this project; without one the key that they are sent with decides.
+    /// Creates runs for this project; without a project, the key determines it.
     fn new(project: Option<ResourceId>, all: &[Past]) -> Self {
         let named = |past: &Past| Some((past.branch, past.key.branch.parse().ok()?));
         let names = all.iter().filter_map(named).collect();
         Self { project, names, heads: HashMap::new(), models: HashMap::new() }
     }
 
-    /// Takes note of a report that needs not be sent.
+    /// Processes a report that is not sent.
     fn skip(&mut self, past: &Past) {
         self.heads.insert(past.branch, past.head);
     }
 
-    /// The run that makes this report. Its idempotency key is the UUID of the report, so that it is recorded once
-    /// however often it is sent.
+    /// Returns the run that recreates this report. Its idempotency key is the UUID of the report, so that the server records it
+    /// once.
     fn run(&mut self, report: &Report) -> Result<NewRun> {
         let odd = |what: &str| Failure::new(format!("The report {} has {what}.", report.uuid));
         let results = report.results.as_ref().ok_or_else(|| odd("no results"))?;
@@ -284,13 +283,13 @@ impl Replay {
         })
     }
 
-    /// Where the branch starts from, at the first report of each of its heads.
+    /// Returns the start point of the branch, with the first report of each head.
     fn start_point(&mut self, branch: &Branch) -> Option<StartPointPatch> {
         let earlier = self.heads.insert(branch.uuid, branch.head.uuid);
         if earlier == Some(branch.head.uuid) {
             return None;
         }
-        // What has no reports any more is not there to start from.
+        // A branch without reports was not sent, so it cannot be a start point.
         let source =
             |start: &StartPoint| Some((self.names.get(&start.branch)?.clone(), start.version.hash.clone()));
         let (from, hash) = branch.head.start_point.as_ref().and_then(source).unzip();
@@ -303,8 +302,8 @@ impl Replay {
         (patch != StartPointPatch::default()).then_some(patch)
     }
 
-    /// The models that judged the report, if they are not those of the report before it. A threshold on a measure that
-    /// was not measured says nothing.
+    /// Returns the models of the report, if they differ from the models of the previous report. Ignores thresholds of measures
+    /// that the report does not have.
     fn thresholds(&mut self, report: &Report) -> Option<ReportThresholds> {
         let known = self.models.entry((report.branch.uuid, report.testbed.uuid)).or_default();
         let (mut changed, mut removed) = (BTreeMap::new(), false);
@@ -328,12 +327,12 @@ impl Replay {
     }
 }
 
-/// What tells a server how to call the project if it has to make it.
+/// Returns the context that determines the name of a new project.
 pub(crate) fn named_after(name: &str) -> RunContext {
     [("repo/name", name.to_owned())].into_iter().collect()
 }
 
-/// The measures of a report that was just made whose units nobody has told the server, and what they are.
+/// Returns the measures of a new report whose units the server does not know, with their units.
 fn unknown_units(
     known: &HashMap<ResourceName, ResourceName>,
     made: &Report,
@@ -349,7 +348,7 @@ fn measures(report: &Report) -> impl Iterator<Item = &ReportMeasure> {
     report.results.iter().flatten().flatten().flat_map(|result| &result.measures)
 }
 
-/// A name by which something is found or made.
+/// Returns a name as an identifier of an existing or new resource.
 fn reference(name: &impl AsRef<str>) -> Option<NameId> {
     name.as_ref().parse().ok()
 }
@@ -365,7 +364,7 @@ fn new_model(model: &Model) -> NewModel {
     }
 }
 
-/// The results in the format of the adapter `json`, a text for each iteration; one that has nothing keeps its place.
+/// Returns the results in the format of the adapter `json`, one text per iteration; an empty iteration keeps its position.
 fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
     let mut iterations: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
     for result in results.iter().flatten() {
@@ -380,7 +379,7 @@ fn texts(results: &[Vec<ReportResult>]) -> serde_json::Result<Vec<String>> {
         .collect()
 }
 
-/// A benchmark of a report as a tool would have told of it.
+/// Returns a benchmark of a report as an entry of the output of a tool.
 pub(crate) fn entry(result: &ReportResult) -> Entry {
     let measured = |measured: &ReportMeasure| Measured {
         measure: measured.measure.name.clone(),

@@ -1,5 +1,5 @@
-//! The verdict on a report as a table for a terminal, with the limits of its thresholds. What the verdict is, is decided where
-//! servers find it, too.
+//! Verdict on a report as a table for a terminal, with the limits of its thresholds. `tidemark-render` has the texts of the
+//! verdict.
 
 use std::{thread, time::Duration};
 
@@ -10,7 +10,7 @@ use tidemark_client::Client;
 pub(crate) use tidemark_render::metric::*;
 use tidemark_render::verdict::{self as render, VerdictRow};
 
-/// How long to wait until a server has looked at the history of a branch: twice as long each time it was asked.
+/// Delays in milliseconds between requests until the server has analyzed the history of a branch; each doubles the previous one.
 const PAUSES: [u64; 6] = [200, 400, 800, 1_600, 3_200, 0];
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     output::{self, Color, Column, Table},
 };
 
-/// The table for a terminal, and a summary.
+/// Returns the table for a terminal, with a summary.
 pub(crate) fn show(
     report: &Report,
     rows: &[MetricRow<'_>],
@@ -42,7 +42,7 @@ pub(crate) fn show(
     text
 }
 
-/// The comparisons of a verdict alone.
+/// Returns the comparisons of a verdict without metrics.
 pub(crate) fn show_compared(verdict: &tidemark_api::Verdict) -> String {
     let sentences: Vec<String> = render::sentences(verdict).iter().map(|one| format!("{one}\n")).collect();
     let table = table(&render::compared(verdict), &History::default(), false);
@@ -84,22 +84,21 @@ fn table(lines: &[VerdictRow<'_>], history: &History, colors: bool) -> Table {
             ],
         );
     }
-    // A line that is broken is harder to read than one without its last columns.
+    // A table without its last columns is easier to read than one with wrapped lines.
     if let Some(width) = output::terminal_width() {
         table.fit(width, 2);
     }
     table
 }
 
-/// A sentence with a capital letter.
+/// Capitalizes the first letter.
 fn capitalized(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}", characters.as_str())
 }
 
-/// What a report shows against the runs before it, once the server has looked at them; nothing from a server that does not
-/// know.
+/// Returns the verdict on a report, once the server has computed it; `None` if the server does not support verdicts.
 pub(crate) fn against_history(client: &Client, report: &Report) -> Option<tidemark_api::Verdict> {
     let project = ResourceId::Slug(report.project.slug.clone());
     let request = tidemark_client::verdict(&project, report.uuid);
@@ -114,13 +113,13 @@ pub(crate) fn against_history(client: &Client, report: &Report) -> Option<tidema
     verdict
 }
 
-/// How much became worse: comparisons of this run, and changes that it has made sure of.
+/// Returns the number of regressions: comparisons of this run, and changes that this run confirmed.
 pub(crate) fn regressions(verdict: &tidemark_api::Verdict) -> u32 {
     let is_worse = |change: &&Change| {
         (change.direction, change.cause, change.status)
             == (ChangeDirection::Regression, ChangeCause::Code, ChangeStatus::Active)
     };
-    // A series that is worse in this run, too, is counted once.
+    // Counts a series once if it also regressed in this run.
     let is_new = |change: &&Change| {
         !verdict.comparisons.iter().any(|one| {
             (one.answer, one.direction) == (VerdictAnswer::Changed, ChangeDirection::Regression)

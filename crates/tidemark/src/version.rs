@@ -1,5 +1,5 @@
-//! Compares the version of the server with the version of this command, and warns once if they do not fit. The version
-//! comes with the first answer of the server, in a header; only a server without the header is asked for its version.
+//! Compares the version of the server with the version of this command, and warns once if they differ. The first response has the
+//! version in a header; only a server without this header gets a request for its version.
 
 use std::{
     cmp::Ordering,
@@ -12,12 +12,12 @@ use tidemark_client::{Client, server};
 
 use crate::output;
 
-/// The version of Tidemark that this command is.
+/// Version of this command.
 const OWN: &str = env!("CARGO_PKG_VERSION");
-/// How long a server without the header may take to answer. Without an answer there is no warning.
+/// Time limit of the version request. Without a response there is no warning.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Warns on standard error if the server is older than this command or incompatible with it, once for each command.
+/// Warns on standard error if the server is older than this command or incompatible with it, once per command.
 pub(crate) fn check(client: &Client, server_version: Option<&str>) {
     static WARNED: Once = Once::new();
     if let Some(warning) = compare(client, server_version) {
@@ -25,7 +25,7 @@ pub(crate) fn check(client: &Client, server_version: Option<&str>) {
     }
 }
 
-/// The same in the log, once for each version: a runner outlives the upgrades of its server.
+/// Logs the same warning, once per version: a runner outlives upgrades of its server.
 pub(crate) fn log(client: &Client, server_version: Option<&str>) {
     static WARNED: Mutex<String> = Mutex::new(String::new());
     if let Some(warning) = compare(client, server_version) {
@@ -47,12 +47,12 @@ fn compare(client: &Client, server_version: Option<&str>) -> Option<String> {
     }
 }
 
-/// The warning about a server of another version; none if only the patch differs, or if the server is newer and
+/// Returns the warning about the version of the server; `None` if only the patch version differs, or if the server is newer and
 /// compatible.
 fn warning(does: &str, theirs: &str, ours: &str) -> Option<String> {
     let (their_release, our_release) = (release(theirs)?, release(ours)?);
     let shown = format!("The server {does} {}", output::plain(theirs));
-    // Before 1.0, each minor version may break what came before.
+    // Before 1.0, each minor version may be incompatible.
     let is_compatible = their_release.0 == our_release.0 && their_release.0 > 0;
     match their_release.cmp(&our_release) {
         Ordering::Less => Some(format!(
@@ -66,7 +66,7 @@ fn warning(does: &str, theirs: &str, ours: &str) -> Option<String> {
     }
 }
 
-/// The major and the minor version.
+/// Returns the major and the minor version.
 fn release(version: &str) -> Option<(u64, u64)> {
     let mut numbers = version.split('.').map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))

@@ -1,5 +1,5 @@
-//! GitHub: a check on the commit, a comment on the pull request, a summary of the job and annotations. Its Actions say
-//! by variables and by a document in a file what they run for.
+//! GitHub: a check on the commit, a comment on the pull request, a summary of the job and annotations. GitHub Actions provides
+//! the context of the run in variables and in a JSON file.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -22,33 +22,33 @@ use crate::{
     failure::Failure,
 };
 
-/// The most bytes that a job can add to its summary.
+/// Maximum size of the summary of a job step, in bytes.
 const SUMMARY_MAX: usize = 1 << 20;
-/// The most annotations of a kind that a step shows.
+/// Maximum number of annotations of one kind per step.
 const ANNOTATIONS_MAX: usize = 10;
-/// What a token needs, for those who gave it too little.
+/// Permissions that the token requires, as a hint in errors.
 const PERMISSIONS: &str = "the token needs the permissions `checks: write` and `pull-requests: write`";
 
-/// A repository, and the commit and pull request that a run is for.
+/// Repository, commit and pull request of a run.
 pub(crate) struct GitHub {
     host: Host,
     repository: String,
     commit: String,
     number: Option<u64>,
-    /// Whether comments say what their author may do; Forgejo and Gitea do not.
+    /// Whether comments have the field `author_association`. Forgejo and Gitea do not have it.
     has_associations: bool,
     check: Mutex<Option<u64>>,
     is_completed: AtomicBool,
 }
 
-/// The host with the headers that it wants.
+/// Returns the host with its headers.
 fn host(environment: &Environment, token: &str, patience: RetryPolicy) -> Host {
     let base = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
     let headers = code_host::headers(JobCallbackKind::GitHub, token);
     Host::new("GitHub", base, headers, patience)
 }
 
-/// Looks for the pull request of a workflow that follows the one of a fork: GitHub does not name it there.
+/// Finds the pull request of a `workflow_run` workflow that follows the workflow of a fork: GitHub does not name it there.
 pub(crate) fn pull_request_of_fork(
     environment: &Environment,
     token: &str,
@@ -73,7 +73,7 @@ pub(crate) fn pull_request_of_fork(
 }
 
 impl GitHub {
-    /// What Actions say that this run is for; nothing if they do not say enough.
+    /// Returns the repository, commit and pull request from the variables; `None` if they are incomplete.
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
@@ -101,8 +101,8 @@ impl GitHub {
         }
     }
 
-    /// Completes the check; makes it if it could not be opened. What fails is only a warning: the verdict is elsewhere,
-    /// too.
+    /// Completes the check; creates it if it could not be opened. A failure is only a warning, because the verdict is reported
+    /// elsewhere, too.
     fn end_check(&self, end: &CheckEnd<'_>) {
         self.is_completed.store(true, Ordering::Relaxed);
         let check = *self.check();
@@ -111,7 +111,7 @@ impl GitHub {
         }
     }
 
-    /// Completes the check of a run that came to nothing, if there is one.
+    /// Completes the check of a failed run, if there is a check.
     pub(crate) fn fail_check(&self, conclusion: Conclusion, title: &str, sentence: &str) {
         let is_open = self.check().is_some();
         if is_open && !self.is_completed.load(Ordering::Relaxed) {
@@ -119,7 +119,7 @@ impl GitHub {
         }
     }
 
-    /// The report on the commit.
+    /// Completes the check with the report.
     pub(crate) fn report_check(&self, id: &str, comment: &Comment<'_>) {
         self.end_check(&CheckEnd {
             id: Some(id),
@@ -130,8 +130,7 @@ impl GitHub {
         });
     }
 
-    /// Writes the comment on the pull request, or writes it anew if it is there. `may_create` says whether a first one
-    /// is wanted.
+    /// Updates the comment on the pull request, or creates it if `may_create` is true.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
         let Some(number) = self.number else { return Ok(()) };
         let has_associations = self.has_associations;
@@ -141,10 +140,10 @@ impl GitHub {
         })
     }
 
-    /// Whom a server tells when a job that nobody waits for has ended.
+    /// Returns the callback with which the server reports the end of a detached job.
     pub(crate) fn callback(&self, token: &str) -> Option<JobCallback> {
         let kind = if self.has_associations { JobCallbackKind::GitHub } else { JobCallbackKind::Forgejo };
-        // Without a pull request there is nothing that Forgejo could be told.
+        // Forgejo has no checks: without a pull request there is nothing to report to.
         if kind == JobCallbackKind::Forgejo && self.number.is_none() {
             return None;
         }
@@ -176,13 +175,13 @@ impl GitHub {
     }
 }
 
-/// The report as it is added to the summary of a job.
+/// Returns the report for the summary of a job, limited by the bytes that the summary already has.
 pub(crate) fn summary(comment: &Comment<'_>, before: u64) -> String {
     let room = SUMMARY_MAX.saturating_sub(usize::try_from(before).unwrap_or(usize::MAX));
     format!("{}\n", comment.within(Dialect::Folding, room.saturating_sub(1)))
 }
 
-/// The values outside their threshold, for the worse, as commands that Actions read from what a step prints.
+/// Returns the regressed values outside their threshold as workflow commands, which Actions reads from the output of a step.
 pub(crate) fn annotations(rows: &[MetricRow<'_>]) -> String {
     let outside: Vec<&MetricRow<'_>> =
         rows.iter().filter(|row| row.standing == ThresholdStatus::Worse).collect();
@@ -217,7 +216,7 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Refuses what would run the code of strangers next to secrets: a pull request of a fork with a token that can write.
+/// Rejects a configuration that runs untrusted code with access to secrets: a pull request of a fork with a token that can write.
 pub(crate) fn guard(environment: &Environment, context: &Context, runs_command: bool) -> Result<(), Failure> {
     if !context.fork {
         return Ok(());

@@ -1,4 +1,4 @@
-//! GitLab: a note on the merge request, and the files that it shows in one: a report on code quality and one of metrics.
+//! GitLab: a note on the merge request, and the report files that GitLab shows in a merge request: code quality and metrics.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ pub(crate) struct GitLab {
 }
 
 impl GitLab {
-    /// What the pipeline says that this run is for; nothing if it is not for a merge request.
+    /// Returns the merge request of the pipeline; `None` if the pipeline is not for a merge request.
     pub(crate) fn find(
         environment: &Environment,
         token: &str,
@@ -30,7 +30,7 @@ impl GitLab {
         number: Option<u64>,
     ) -> Option<Self> {
         let base = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");
-        // The project of the merge request is the one that it goes to, also in the pipeline of a fork.
+        // Uses the target project of the merge request, also in the pipeline of a fork.
         let project = environment.get("CI_MERGE_REQUEST_PROJECT_ID").or(environment.get("CI_PROJECT_ID"))?;
         let headers = code_host::headers(JobCallbackKind::GitLab, token);
         let host = Host::new("GitLab", base, headers, patience);
@@ -38,13 +38,13 @@ impl GitLab {
         Some(Self { host, project: encode(project), commit, number: number? })
     }
 
-    /// Writes the note, or writes it anew if it is there.
+    /// Updates the note, or creates it.
     pub(crate) fn comment(&self, id: &str, comment: &Comment<'_>, may_create: bool) -> Result<(), String> {
         let thread = Thread::Merge { project: &self.project, number: self.number };
         self.host.write(&thread, id, comment, may_create).map_err(|refusal| self.explain(&refusal))
     }
 
-    /// Whom a server tells when a job that nobody waits for has ended.
+    /// Returns the callback with which the server reports the end of a detached job.
     pub(crate) fn callback(&self, token: &str) -> Option<JobCallback> {
         let url = self.host.base().to_owned().try_into().ok()?;
         Some(JobCallback {
@@ -71,8 +71,8 @@ impl GitLab {
     }
 }
 
-/// The values outside their threshold, for the worse, in the format of Code Climate, which GitLab shows as a change of code quality. Benchmarks have no place
-/// in a file that we know of, so that their names stand for one.
+/// Returns the regressed values outside their threshold in the format of Code Climate, which GitLab shows as a change of code
+/// quality. The location is the name of the benchmark, because its source file is unknown.
 pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
     let issues: Vec<Value> = rows
         .iter()
@@ -80,7 +80,7 @@ pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
         .map(|row| {
             let measure = row.measured.measure.name.as_str();
             let benchmark = row.benchmark();
-            // The same on two branches is one.
+            // The same problem on two branches has the same fingerprint.
             let known_by = [
                 report.project.slug.as_str(),
                 report.testbed.slug.as_str(),
@@ -103,7 +103,7 @@ pub(crate) fn code_quality(report: &Report, rows: &[MetricRow<'_>]) -> String {
     format!("{:#}\n", Value::Array(issues))
 }
 
-/// All metrics in the text format of OpenMetrics.
+/// Returns all metrics in the text format of OpenMetrics.
 pub(crate) fn metrics(rows: &[MetricRow<'_>]) -> String {
     let mut sorted: Vec<&MetricRow<'_>> = rows.iter().collect();
     let key = |row: &MetricRow<'_>| (metric_name(row), row.benchmark(), row.result.iteration);

@@ -1,5 +1,4 @@
-//! Requests to the API of a code host: JSON, a token, and patience with one that is busy. What is asked of it stands in
-//! the file of its name.
+//! Requests to the API of a code host: JSON, authentication and retries. The file of each host has the requests.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +16,10 @@ use ureq::{
 
 /// Time limit of all requests for one comment together. No request is sent after it.
 const COMMENT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// The most bytes of an answer that are read.
+/// Maximum size of a response, in bytes.
 const ANSWER_MAX: u64 = 64 << 20;
 
-/// A code host, seen by somebody with a token.
+/// A code host and a token.
 pub(crate) struct Host {
     name: &'static str,
     base: String,
@@ -29,28 +28,28 @@ pub(crate) struct Host {
     patience: RetryPolicy,
 }
 
-/// A code host until a moment.
+/// A code host with a deadline.
 struct Limited<'a> {
     host: &'a Host,
     deadline: Instant,
 }
 
-/// Why a code host did not do what it was asked for.
+/// Why a request to a code host failed.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// What it answered with, if it did.
+    /// HTTP status, if there was a response.
     pub(crate) status: Option<u16>,
     reason: String,
-    /// How long it asks to wait.
+    /// Delay that the host requests.
     wait: Option<Duration>,
-    /// Whether another attempt may do better, and do no harm.
+    /// Whether a retry may succeed and is safe.
     passes: bool,
-    /// Whether it may have been done all the same.
+    /// Whether the host may have processed the request.
     is_doubtful: bool,
 }
 
 impl Host {
-    /// `base` is where the API is; `headers` go with every request.
+    /// Creates a host. `base` is the address of the API; every request has `headers`.
     pub(crate) fn new(
         name: &'static str,
         base: &str,
@@ -62,17 +61,18 @@ impl Host {
         Self { name, base, headers, agent, patience }
     }
 
-    /// What it is called.
+    /// Returns the name of the host.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where its API is.
+    /// Returns the address of the API.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Writes a comment. One that may have been made in spite of an error is looked for before another is made.
+    /// Writes a comment. If the host may have created a comment in spite of an error, searches for it before it creates another
+    /// one.
     pub(crate) fn write(
         &self,
         thread: &Thread<'_>,
@@ -123,7 +123,7 @@ impl Host {
 impl CodeHost for Host {
     type Refusal = Refusal;
 
-    /// Sends a request until it is answered. One that makes something new is not sent again if it may have worked.
+    /// Sends a request with retries. Does not resend a request that creates a resource if the host may have processed it.
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
         let once = || {
             self.try_once(method, path, body).map_err(|refusal| Refusal {
@@ -207,7 +207,7 @@ mod tests {
             first_wait: Duration::ZERO,
             longest_wait: Duration::ZERO,
         };
-        // Nothing listens there: a request would fail with another reason.
+        // No server listens at this address: a request would fail with a different reason.
         let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), patience);
         let sent =
             |deadline| Limited { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason;

@@ -12,7 +12,7 @@ use crate::{
     resource::{Fields, InProject, Order, Paging, Part, Session, Shown, Verb, optional, word},
 };
 
-/// What can be done with alerts.
+/// Verbs of `tidemark alert`.
 #[derive(clap::Subcommand)]
 pub(crate) enum AlertVerb {
     /// List the alerts of a project

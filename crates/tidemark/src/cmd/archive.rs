@@ -1,4 +1,4 @@
-//! `tidemark archive` and `tidemark unarchive`: puts something of a project out of sight, or brings it back.
+//! `tidemark archive` and `tidemark unarchive`: archive or unarchive a branch, testbed, benchmark or measure.
 
 use tidemark_api::{Benchmark, Branch, Measure, NameId, ResourceId, Testbed};
 
@@ -9,7 +9,7 @@ use crate::{
     resource::{Dimension, Format, InProject, Session},
 };
 
-/// The arguments of both commands.
+/// Arguments of both commands.
 #[derive(clap::Args)]
 pub(crate) struct Archive {
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(crate) struct Archive {
     what: What,
 }
 
-/// One thing of a project.
+/// The resource to archive or unarchive.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct What {
@@ -49,7 +49,7 @@ impl Archive {
             What { testbed: Some(id), .. } => self.change::<Testbed>(&session, id, archived),
             What { benchmark: Some(id), .. } => self.change::<Benchmark>(&session, id, archived),
             What { measure: Some(id), .. } => self.change::<Measure>(&session, id, archived),
-            // One of them is required.
+            // Clap requires one of the flags.
             _ => Ok(()),
         }
     }

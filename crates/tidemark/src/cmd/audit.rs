@@ -1,4 +1,4 @@
-//! `tidemark audit`: who did what, when and from where.
+//! `tidemark audit`: the audit log.
 
 use tidemark_api::{AuditEntry, ResourceId};
 use tidemark_client::{audit_of, server_audit};
@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, Paging, Session, Shown, Verb, optional},
 };
 
-/// What can be done with the audit log.
+/// Verbs of `tidemark audit`.
 #[derive(clap::Subcommand)]
 pub(crate) enum AuditVerb {
     /// List who did what in an organization, or on the whole server; the newest first

@@ -1,4 +1,4 @@
-//! `tidemark auth`: signing up and in by mail, for those who have no key yet. Keeping a key is `tidemark login`.
+//! `tidemark auth`: sign up and sign in by mail, for users without a key. `tidemark login` stores a key.
 
 use tidemark_api::{Accept, AuthUser, Confirm, Email, Jwt, Login, OrganizationUuid, Signup, Slug, UserName};
 use tidemark_client::{accept, confirm, sign_in, sign_up};
@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, Session, Shown, Verb},
 };
 
-/// The ways to get in.
+/// Verbs of `tidemark auth`.
 #[derive(clap::Subcommand)]
 pub(crate) enum AuthVerb {
     /// Make an account; a link to confirm it is mailed

@@ -1,4 +1,4 @@
-//! `tidemark backtest`: which alarms there would have been
+//! `tidemark backtest`: the alarms that other settings would have raised.
 
 use tidemark_api::{Backtest as Answer, BacktestAlarm, ModelTest, NewBacktest, SensitivityFactor};
 use tidemark_client::backtest;
@@ -11,7 +11,7 @@ use crate::{
     resource::{Fields, Format, InProject, Part, Shown, number, optional, record, table},
 };
 
-/// The arguments of `tidemark backtest`.
+/// Arguments of `tidemark backtest`.
 #[derive(clap::Args)]
 pub(crate) struct Backtest {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What can be done with benchmarks.
+/// Verbs of `tidemark benchmark`.
 #[derive(clap::Subcommand)]
 pub(crate) enum BenchmarkVerb {
     /// List the benchmarks of a project

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What can be done with branches.
+/// Verbs of `tidemark branch`.
 #[derive(clap::Subcommand)]
 pub(crate) enum BranchVerb {
     /// List the branches of a project
@@ -89,7 +89,7 @@ pub(crate) struct BranchTarget {
     branch: NameId,
 }
 
-/// Where a branch starts from.
+/// Start point of a branch.
 #[derive(clap::Args)]
 pub(crate) struct Start {
     /// The branch to start from, by UUID, slug or name

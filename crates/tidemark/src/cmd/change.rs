@@ -1,4 +1,4 @@
-//! `tidemark change`: where levels changed, and what people say of it
+//! `tidemark change`: changes and their status.
 
 use tidemark_api::{
     Change, ChangeDirection, ChangeFilter, ChangePatch, ChangePoint, ChangeStatus, ChangeUuid, NonEmpty,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// What can be done with changes.
+/// Verbs of `tidemark change`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ChangeVerb {
     /// List the changes of a project
@@ -118,7 +118,7 @@ impl Shown for Change {
     }
 }
 
-/// The commit of a report, or its version where that is not known.
+/// Returns the commit of a report, or its version if the commit is unknown.
 fn commit(point: &ChangePoint) -> String {
     match &point.version.hash {
         Some(hash) => hash.to_string(),

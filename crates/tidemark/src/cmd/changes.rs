@@ -1,5 +1,4 @@
-//! `tidemark changes`: where the levels of series in a file changed. Nothing leaves the machine, and nothing is judged
-//! better or worse.
+//! `tidemark changes`: change detection in a file of series, without a network. It does not decide which direction is worse.
 
 use std::path::PathBuf;
 
@@ -10,7 +9,7 @@ use crate::{
     input::Output,
 };
 
-/// The arguments of `tidemark changes`.
+/// Arguments of `tidemark changes`.
 #[derive(clap::Args)]
 pub(crate) struct Changes {
     /// A file with a series in each line, in columns that tabs separate; `-` is standard input
@@ -21,7 +20,7 @@ pub(crate) struct Changes {
     later: Option<usize>,
 }
 
-/// One line of the file.
+/// A line of the file.
 #[derive(Debug, PartialEq)]
 struct Series<'a> {
     name: &'a str,
@@ -41,7 +40,7 @@ impl Changes {
         print(&found)
     }
 
-    /// The line that is printed for a series.
+    /// Returns the output line of a series.
     fn look(&self, series: &Series<'_>) -> String {
         let later = self.later.unwrap_or(Settings::default().later);
         let mut monitor = Monitor::new(Settings { later, ..Settings::default() });
@@ -58,7 +57,7 @@ impl Changes {
 }
 
 impl<'a> Series<'a> {
-    /// Reads a line, or says what is wrong with it as the beginning of a sentence that ends with its number.
+    /// Parses a line. An error is the start of a sentence that ends with the line number.
     fn read(line: &'a str) -> std::result::Result<Self, &'static str> {
         let mut columns = line.split('\t');
         let name = columns.next().unwrap_or_default();

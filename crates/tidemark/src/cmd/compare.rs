@@ -1,4 +1,4 @@
-//! `tidemark compare`: two result files, or two commits, without a server and without its history.
+//! `tidemark compare`: comparison of two sets of result files or two commits, without a server and without history.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
     transfer,
 };
 
-/// The arguments of `tidemark compare`.
+/// Arguments of `tidemark compare`.
 #[derive(clap::Args)]
 pub(crate) struct Compare {
     /// What to compare with: a file with results, a folder of such files, or, with a command, a commit
@@ -108,7 +108,7 @@ impl Compare {
         })
     }
 
-    /// The results in a file: several iterations if it is a report or has a JSON document on each line, otherwise one.
+    /// Reads the results of a file: several iterations if it is a report or has a JSON document on each line, otherwise one.
     fn read(&self, file: &Path) -> Result<Vec<Results>> {
         let output = Output::from_file(file)?;
         if let Ok(report) = serde_json::from_str::<Report>(&output.text) {
@@ -125,7 +125,7 @@ impl Compare {
     }
 }
 
-/// A file, or the files in a folder by their names.
+/// Returns a file, or the files of a folder, sorted by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.exists() {
         return Err(Failure::usage(format!(
@@ -154,7 +154,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a report has, one result for each iteration.
+/// Returns the results of a report, one per iteration.
 fn iterations(report: &Report) -> Vec<Results> {
     let of = |iteration: &Vec<_>| Results {
         adapter: Adapter::Json,

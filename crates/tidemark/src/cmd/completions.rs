@@ -1,4 +1,4 @@
-//! `tidemark completions` and `tidemark man`: made from the same table of commands as everything else.
+//! `tidemark completions` and `tidemark man`: generated from the table of commands.
 
 use std::{fs, path::PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     manifest,
 };
 
-/// The arguments of `tidemark completions`.
+/// Arguments of `tidemark completions`.
 #[derive(clap::Args)]
 pub(crate) struct Completions {
     /// The shell to complete commands in
@@ -26,7 +26,7 @@ impl Completions {
     }
 }
 
-/// The arguments of `tidemark man`.
+/// Arguments of `tidemark man`.
 #[derive(clap::Args)]
 pub(crate) struct Man {
     /// The folder to write the pages to, one for each command

@@ -1,7 +1,7 @@
-//! `tidemark demo`: fills a data folder with a project that has a year behind it, to look around in.
+//! `tidemark demo`: creates a demo project with one year of history in a data folder.
 //!
-//! The reports take the way of every report: they are read, judged and stored by the server's own code, with the time at
-//! which they would have been sent. What was measured is made up in `history.rs`.
+//! The code of the server parses, judges and stores the reports, like every other report, at the time of each report.
+//! `history.rs` generates the values.
 
 mod history;
 
@@ -34,15 +34,15 @@ use crate::{
     settings,
 };
 
-/// How many reports share a transaction.
+/// Reports per transaction.
 const BATCH: usize = 32;
 
-/// Alerts of reports older than this many days have been looked at.
+/// Alerts of reports older than this many days are dismissed.
 const SETTLED_DAYS: i64 = 30;
 
 const DAY: i64 = 86_400;
 
-/// The arguments of `tidemark demo`.
+/// Arguments of `tidemark demo`.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
     /// Read settings from this file
@@ -70,7 +70,7 @@ impl Demo {
         let flags = Flags { bind: None, data_dir: self.data_dir.clone(), database: self.database.clone() };
         let config = settings::load(self.config.clone(), &flags)?;
         config.create_folders()?;
-        // Of PostgreSQL, a running server may share the database.
+        // A running server may share a PostgreSQL database.
         let _claim = match config.database.url {
             Some(_) => None,
             None => Some(restore::claim(&config.database.file)?),
@@ -96,7 +96,7 @@ impl Demo {
         ))
     }
 
-    /// Makes the project and everything in it.
+    /// Creates the project and its content.
     async fn fill(&self, db: &Db) -> Done<(Project, usize)> {
         let entropy = Arc::new(SeededEntropy::new(self.seed));
         let now = Clock::System.now();
@@ -141,7 +141,7 @@ impl Demo {
     }
 }
 
-/// Founds the project, in an organization of its own if none is named.
+/// Creates the project, in a new organization if none is given.
 fn found(
     tx: &mut Tx<'_>,
     fresh: &Fresh,
@@ -171,7 +171,7 @@ fn found(
     Ok((Home::of(&made), made.project))
 }
 
-/// Records a report at the time it was made; old alerts have been seen by somebody.
+/// Records a report at its time; dismisses its alerts if the report is old.
 fn record(
     tx: &mut Tx<'_>,
     fresh: &impl Fn(Timestamp) -> Fresh,
@@ -189,7 +189,7 @@ fn record(
     Ok(())
 }
 
-/// Pins a plot in front of the others.
+/// Pins a plot before the other plots.
 fn pin(tx: &mut Tx<'_>, fresh: &Fresh, project: ProjectId, pinned: &Pinned) -> Done<()> {
     let id = |name: &&str| -> Done<NameId> { name.parse().map_err(internal) };
     let missing = || Error::Invalid("A pinned plot names something that no report has.".to_owned());

@@ -1,4 +1,4 @@
-//! `tidemark detection`: what a project is told of, and how many false alarms there are
+//! `tidemark detection`: notification settings of a project, and its number of false alarms.
 
 use tidemark_api::{Detection, DetectionPatch, FalseAlarms, Notifies};
 use tidemark_client::{detection, update_detection};
@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, InProject, Session, Shown, Verb, number, word},
 };
 
-/// What can be done with how a project is watched.
+/// Verbs of `tidemark detection`.
 #[derive(clap::Subcommand)]
 pub(crate) enum DetectionVerb {
     /// Show what the project is told of, and how often that was wrong

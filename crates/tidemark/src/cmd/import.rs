@@ -1,5 +1,5 @@
-//! `tidemark import`: results of the past, from the files of other tools or from another server. Done again, it sends
-//! only what is missing.
+//! `tidemark import`: imports historical results, from files of other tools or from another server. A repetition sends only the
+//! missing reports.
 
 mod asv;
 mod github;
@@ -28,10 +28,10 @@ use crate::{
     transfer::{self, Copied, Parcel, Way},
 };
 
-/// The testbed of results that do not say where they were made.
+/// Testbed of results that do not name one.
 const UNKNOWN_TESTBED: &str = "imported";
 
-/// The arguments of `tidemark import`.
+/// Arguments of `tidemark import`.
 #[derive(clap::Args)]
 pub(crate) struct Import {
     #[command(flatten)]
@@ -69,21 +69,21 @@ pub(crate) struct Import {
     paths: Vec<PathBuf>,
 }
 
-/// Results of the past.
+/// An imported result.
 pub(crate) struct Past {
-    /// The commit that was measured.
+    /// Measured commit.
     hash: Option<GitHash>,
-    /// Where it was measured.
+    /// Name of the testbed.
     testbed: Option<String>,
     time: Timestamp,
     content: Content,
 }
 
-/// What was measured.
+/// Content of an imported result.
 enum Content {
-    /// Results that were read here.
+    /// Parsed results.
     Read(Vec<Entry>),
-    /// What a tool printed.
+    /// Output of a tool.
     Printed { adapter: Adapter, text: String },
 }
 
@@ -110,7 +110,7 @@ impl Import {
         print(&summary(copied, self.dry_run))
     }
 
-    /// The server that they come from.
+    /// Returns a client of the source server.
     fn source(&self, from: &Url) -> Result<Client> {
         let credential = match &self.from_key {
             Some(key) => Some(Credential::new(key.trim()).ok_or_else(|| {
@@ -121,7 +121,7 @@ impl Import {
         Ok(self.connection.client_of(from.clone(), credential))
     }
 
-    /// The runs in the files, the oldest first, as versions are counted in the order in which they arrive.
+    /// Returns the runs of the files, the oldest first, because the server numbers versions in the order of arrival.
     fn parcels(&self) -> Result<Vec<Parcel>> {
         let mut all = Vec::new();
         for path in &self.paths {
@@ -168,7 +168,7 @@ impl Import {
 }
 
 impl Content {
-    /// What is sent, how it is read, and the units of measures that are not built in.
+    /// Returns the text to send, its adapter, and the units of custom measures.
     fn into_text(self) -> Result<(Adapter, String, HashMap<ResourceName, ResourceName>)> {
         match self {
             Self::Printed { adapter, text } => Ok((adapter, text, HashMap::new())),
@@ -187,7 +187,7 @@ impl Content {
     }
 }
 
-/// A key that is the same each time the same run is imported, and no other's.
+/// Returns an idempotency key that depends only on the content of the run.
 fn idempotency_key(run: &NewRun) -> Result<ReportIdempotencyKey> {
     let text = serde_json::to_vec(run)
         .map_err(|error| Failure::new(format!("The run cannot be written as JSON ({error}).")))?;
@@ -196,7 +196,7 @@ fn idempotency_key(run: &NewRun) -> Result<ReportIdempotencyKey> {
     Ok(ReportIdempotencyKey(Builder::from_custom_bytes(bytes).into_uuid()))
 }
 
-/// The results in a file or folder, by what they look like.
+/// Reads the results of a file or folder; detects the format from the content.
 fn read(path: &Path) -> Result<Vec<Past>> {
     if path.is_dir() {
         return if asv::is_folder(path) { asv::read(path) } else { series::read_folder(path) };
@@ -205,7 +205,7 @@ fn read(path: &Path) -> Result<Vec<Past>> {
     if github::is_data(&output.text) { github::read(&output) } else { Ok(vec![series::read(path, output)?]) }
 }
 
-/// The files in a folder with this ending, by their names.
+/// Returns the files of a folder with this extension, sorted by name.
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let unreadable =
         |error| Failure::new(format!("The folder {} cannot be read ({error}).", folder.display()));
@@ -220,7 +220,7 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A document, or what is wrong with it.
+/// Parses a JSON document.
 fn document(name: &str, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|error| unreadable(name, &format!("it is not valid JSON ({error})")))
 }
@@ -229,25 +229,25 @@ fn unreadable(name: &str, reason: &str) -> Failure {
     Failure::with(Exit::Unreadable, format!("{name}: {reason}."))
 }
 
-/// A benchmark with one value; none if it has no usable name.
+/// Returns a benchmark with one value; `None` if the name is not valid.
 fn entry(name: &str, measured: Measured) -> Option<Entry> {
     let label = Label::Reference(name.parse().ok()?);
     Some(Entry { label, parameters: None, ignored: false, metrics: vec![measured] })
 }
 
-/// A value of a measure; none if it is not a number.
+/// Returns a value of a measure; `None` if it is not finite.
 fn measured(measure: &str, units: Option<&str>, value: f64) -> Option<Measured> {
     let measure = measure.parse().ok()?;
     let units = units.and_then(|units| units.parse().ok());
     value.is_finite().then_some(Measured { measure, units, value, lower_value: None, upper_value: None })
 }
 
-/// A moment given in milliseconds since 1970.
+/// Returns a time from milliseconds since 1970.
 fn from_millis(millis: f64) -> Timestamp {
     Timestamp::from_micros((millis * 1e3) as i64)
 }
 
-/// A name of at most 64 characters.
+/// Cuts a name to at most 64 characters.
 fn shortened(name: &str) -> String {
     name.trim().chars().take(64).collect::<String>().trim_end().to_owned()
 }

@@ -1,5 +1,4 @@
-//! `tidemark init`: writes the `tidemark.toml` of a repository from what it finds there and, on a terminal, from what it
-//! is told.
+//! `tidemark init`: creates the `tidemark.toml` of a repository from its files and, on a terminal, from the answers of the user.
 
 mod detect;
 
@@ -19,7 +18,7 @@ use crate::{
     manifest::{self, Manifest},
 };
 
-/// The arguments of `tidemark init`.
+/// Arguments of `tidemark init`.
 #[derive(clap::Args)]
 pub(crate) struct Init {
     /// Ask nothing and take what is found
@@ -30,7 +29,7 @@ pub(crate) struct Init {
     force: bool,
 }
 
-/// What goes into the file.
+/// Settings of the file.
 struct Answers {
     project: String,
     command: String,
@@ -60,13 +59,13 @@ impl Init {
             ));
         };
         write(&file, &answers.text())?;
-        // Whatever was answered, a file that we wrote must be one that we read.
+        // Verify that the written file is valid, regardless of the answers.
         Manifest::read(&file)?;
         print(&format!("Wrote {}.\n\n{}", file.display(), answers.next()))
     }
 }
 
-/// What the repository tells.
+/// Detects the settings of a repository.
 fn found(root: &Path) -> Answers {
     let name = repository_name(root);
     let slug = name.as_deref().and_then(Slug::derive).map_or_else(|| "benchmarks".to_owned(), String::from);
@@ -82,7 +81,7 @@ fn found(root: &Path) -> Answers {
     }
 }
 
-/// Asks for each, with what was found as what nothing stands for.
+/// Prompts for each setting; an empty answer accepts the detected value.
 fn ask(found: &Answers) -> Result<Answers> {
     eprintln!("Return takes what is in brackets.\n");
     let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
@@ -114,7 +113,7 @@ fn ask(found: &Answers) -> Result<Answers> {
     Ok(Answers { project, command, files, adapter, host, tolerance })
 }
 
-/// Asks until the answer will do.
+/// Prompts until the answer is valid.
 fn question<T>(
     what: &str,
     default: &str,
@@ -122,7 +121,7 @@ fn question<T>(
 ) -> Result<T> {
     loop {
         eprint!("{what} [{default}]: ");
-        // A question that cannot be shown can still be answered.
+        // If the prompt cannot be printed, the user can still answer.
         let _ = io::stderr().flush();
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
@@ -143,7 +142,7 @@ fn question<T>(
 }
 
 impl Answers {
-    /// The file.
+    /// Returns the content of the file.
     fn text(&self) -> String {
         let Self { project, command, files, adapter, host, tolerance } = self;
         let quoted = |text: &str| toml::Value::from(text).to_string();
@@ -175,7 +174,7 @@ impl Answers {
         )
     }
 
-    /// What to do now.
+    /// Returns the next steps.
     fn next(&self) -> String {
         let mut lines =
             "Next:\n  tidemark run      runs the benchmarks; the second run has something to compare with\n"
@@ -191,7 +190,7 @@ impl Answers {
     }
 }
 
-/// Writes the file whole or not at all.
+/// Writes the file atomically.
 fn write(file: &Path, text: &str) -> Result {
     let draft: PathBuf = file.with_extension("toml.new");
     fs::write(&draft, text)

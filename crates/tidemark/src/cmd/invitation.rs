@@ -1,4 +1,4 @@
-//! `tidemark invitation`: who is invited into an organization. Inviting is `tidemark member invite`.
+//! `tidemark invitation`: invitations to an organization. `tidemark member invite` creates them.
 
 use tidemark_api::{Invitation, InvitationUuid, ResourceId};
 use tidemark_client::invitations;
@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, Paging, Session, Shown, Verb, optional},
 };
 
-/// What can be done with invitations.
+/// Verbs of `tidemark invitation`.
 #[derive(clap::Subcommand)]
 pub(crate) enum InvitationVerb {
     /// List the invitations into an organization
@@ -28,7 +28,7 @@ pub(crate) enum InvitationVerb {
     Revoke(InvitationTarget),
 }
 
-/// An invitation into an organization.
+/// An invitation to an organization.
 #[derive(clap::Args)]
 pub(crate) struct InvitationTarget {
     /// The organization, by UUID or slug

@@ -12,10 +12,10 @@ use crate::{
     resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, optional, record, word},
 };
 
-/// How long lies between two looks at a job that is watched.
+/// Interval at which a watched job is polled.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What can be done with jobs.
+/// Verbs of `tidemark job`.
 #[derive(clap::Subcommand)]
 pub(crate) enum JobVerb {
     /// List the jobs of a project, the newest first
@@ -66,7 +66,7 @@ impl Verb for JobVerb {
     }
 }
 
-/// Looks at a job again and again.
+/// Polls a job until it ends.
 fn watch(session: &Session, one: &JobTarget) -> Result {
     let view = jobs(one.project.id()?).view(&one.job);
     let mut known = None;

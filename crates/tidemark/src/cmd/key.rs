@@ -1,5 +1,5 @@
-//! `tidemark user key`, `tidemark project key` and `tidemark token`: what programs show instead of a password. They
-//! differ in whose they are; the verbs and flags are the same.
+//! `tidemark user key`, `tidemark project key` and `tidemark token`: credentials of programs. They have different owners and the
+//! same verbs and flags.
 
 use std::{marker::PhantomData, num::NonZeroU32};
 
@@ -16,7 +16,7 @@ use crate::{
     resource::{Fields, Find, Order, Paging, Session, Shown, Verb, optional},
 };
 
-/// What can be done with keys of a kind.
+/// Verbs of one type of key.
 #[derive(clap::Subcommand)]
 pub(crate) enum KeyVerb<K: Key> {
     /// List them
@@ -63,7 +63,7 @@ pub(crate) enum KeyVerb<K: Key> {
     Revoke(KeyTarget<K>),
 }
 
-/// Whose keys.
+/// Owner of keys.
 #[derive(clap::Args)]
 pub(crate) struct Owner<K: Key> {
     /// Whose they are: the user, or the project, by UUID or slug
@@ -72,7 +72,7 @@ pub(crate) struct Owner<K: Key> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// A key of somebody.
+/// A key of an owner.
 #[derive(clap::Args)]
 pub(crate) struct KeyTarget<K: Key> {
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct KeyTarget<K: Key> {
     uuid: Uuid,
 }
 
-/// A kind of key.
+/// A type of key.
 pub(crate) trait Key: Resource<Created: Shown, Patch: Default + PartialEq> + Shown {
     fn of(owner: &ResourceId) -> Collection<Self>;
 
@@ -179,7 +179,7 @@ impl Key for Token {
         name: Option<ResourceName>,
         search: Option<Search>,
         revoked: bool,
-        // There is one order only, by name.
+        // Keys are always sorted by name.
         _: Option<KeysSort>,
     ) -> TokenFilter {
         TokenFilter { name, search, revoked: revoked.then_some(true), sort: None }

@@ -1,4 +1,4 @@
-//! `tidemark login`, `logout` and `whoami`: a key that is kept for a server, so that it need not be given each time.
+//! `tidemark login`, `logout` and `whoami`: a stored key of a server.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -14,7 +14,7 @@ use crate::{
     resource::Format,
 };
 
-/// The arguments of `tidemark login`.
+/// Arguments of `tidemark login`.
 #[derive(clap::Args)]
 pub(crate) struct LogIn {
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct LogIn {
     stdin: bool,
 }
 
-/// The arguments of `tidemark logout`.
+/// Arguments of `tidemark logout`.
 #[derive(clap::Args)]
 pub(crate) struct LogOut {
     /// The server whose key is forgotten; the one of the last login when not given
@@ -32,7 +32,7 @@ pub(crate) struct LogOut {
     host: Option<Url>,
 }
 
-/// The arguments of `tidemark whoami`.
+/// Arguments of `tidemark whoami`.
 #[derive(clap::Args)]
 pub(crate) struct WhoAmI {
     #[command(flatten)]
@@ -54,7 +54,7 @@ impl LogIn {
                 "That is no key: one looks like svc_user_ and 30 letters and digits; `tidemark user key create` makes one.",
             ));
         }
-        // A key that does not work is not worth keeping.
+        // Store only a key that works.
         let client = self.connection.client_of(host.clone(), Some(credential(&key)?));
         let caller = client.send(&caller())?;
         let mut logins = Logins::load()?;
@@ -63,7 +63,7 @@ impl LogIn {
         print(&format!("Logged in to {host} as {}. The key is kept in {}.\n", title(&caller), file.display()))
     }
 
-    /// Asks for a key without showing it, or reads it from standard input.
+    /// Prompts for a key without showing it, or reads it from standard input.
     fn ask(&self, host: &Url) -> Result<String> {
         let failed = |error: io::Error| Failure::new(format!("The key cannot be read ({error})."));
         let text = if self.stdin || !io::stdin().is_terminal() {
@@ -127,7 +127,7 @@ impl WhoAmI {
     }
 }
 
-/// A caller in a few words.
+/// Returns a short description of a caller.
 fn title(caller: &Caller) -> String {
     match (&caller.user, &caller.project) {
         (Some(user), _) => {

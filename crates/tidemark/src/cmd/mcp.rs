@@ -1,5 +1,5 @@
-//! `tidemark mcp`: the MCP server for clients that start a program and speak to its standard input and output. It only
-//! carries messages; what they mean is the server's business, be that one far away or the one inside this program.
+//! `tidemark mcp`: the MCP server for clients that start a program and use its standard input and output. It forwards messages to
+//! the selected server, or to the server in this process.
 
 use std::io::{self, BufRead, Write};
 
@@ -11,12 +11,12 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// Where servers take messages.
+/// Path of the MCP endpoint.
 const PATH: &str = "/mcp";
-/// The code of an error that is none of the protocol's: the message did not reach the server, or was refused there.
+/// JSON-RPC error code if the message did not reach the server or the server rejected it.
 const SERVER_ERROR: i64 = -32_000;
 
-/// The arguments of `tidemark mcp`.
+/// Arguments of `tidemark mcp`.
 #[derive(clap::Args)]
 pub(crate) struct Mcp {
     #[command(flatten)]
@@ -33,7 +33,7 @@ impl Mcp {
                 continue;
             }
             if let Some(answer) = carry(&client, &line) {
-                // Whoever started this has gone; so do we.
+                // Stop if the client has closed its end.
                 if writeln!(output, "{answer}").and_then(|()| output.flush()).is_err() {
                     break;
                 }
@@ -43,7 +43,7 @@ impl Mcp {
     }
 }
 
-/// Brings a message to the server, and what it answers back, if it is to be answered.
+/// Forwards a message to the server and returns the response, if the message expects one.
 fn carry(client: &Client, line: &str) -> Option<Value> {
     let message: Value = serde_json::from_str(line).unwrap_or_default();
     let id = &message["id"];
@@ -70,7 +70,7 @@ fn carry(client: &Client, line: &str) -> Option<Value> {
     }
 }
 
-/// What the newer protocol wants to see in the head of a request as well, so that proxies need not read bodies.
+/// Returns the headers that the newer protocol requires in addition to the body, so that proxies need not parse bodies.
 fn headers(message: &Value) -> Vec<(&'static str, String)> {
     let params = &message["params"];
     let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What can be done with measures.
+/// Verbs of `tidemark measure`.
 #[derive(clap::Subcommand)]
 pub(crate) enum MeasureVerb {
     /// List the measures of a project

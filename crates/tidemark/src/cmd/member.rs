@@ -1,4 +1,4 @@
-//! `tidemark member` and `tidemark project member`: who has a role in an organization, and in a project.
+//! `tidemark member` and `tidemark project member`: members of organizations and projects with their roles.
 
 use tidemark_api::{
     AuthAck, Email, Member, MemberFilter, MemberKeys, MemberPatch, NewMember, NewProjectMember,
@@ -13,10 +13,10 @@ use crate::{
     resource::{Fields, Find, InProject, Order, Paging, Session, Shown, Verb, word},
 };
 
-/// What `remove` prints.
+/// Output of `remove`.
 const REMOVED: &str = "The member is removed. The audit log lists the revoked invitations and keys.";
 
-/// What can be done with members of organizations.
+/// Verbs of `tidemark member`.
 #[derive(clap::Subcommand)]
 pub(crate) enum MemberVerb {
     /// List the members of an organization
@@ -70,7 +70,7 @@ pub(crate) enum MemberVerb {
     },
 }
 
-/// What happens to the keys of a member who loses a role.
+/// Handling of the keys of a member who loses a role.
 #[derive(clap::Args)]
 pub(crate) struct Keys {
     /// Keep the project keys that the member created [default: revoke the keys of projects that the member may no longer
@@ -121,7 +121,7 @@ impl Verb for MemberVerb {
     }
 }
 
-/// What can be done with members of projects.
+/// Verbs of `tidemark project member`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ProjectMemberVerb {
     /// List who has a role in a project

@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, InProject, Session, Shown, Verb, optional},
 };
 
-/// What can be done with metrics.
+/// Verbs of `tidemark metric`.
 #[derive(clap::Subcommand)]
 pub(crate) enum MetricVerb {
     /// Show a metric with all that it belongs to

@@ -1,4 +1,4 @@
-//! `tidemark mock`: made-up results in the format of the adapter `json`, to try things out with. Nothing is measured.
+//! `tidemark mock`: generates random results in the format of the adapter `json`. It measures nothing.
 
 use std::{
     collections::HashSet,
@@ -13,10 +13,10 @@ use crate::{
     output,
 };
 
-/// How far the range of a value reaches to both sides, as a share of it.
+/// Distance of the lower and the upper value from the value, as a share of it.
 const SPREAD: f64 = 0.1;
 
-/// The arguments of `tidemark mock`.
+/// Arguments of `tidemark mock`.
 #[derive(clap::Args)]
 pub(crate) struct Mock {
     /// Makes the same results each time it is the same; without one they are new each time
@@ -55,7 +55,7 @@ impl Mock {
         Ok(())
     }
 
-    /// The benchmark of this number: each has a range of values of its own.
+    /// Returns the benchmark with this index: each has its own range of values.
     fn entry(&self, index: u32, random: &mut Random) -> Result<Entry> {
         let name: BenchmarkName = format!("tidemark::mock_{index}")
             .parse()
@@ -76,11 +76,11 @@ impl Mock {
     }
 }
 
-/// SplitMix64, which is a few lines that will never change: what a seed makes must not depend on a library's version.
+/// SplitMix64, implemented here so that the results of a seed do not depend on the version of a library.
 struct Random(u64);
 
 impl Random {
-    /// A number from 0 to just below 1, of the upper 53 bits.
+    /// Returns a uniform number in [0, 1) from the upper 53 bits.
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

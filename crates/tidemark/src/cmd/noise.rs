@@ -1,5 +1,5 @@
-//! `tidemark noise`: how much this machine varies while it does the same thing again and again, and what to do about it.
-//! What the system says of itself is in `platform`; how one thing is timed, in the runner, which asks the same.
+//! `tidemark noise`: measures how much the speed of this machine varies, and gives advice. `platform` reads the state of the
+//! system; the runner, which measures the same, has the timing functions.
 
 mod platform;
 
@@ -19,22 +19,22 @@ use crate::{
     output::{Column, Table},
 };
 
-/// The parts with their share of the time and of the score. The rest of the time is for watching the system.
+/// Parts with their share of the time and their weight in the score. The remaining time is for the observation of the system.
 const COMPUTE: Part = Part { name: "compute", share: 0.3, weight: 0.30 };
 const CACHE: Part = Part { name: "cache", share: 0.3, weight: 0.40 };
 const DISK: Part = Part { name: "I/O", share: 0.2, weight: 0.15 };
-/// The share of stolen time in the score.
+/// Weight of stolen time in the score.
 const STEAL_WEIGHT: f64 = 0.15;
-/// The cache to walk through if the system does not say.
+/// Default cache size, in bytes.
 const DEFAULT_CACHE: usize = 8 << 20;
-/// The most memory to walk through.
+/// Maximum memory to access, in bytes.
 const MOST_MEMORY: usize = 64 << 20;
-/// How far apart the words of the walk are: a line of the cache.
+/// Distance of the accessed words: one cache line.
 const LINE: usize = 8;
-/// How much is written at once.
+/// Size of a write, in bytes.
 const BLOCK: usize = 4096;
 
-/// The arguments of `tidemark noise`.
+/// Arguments of `tidemark noise`.
 #[derive(clap::Args)]
 pub(crate) struct Noise {
     /// How many seconds to measure
@@ -65,14 +65,14 @@ struct Part {
     weight: f64,
 }
 
-/// What was found.
+/// Result of the measurement.
 struct Found {
-    /// How much the same work varies, in percent.
+    /// Variation of the compute part, in percent.
     compute: f64,
     cache: f64,
-    /// None where nothing can be written.
+    /// `None` if no file can be written.
     disk: Option<f64>,
-    /// The share of time that others took of this machine, in percent; none if the system does not say.
+    /// Share of stolen time, in percent; `None` if the system does not report it.
     steal: Option<f64>,
     platform: Platform,
 }
@@ -105,7 +105,7 @@ impl Noise {
 }
 
 impl Found {
-    /// How noisy it is in all: 33 dB for each tenfold of the weighted percentages, from 0 to 100.
+    /// Returns the score, from 0 to 100: 33 · log₁₀ of the weighted mean of the percentages.
     fn score(&self) -> f64 {
         let parts = [
             (Some(self.compute), COMPUTE.weight),
@@ -113,7 +113,7 @@ impl Found {
             (self.disk, DISK.weight),
             (self.steal, STEAL_WEIGHT),
         ];
-        // What is not known leaves its weight to the others.
+        // The weight of unknown parts is distributed among the other parts.
         let known: f64 = parts.iter().filter_map(|(value, weight)| value.map(|_| weight)).sum();
         let sum: f64 = parts.iter().filter_map(|(value, weight)| Some((*value)? * weight)).sum();
         (33.0 * (sum / known).log10()).clamp(0.0, 100.0)
@@ -150,7 +150,7 @@ impl Found {
         text
     }
 
-    /// Results in the format of the adapter `json`.
+    /// Returns the results in the format of the adapter `json`.
     fn json(&self) -> Value {
         let mut results = json!({
             "tidemark::noise::compute_jitter": { "compute-jitter": { "value": self.compute } },
@@ -176,7 +176,7 @@ fn word(percent: f64) -> &'static str {
     }
 }
 
-/// Reads and writes a word in each line of a stretch of memory.
+/// Reads and writes one word in each cache line of a memory range.
 fn walk(memory: &mut [u64]) {
     for word in memory.iter_mut().step_by(LINE) {
         *word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -184,7 +184,7 @@ fn walk(memory: &mut [u64]) {
     black_box(memory);
 }
 
-/// How long it takes to write a block, to have it on disk, and to read it again.
+/// Measures the time to write, sync and read a block.
 fn write_samples(time: Duration) -> io::Result<Vec<f64>> {
     let mut file: File = tempfile::tempfile()?;
     let mut block = vec![7; BLOCK];

@@ -1,4 +1,4 @@
-//! `tidemark notice`: who is told of alerts, those of a project and those of a user
+//! `tidemark notice`: notices of a project or a user, and their deliveries.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use crate::{
     resource::{Archiving, Change, Fields, InProject, Paging, Session, Shown, Verb, optional, word},
 };
 
-/// What can be done with notices.
+/// Verbs of `tidemark notice`.
 #[derive(clap::Subcommand)]
 pub(crate) enum NoticeVerb {
     /// List the notices of a project or a user
@@ -59,7 +59,7 @@ pub(crate) enum NoticeVerb {
     },
 }
 
-/// Whose notices.
+/// Owner of notices.
 #[derive(clap::Args)]
 pub(crate) struct Owner {
     #[command(flatten)]
@@ -78,7 +78,7 @@ impl Owner {
     }
 }
 
-/// A notice of somebody.
+/// A notice of an owner.
 #[derive(clap::Args)]
 pub(crate) struct NoticeTarget {
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(crate) struct NoticeTarget {
     notice: NoticeUuid,
 }
 
-/// A notice to make.
+/// A new notice.
 #[derive(clap::Args)]
 pub(crate) struct New {
     #[command(flatten)]
@@ -118,7 +118,7 @@ pub(crate) struct New {
     about: Option<ResourceId>,
 }
 
-/// What to change of a notice.
+/// An update of a notice.
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) struct Update {
     archiving: Archiving,
 }
 
-/// Quiet hours in a word.
+/// Quiet hours as one argument.
 #[derive(Clone, Debug)]
 struct Quiet(QuietHours);
 

@@ -1,4 +1,4 @@
-//! `tidemark openapi`: the description of the HTTP API, for the repository and for whoever generates a client.
+//! `tidemark openapi`: the OpenAPI description of the HTTP API, for the repository and for client generators.
 
 use crate::failure::{self, Failure, Result};
 

@@ -13,7 +13,7 @@ use crate::{
     resource::{Change, Fields, Find, Order, Paging, Session, Shown, Verb, optional, word},
 };
 
-/// What can be done with organizations.
+/// Verbs of `tidemark organization`.
 #[derive(clap::Subcommand)]
 pub(crate) enum OrganizationVerb {
     /// List the organizations that you are in
@@ -92,7 +92,7 @@ pub(crate) struct OrganizationTarget {
     organization: ResourceId,
 }
 
-/// How something is deleted.
+/// How to delete a resource.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Hard {
     /// Delete it for good, with all it has, instead of hiding it; for administrators of the server

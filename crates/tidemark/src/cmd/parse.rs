@@ -1,4 +1,5 @@
-//! `tidemark parse`: what a tool printed, as a table or in the service's own format. Nothing leaves the machine.
+//! `tidemark parse`: parses the output of a tool and prints it as a table or in the format of the adapter `json`, without a
+//! network.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use crate::{
     output::{self, Column, Table},
 };
 
-/// The arguments of `tidemark parse`.
+/// Arguments of `tidemark parse`.
 #[derive(clap::Args)]
 pub(crate) struct Parse {
     /// Files with what benchmark tools printed; `-`, or none at all, is standard input
@@ -41,7 +42,7 @@ impl Parse {
     }
 }
 
-/// Results with where they come from, as tables or as JSON.
+/// Returns results with their source, as tables or as JSON.
 pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Result<String> {
     let mut text = String::new();
     for (index, result) in results.iter().enumerate() {
@@ -65,7 +66,7 @@ pub(crate) fn show(outputs: &[Output], results: &[Results], json: bool) -> Resul
     Ok(text)
 }
 
-/// The results as people read them.
+/// Returns the results as a table.
 fn table(results: &Results) -> String {
     let mut table = Table::new([
         Column::Left("Benchmark"),

@@ -12,7 +12,7 @@ use crate::{
     resource::{Change, Dimension, Format, InProject, Session, optional},
 };
 
-/// The arguments of `tidemark perf`.
+/// Arguments of `tidemark perf`.
 #[derive(clap::Args)]
 pub(crate) struct Query {
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Query {
         print(&table(&perf))
     }
 
-    /// The UUIDs of what is named, as a query has them.
+    /// Returns the UUIDs of resources, separated by commas.
     fn uuids<D: Dimension>(&self, session: &Session, ids: &[NameId]) -> Result<String> {
         let uuids: Result<Vec<Uuid>> =
             ids.iter().map(|id| Ok(session.find::<D>(&self.project, id)?.1)).collect();

@@ -1,4 +1,4 @@
-//! `tidemark plan`: what an organization pays for, where the server bills.
+//! `tidemark plan`: the plan of an organization, on servers with billing.
 
 use tidemark_api::{
     Checkout, Entitlements, NewCheckout, NewPlan, NonEmpty, OrganizationUuid, Plan, PlanLevel, PlanPatch,
@@ -12,7 +12,7 @@ use crate::{
     resource::{Fields, Session, Shown, Verb, flag, number, word},
 };
 
-/// What can be done with the plan of an organization.
+/// Verbs of `tidemark plan`.
 #[derive(clap::Subcommand)]
 pub(crate) enum PlanVerb {
     /// Open a page where a plan is paid for, and print its address
@@ -62,7 +62,7 @@ pub(crate) enum PlanVerb {
     },
 }
 
-/// The plan that is wanted.
+/// The requested plan.
 #[derive(clap::Args)]
 pub(crate) struct Wanted {
     /// The level of the plan

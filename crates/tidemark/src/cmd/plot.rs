@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What can be done with pinned plots.
+/// Verbs of `tidemark plot`.
 #[derive(clap::Subcommand)]
 pub(crate) enum PlotVerb {
     /// List the plots that are pinned to a project
@@ -59,7 +59,7 @@ pub(crate) struct PlotTarget {
     plot: PlotUuid,
 }
 
-/// A plot to pin.
+/// A new plot.
 #[derive(clap::Args)]
 pub(crate) struct New {
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub(crate) struct New {
     measures: Vec<NameId>,
 }
 
-/// What to change of a plot.
+/// An update of a plot.
 #[derive(clap::Args)]
 pub(crate) struct Update {
     #[command(flatten)]
@@ -211,7 +211,7 @@ impl Update {
     }
 }
 
-/// The UUIDs of what is named.
+/// Returns the UUIDs of resources.
 fn uuids<D: Dimension, U: From<Uuid>>(
     session: &Session,
     project: &InProject,

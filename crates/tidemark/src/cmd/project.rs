@@ -13,7 +13,7 @@ use crate::{
     resource::{Change, Fields, Find, InProject, Order, Paging, Session, Shown, Verb, optional, word},
 };
 
-/// What can be done with projects.
+/// Verbs of `tidemark project`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ProjectVerb {
     /// List projects: those that you see, or those of an organization

@@ -1,5 +1,5 @@
-//! `tidemark push`: brings what was measured without a server to one. Results that are there already are left alone, so
-//! that it can be done again at any time.
+//! `tidemark push`: copies the results on this machine to a server. It skips results that the server already has, so that it can
+//! be repeated at any time.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::{
     transfer::{self, Way},
 };
 
-/// The arguments of `tidemark push`.
+/// Arguments of `tidemark push`.
 #[derive(clap::Args)]
 pub(crate) struct Push {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Push {
     quiet: bool,
 }
 
-/// A project here and what it is there.
+/// A local project and its name on the server.
 #[derive(Clone, Debug, PartialEq)]
 struct Mapping {
     here: ResourceId,
@@ -86,7 +86,7 @@ impl Push {
         print(&lines)
     }
 
-    /// The projects to push, all of which must be here.
+    /// Returns the projects to push; all of them must exist locally.
     fn mappings(&self, here: &Client) -> Result<Vec<Mapping>> {
         let known = known(here)?;
         if self.all {
@@ -123,7 +123,7 @@ impl Push {
     }
 }
 
-/// All projects of a server.
+/// Returns all projects of a server.
 fn known(client: &Client) -> Result<Vec<Project>> {
     let mut all = Vec::new();
     client.pages(&projects().list(&ProjectFilter::default()), None, |_, found| {

@@ -1,4 +1,4 @@
-//! `tidemark report`: what the server keeps of runs. Running benchmarks and sending what they print is `tidemark run`.
+//! `tidemark report`: reports of a server. `tidemark run` runs benchmarks and sends their results.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::{
     verdict,
 };
 
-/// What can be done with reports.
+/// Verbs of `tidemark report`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ReportVerb {
     /// List the reports of a project
@@ -68,7 +68,7 @@ pub(crate) struct ReportTarget {
     report: ReportUuid,
 }
 
-/// Between which times.
+/// A time range.
 #[derive(clap::Args)]
 pub(crate) struct Span {
     /// Only runs that began at this time or later, in seconds since 1970 or as 2026-01-31T12:00:00Z
@@ -89,7 +89,7 @@ impl Span {
     }
 }
 
-/// A report to send.
+/// A new report.
 #[derive(clap::Args)]
 pub(crate) struct New {
     #[command(flatten)]
@@ -136,7 +136,7 @@ pub(crate) struct New {
     thresholds: Thresholds,
 }
 
-/// Reads a time, in either form.
+/// Parses a time in either form.
 fn moment(text: &str) -> std::result::Result<Timestamp, String> {
     match text.parse::<i64>() {
         Ok(seconds) => Ok(Timestamp::from_micros(0).plus_seconds(seconds)),
@@ -173,7 +173,7 @@ impl Verb for ReportVerb {
 }
 
 impl New {
-    /// What is sent, read here first so that a mistake is named with its place.
+    /// Returns the report to send. Parses the results first, so that an error names their position.
     fn report(&self) -> Result<NewReport> {
         let given = (1..).zip(&self.results);
         let mut outputs: Vec<_> = given

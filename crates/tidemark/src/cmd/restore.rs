@@ -1,4 +1,4 @@
-//! `tidemark restore`: brings back a backup of the SQLite database. PostgreSQL has `pg_restore` for that.
+//! `tidemark restore`: restores a backup of the SQLite database. For PostgreSQL, use `pg_restore`.
 
 use std::{
     error::Error,
@@ -15,7 +15,7 @@ use crate::{
     settings,
 };
 
-/// The arguments of `tidemark restore`.
+/// Arguments of `tidemark restore`.
 #[derive(clap::Args)]
 pub(crate) struct Restore {
     /// The backup: a database file, as it is or compressed with gzip or zstd
@@ -85,7 +85,7 @@ fn unreadable(backup: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("The backup {} cannot be read ({error}); nothing was changed.", backup.display()))
 }
 
-/// Takes hold of the database, so that no server runs on it meanwhile.
+/// Locks the database, so that no server uses it meanwhile.
 pub(crate) fn claim(database: &Path) -> Result<restore::Claim> {
     held(database, restore::claim(database))
 }
@@ -104,7 +104,7 @@ fn held(database: &Path, claim: io::Result<Option<restore::Claim>>) -> Result<re
     }
 }
 
-/// Copies a backup to a file of its own and to the disk, unpacked if need be.
+/// Copies a backup to a file and syncs it, decompressed if necessary.
 fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
     let mut source = File::open(backup)?;
     let mut start = Vec::new();
@@ -124,7 +124,7 @@ fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
     target.sync_all()
 }
 
-/// A file that goes away with its scope, unless it was renamed before.
+/// A temporary file; dropping it deletes the file, unless it was renamed.
 struct Partial(PathBuf);
 
 impl Drop for Partial {

@@ -1,5 +1,5 @@
-//! `tidemark run`: runs benchmarks, reads what they print, sends it to a server, or to the store on this machine, and
-//! says what it makes of it.
+//! `tidemark run`: runs benchmarks, parses their output, sends the results to a server or stores them on this machine, and prints
+//! the verdict.
 
 mod ab;
 mod binary;
@@ -45,13 +45,13 @@ use crate::{
     verdict,
 };
 
-/// The most files that results are read from.
+/// Maximum number of result files.
 const FILES_MAX: usize = 255;
 
-/// The last second that has a date of four digits for its year.
+/// Last second with a four-digit year.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// The arguments of `tidemark run`.
+/// Arguments of `tidemark run`.
 #[derive(clap::Args)]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -142,14 +142,14 @@ pub(crate) struct Run {
     _deprecated: u8,
 }
 
-/// What the tools printed, and when.
+/// Output of the tools, with its times.
 struct Measured {
     outputs: Vec<Output>,
     start_time: Timestamp,
     end_time: Timestamp,
 }
 
-/// Where a run is sent, and what is known of it before it has begun.
+/// Target of a run, and its properties that are known before it starts.
 struct Target<'a> {
     client: Client,
     start_point: Option<StartPointPatch>,
@@ -174,7 +174,7 @@ impl Run {
         if self.dry_run {
             return self.rehearse(job.as_ref());
         }
-        // All that can be wrong before the benchmarks is said before them: they may take hours.
+        // Report all errors that can be detected before the benchmarks run, because they may take hours.
         let runs_command = self.benchmark.is_given() && job.is_none();
         let kind = Kind { runs_command, is_detached: self.job.detach };
         self.ci.check(&environment, &context, kind)?;
@@ -208,7 +208,7 @@ impl Run {
         self.tell(&target, &report)
     }
 
-    /// Refuses what cannot work, and answers the job that is wanted instead of a run here.
+    /// Rejects invalid combinations, and returns the job if the run is a job.
     fn check(&self) -> Result<Option<NewJob>> {
         if self.kept.resend.is_some() && (self.benchmark.is_given() || self.synthetic.is_wanted()) {
             return Err(Failure::usage("--resend sends what was measured before; leave the command out."));
@@ -231,7 +231,7 @@ impl Run {
         self.job.wanted(self)
     }
 
-    /// Measures and reads, or shows the job, but sends nothing.
+    /// Measures and parses, or shows the job, without sending anything.
     fn rehearse(&self, job: Option<&NewJob>) -> Result {
         if let Some(job) = job {
             return print(&job::show(job)?);
@@ -241,11 +241,11 @@ impl Run {
         print(&parse::show(&measured.outputs, &results, self.format == Format::Json)?)
     }
 
-    /// Runs the benchmarks, sends what they say, or has a job do it, and answers the report.
+    /// Runs the benchmarks and sends the results, or creates a job; returns the report.
     fn send(&self, target: &Target<'_>, context: &Context, job: Option<NewJob>) -> Result<Report> {
         if let Some(file) = &self.kept.resend {
             let report = kept::shown(run::send(&target.client, kept::read(file)?)?);
-            // What is there twice by now does no harm: the server knows it again.
+            // If the file cannot be removed, resending it is harmless: the server recognizes the run.
             let _ = fs::remove_file(file);
             return Ok(report);
         }
@@ -289,7 +289,7 @@ impl Run {
         self.job.wait(&target.client, report, self.quiet)
     }
 
-    /// Shows the report, then tells the others. The verdict comes before what went wrong with telling it.
+    /// Prints the report, then reports to the code host. The exit code of the verdict takes precedence over a failure to report.
     fn tell(&self, target: &Target<'_>, report: &Report) -> Result {
         let host = self.connection.target()?.host.map(|(host, _)| host);
         let rows = verdict::rows(report);
@@ -302,7 +302,7 @@ impl Run {
             if self.synthetic.build_time { "-build_time" } else { "" },
             if self.synthetic.file_size.is_empty() { "" } else { "-file_size" }
         );
-        // A job runs on the machine of its spec, whose name is the same each time.
+        // The name of a job's testbed comes from its spec and is the same in each run.
         let names_testbed = self.testbed.is_some() || self.job.image.is_some();
         let subject = Subject { names_testbed, suffix: &suffix };
         let untold = target.session.finish(report, &rows, history, &links, &subject);
@@ -319,7 +319,7 @@ impl Run {
         }
     }
 
-    /// How outputs are read; what we measured ourselves is in our own format.
+    /// Parses outputs; measured times and sizes have the format of the adapter `json`.
     fn reading(&self, outputs: &[Output]) -> Result<Vec<Results>> {
         if self.synthetic.is_wanted() {
             return Reading { adapter: Adapter::Json, ..self.reading }.read(outputs);
@@ -327,8 +327,8 @@ impl Run {
         self.reading.read(outputs)
     }
 
-    /// Takes the command and its files from the file of the repository, unless it is said what to measure; and how
-    /// often to run a command, unless that is said.
+    /// Takes the command and its files from `tidemark.toml`, unless the flags say what to measure; and the number of iterations,
+    /// unless a flag sets it.
     fn take_command(&mut self, manifest: &Manifest) {
         let is_said = self.benchmark.is_given()
             || !self.file.is_empty()
@@ -341,21 +341,22 @@ impl Run {
             }
             self.file = manifest.files();
         }
-        // Comparisons have a number of their own.
+        // Comparisons have their own default number of rounds.
         if self.benchmark.is_given() && self.ab.ab.is_none() {
             self.iter = self.iter.or(manifest.iter());
         }
     }
 
-    /// How many times the command is run.
+    /// Returns the number of runs of the command.
     fn iterations(&self) -> u32 {
         self.iter.unwrap_or(1)
     }
 
-    /// On CI, where machines come and go, a project that is named after the machine would be a new one again and again.
+    /// Requires a project on CI: machines of CI are temporary, so a project that is named after the machine would be a new
+    /// project each time.
     fn check_project(&self, environment: &Environment, context: &Context) -> Result {
         let on_ci = context.system.is_some() || environment.is_set("CI");
-        // The machine will be gone with its results, and every run would pass as the first one.
+        // The results would be lost with the machine, and every run would count as the first.
         if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
             return Err(Failure::usage(
                 "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
@@ -370,7 +371,7 @@ impl Run {
         Ok(())
     }
 
-    /// A commit that is on no branch must not count as one of the main branch.
+    /// Requires a branch for a commit without a branch, because it must not count as a commit of the main branch.
     fn check_branch(&self, context: &Context) -> Result {
         if self.branch.is_none() && context.branch.is_none() && context.hash.is_some() {
             return Err(Failure::usage(
@@ -380,7 +381,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the command as often as asked, and collects what it and the files say.
+    /// Runs the command as often as requested, and collects its output and the files.
     fn measure(&self) -> Result<Measured> {
         let (start_time, started) = (Clock::System.now(), Instant::now());
         let mut outputs = Vec::new();
@@ -408,7 +409,7 @@ impl Run {
         Ok(Measured { outputs, start_time, end_time })
     }
 
-    /// Runs the command once; nothing if it failed and may.
+    /// Runs the command once; returns no output if it failed and failures are allowed.
     fn iterate(&self, iteration: u32) -> Result<Vec<Output>> {
         let name = match self.iterations() {
             1 => "The benchmark command".to_owned(),
@@ -480,7 +481,7 @@ impl Run {
         print(&format!("{table}{missing}{claim}\n{end}\n"))
     }
 
-    /// Shows a job that nobody waits for.
+    /// Prints a detached job.
     fn show_job(&self, report: &Report, job: JobUuid) -> Result {
         if self.format == Format::Json {
             return print(&output::json("The report", report)?);

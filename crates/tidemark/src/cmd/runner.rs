@@ -1,4 +1,4 @@
-//! `tidemark runner`: the runners of a server and, on Linux, the runner itself.
+//! `tidemark runner`: runners of a server and, on Linux, the runner itself.
 
 #[cfg(target_os = "linux")]
 mod here;
@@ -18,7 +18,7 @@ use crate::{
     resource::{Archiving, Fields, Find, Order, Paging, Session, Shown, Verb, optional},
 };
 
-/// What can be done with runners.
+/// Verbs of `tidemark runner`.
 #[derive(clap::Subcommand)]
 pub(crate) enum RunnerVerb {
     /// List the runners of the server
@@ -134,7 +134,7 @@ impl Verb for RunnerVerb {
                 }
                 session.list(runner_specs(runner), paging)
             }
-            // They have been run before a session was begun.
+            // Handled by `run_here`, before a session was created.
             #[cfg(target_os = "linux")]
             Self::Up(_) | Self::Run(_) | Self::Check(_) => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! `tidemark serve`: from the settings to a running server, and to its orderly end.
+//! `tidemark serve`: loads the configuration, runs the server, and shuts it down gracefully.
 
 use std::{
     io::{self, IsTerminal},
@@ -30,21 +30,21 @@ use crate::{
     logging, restore, settings,
 };
 
-/// How long requests may take to finish once the server was asked to stop.
+/// Time limit for open requests at shutdown.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// How long a client may take to agree on TLS; a silent one holds up the end of the server for as long.
+/// Time limit of a TLS handshake. A silent client delays the shutdown by as much.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// The most bytes of the headers of a request, and of a body that one read takes.
+/// Maximum size of the headers of a request, and of one read of a body, in bytes.
 const READ_BUFFER: usize = 64 * 1024;
 /// Maximum number of requests at a time on one HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 64;
 
-/// The maximum number of connections where the system does not limit open files.
+/// Maximum number of connections if the system does not limit open files.
 const CONNECTIONS: usize = 65_536;
 
-/// The arguments of `tidemark serve`.
+/// Arguments of `tidemark serve`.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     /// Read settings from this file
@@ -83,7 +83,8 @@ impl Serve {
 async fn serve(config: Config) -> Result {
     let mut signals = Signals::listen()?;
     config.create_folders()?;
-    // Two servers on one SQLite file would count limits and send mail twice; PostgreSQL is made for sharing.
+    // Two servers on one SQLite database would count limits separately and send mail twice; several servers can share a
+    // PostgreSQL database.
     let _claim = match config.database.url {
         Some(_) => None,
         None => Some(restore::claim(&config.database.file)?),
@@ -127,7 +128,7 @@ async fn serve(config: Config) -> Result {
     Ok(())
 }
 
-/// Binds a port, or says which setting asks for one that cannot be had.
+/// Binds a port; an error names the setting.
 async fn listen(setting: &str, address: SocketAddr) -> Result<std::net::TcpListener> {
     let bound = async { TcpListener::bind(address).await?.into_std() };
     bound.await.map_err(|error| {
@@ -147,7 +148,7 @@ async fn listen(setting: &str, address: SocketAddr) -> Result<std::net::TcpListe
 }
 
 async fn certificate(tls: &Tls) -> Result<RustlsConfig> {
-    // An error only says that a provider was installed before, and there is no other.
+    // An error only means that the provider is already installed, and there is only one provider.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     RustlsConfig::from_pem_file(&tls.cert_file, &tls.key_file).await.map_err(|error| {
         Failure::new(format!(
@@ -158,8 +159,8 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig> {
     })
 }
 
-/// The maximum number of connections: as configured, or half of the files that this process may open, since a request
-/// may open files, too.
+/// Returns the maximum number of connections: the configured number, or half of the files that this process may open, because a
+/// request may open files, too.
 fn max_connections(config: &Config) -> usize {
     let files = raise_open_files();
     match config.server.max_connections {
@@ -168,11 +169,12 @@ fn max_connections(config: &Config) -> usize {
     }
 }
 
-/// Raises the limit of open files as far as this process may, and returns it; `None` if there is no limit.
+/// Raises the limit of open files as far as permitted, and returns it; `None` if there is no limit.
 #[cfg(unix)]
 fn raise_open_files() -> Option<usize> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Some systems accept no more than this where the hard limit is unlimited.
+    /// Limit to request if the system rejects the hard limit: some systems accept no more than this if the hard limit is
+    /// unlimited.
     const FALLBACK: u64 = 10_240;
     let before = getrlimit(Resource::Nofile);
     let soft = before.current?;
@@ -206,7 +208,7 @@ fn start(
     let listener = Listener::new(listener, connections.clone())
         .map_err(|error| Failure::new(format!("The server cannot listen ({error}).")))?;
     let mut server: Server<Peer> = Server::from_listener(listener).handle(handle.clone());
-    // The connection has timeouts for headers and between requests, which also count before the first byte.
+    // The connection has timeouts for headers and between requests; they also apply before the first byte.
     server
         .http_builder()
         .http1()
@@ -228,7 +230,7 @@ fn start(
     })
 }
 
-/// Tells the operator where the server is, where its data is and how to get in.
+/// Prints the address of the server, the location of its data and how to sign in.
 fn greet(config: &Config, address: SocketAddr) {
     let Config { console, data_dir, smtp, .. } = config;
     let database = database(config);
@@ -253,7 +255,7 @@ fn greet(config: &Config, address: SocketAddr) {
     );
 }
 
-/// The database as the operator knows it, without its password.
+/// Returns the database as configured, without its password.
 pub(crate) fn database(config: &Config) -> String {
     match &config.database.url {
         Some(url) => url.to_string(),
@@ -270,7 +272,7 @@ fn cannot_open(database: &str, error: &Error) -> Failure {
     }
 }
 
-/// Why a database cannot be opened, as a clause, unless it is a setting that is wrong.
+/// Returns why a database cannot be opened, as a clause. Returns an error if a setting is invalid.
 pub(crate) fn why_not_open(error: &Error) -> Result<String> {
     match error {
         Error::Internal(source) | Error::Full(source) | Error::Busy(Some(source)) => {
@@ -283,7 +285,7 @@ pub(crate) fn why_not_open(error: &Error) -> Result<String> {
     }
 }
 
-/// The two signals that ask a program to stop.
+/// The two signals that stop the server.
 struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -302,7 +304,7 @@ impl Signals {
         Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
     }
 
-    /// The name of the next one.
+    /// Waits for the next signal and returns its name.
     #[cfg(unix)]
     async fn next(&mut self) -> &'static str {
         tokio::select! {
@@ -316,7 +318,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The name of the next one.
+    /// Waits for the next signal and returns its name.
     #[cfg(not(unix))]
     async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {

@@ -1,4 +1,4 @@
-//! `tidemark server`: the server itself, as its administrators see it. Starting one is `tidemark serve`.
+//! `tidemark server`: administration of a server. `tidemark serve` runs one.
 
 use serde_json::Value;
 use tidemark_api::{Backup, BackupCreated, Compression, Console, DataStore, ServerStats};
@@ -10,7 +10,7 @@ use crate::{
     resource::{Fields, Paging, Session, Shown, Verb, optional, print_json, word},
 };
 
-/// What can be asked of a server.
+/// Verbs of `tidemark server`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ServerVerb {
     /// Show the versions of the contract that it speaks and of Tidemark that it runs
@@ -41,7 +41,7 @@ pub(crate) enum ServerVerb {
     Audit(Paging),
 }
 
-/// What can be asked of its configuration.
+/// Verbs of `tidemark server config`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ConfigVerb {
     /// Show the whole configuration, its secrets masked; for administrators
@@ -75,7 +75,7 @@ impl Verb for ServerVerb {
     }
 }
 
-/// Shows the version of the contract, and of Tidemark where the server names it.
+/// Prints the version of the API, and of Tidemark if the server reports it.
 fn show_versions(session: &Session) -> Result {
     let answer = session.client.fetch(&server::view_version())?;
     if session.json {
@@ -101,7 +101,7 @@ impl Shown for BackupCreated {
     }
 }
 
-/// The configuration, which is the server's own.
+/// Configuration of the server.
 impl Shown for Value {
     fn fields(&self) -> Fields {
         Fields::default()

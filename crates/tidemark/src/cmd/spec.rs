@@ -12,7 +12,7 @@ use crate::{
     resource::{Archiving, Fields, Find, Order, Paging, Session, Shown, Verb, flag, number, optional, word},
 };
 
-/// What can be done with specs.
+/// Verbs of `tidemark spec`.
 #[derive(clap::Subcommand)]
 pub(crate) enum SpecVerb {
     /// List the specs of the server

@@ -1,4 +1,4 @@
-//! `tidemark sso`: domains whose people join an organization by themselves.
+//! `tidemark sso`: domains whose users join an organization automatically.
 
 use tidemark_api::{Domain, NewSso, OrgSsoSort, ResourceId, Sso, SsoFilter, SsoUuid};
 use tidemark_client::ssos;
@@ -9,7 +9,7 @@ use crate::{
     resource::{Fields, Order, Paging, Session, Shown, Verb},
 };
 
-/// What can be done with domains.
+/// Verbs of `tidemark sso`.
 #[derive(clap::Subcommand)]
 pub(crate) enum SsoVerb {
     /// List the domains of an organization

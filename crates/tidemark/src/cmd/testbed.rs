@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What can be done with testbeds.
+/// Verbs of `tidemark testbed`.
 #[derive(clap::Subcommand)]
 pub(crate) enum TestbedVerb {
     /// List the testbeds of a project

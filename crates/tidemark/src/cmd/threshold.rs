@@ -14,7 +14,7 @@ use crate::{
     resource::{Fields, InProject, Order, Paging, Session, Shown, Verb, number, optional},
 };
 
-/// What can be done with thresholds.
+/// Verbs of `tidemark threshold`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ThresholdVerb {
     /// List the thresholds of a project
@@ -103,7 +103,7 @@ pub(crate) struct ThresholdTarget {
     threshold: ThresholdUuid,
 }
 
-/// The settings of a model.
+/// Settings of a model.
 #[derive(clap::Args)]
 pub(crate) struct Settings {
     /// How many values there must be before it judges
@@ -124,7 +124,7 @@ pub(crate) struct Settings {
 }
 
 pub(crate) fn test() -> impl TypedValueParser<Value = ModelTest> {
-    // The short words are what `run` takes, too.
+    // `run` accepts the short names, too.
     PossibleValuesParser::new(Test::ALL.map(Test::as_str).into_iter().chain(["z", "t"])).try_map(|word| {
         let test = match word.as_str() {
             "z" => Ok(Test::ZScore),
@@ -136,7 +136,7 @@ pub(crate) fn test() -> impl TypedValueParser<Value = ModelTest> {
 }
 
 impl Settings {
-    /// The model with these settings.
+    /// Returns the model with these settings.
     pub(crate) fn with(&self, test: ModelTest) -> NewModel {
         let Self { min_sample_size, max_sample_size, window, lower_boundary, upper_boundary } = *self;
         NewModel { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary }

@@ -13,7 +13,7 @@ use crate::{
     resource::{Fields, Find, Order, Paging, Session, Shown, Verb, flag, optional},
 };
 
-/// What can be done with users.
+/// Verbs of `tidemark user`.
 #[derive(clap::Subcommand)]
 pub(crate) enum UserVerb {
     /// List the users of the server; for its administrators
@@ -61,7 +61,7 @@ pub(crate) enum UserVerb {
     Session(SessionVerb),
 }
 
-/// What can be done with the sessions of a user.
+/// Verbs of `tidemark user session`.
 #[derive(clap::Subcommand)]
 pub(crate) enum SessionVerb {
     /// List the live sessions of a user

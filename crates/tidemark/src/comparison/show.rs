@@ -1,4 +1,4 @@
-//! A comparison as a table for people, as a page, and as JSON.
+//! Output of a comparison: a table, a page or JSON.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use tidemark_stats::Verdict;
 use super::{Outcome, Row};
 use crate::output::{self, Color, Column, Format, Table};
 
-/// Each verdict with what it is called, what it is called among several, and its word in JSON.
+/// Each verdict with its label, its label in counts, and its name in JSON.
 const WORDS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Regression, "regression", "regressions", "regression"),
     (Verdict::Difference, "difference", "differences", "difference"),
@@ -24,7 +24,7 @@ fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
 }
 
 impl Outcome {
-    /// The comparison in a format.
+    /// Returns the comparison in a format.
     pub(crate) fn show(&self, format: Format) -> String {
         match format {
             Format::Human => self.human(),
@@ -136,7 +136,7 @@ impl Outcome {
         ]
     }
 
-    /// What there is to say below the table.
+    /// Returns the text below the table.
     fn remarks(&self) -> String {
         let mut text = String::new();
         for (name, titles) in [(&self.base_name, &self.only_base), (&self.new_name, &self.only_new)] {
@@ -175,7 +175,7 @@ impl Outcome {
 }
 
 impl Row {
-    /// Whether it would be a change if it were the only one.
+    /// Whether the row would be a change without the correction for the number of comparisons.
     fn is_one_of_many(&self, chance: f64) -> bool {
         let alone = self.comparison.p.is_some_and(|p| p <= chance);
         alone && self.adjusted.is_some_and(|adjusted| adjusted > chance)

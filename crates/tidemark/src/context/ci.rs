@@ -1,4 +1,5 @@
-//! What CI systems tell of a build by their variables. A system is a row of [`SYSTEMS`] and the function that reads it.
+//! Detection of CI systems and their builds from environment variables. A system is a row of [`SYSTEMS`] and a function that
+//! reads its variables.
 
 use serde_json::Value;
 
@@ -7,12 +8,12 @@ use super::environment::Environment;
 /// A CI system.
 pub(crate) struct System {
     pub(crate) name: &'static str,
-    /// The variable that it is known by.
+    /// Variable that identifies the system.
     variable: &'static str,
     read: fn(&Environment, &Value) -> Build,
 }
 
-/// Every system. Those that set the variables of another, too, stand before it.
+/// All systems. A system that also sets the variables of another system comes before it.
 const SYSTEMS: &[System] = &[
     System { name: "Forgejo Actions", variable: "FORGEJO_ACTIONS", read: actions },
     System { name: "Gitea Actions", variable: "GITEA_ACTIONS", read: actions },
@@ -25,24 +26,24 @@ const SYSTEMS: &[System] = &[
     System { name: "Jenkins", variable: "JENKINS_URL", read: jenkins },
 ];
 
-/// What is built.
+/// A CI build.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Build {
-    /// The branch; of a pull request the one that it comes from. None for a tag.
+    /// Branch; for a pull request, the source branch. `None` for a tag.
     pub(crate) branch: Option<String>,
-    /// The branch that a pull request goes to.
+    /// Target branch of a pull request.
     pub(crate) base: Option<String>,
-    /// The commit; of a pull request its own, not the one that the system merged for trying.
+    /// Commit; for a pull request, its own commit and not the merge commit that the system creates.
     pub(crate) hash: Option<String>,
-    /// The number of the pull request.
+    /// Number of the pull request.
     pub(crate) pull_request: Option<u64>,
     /// Whether the pull request comes from another repository.
     pub(crate) fork: bool,
-    /// The repository that a pull request comes from, with its owner, where it is said.
+    /// Source repository of a pull request, with its owner, if known.
     pub(crate) head: Option<String>,
 }
 
-/// What the system that we run on builds, if we run on one. `event` reads the document that Actions leave in a file.
+/// Detects the CI system and its build. `event` reads the event file of GitHub Actions.
 pub(crate) fn detect(
     environment: &Environment,
     event: impl FnOnce(&str) -> Option<Value>,
@@ -53,14 +54,14 @@ pub(crate) fn detect(
 }
 
 impl Build {
-    /// What the branch is called in a project. A fork may call its branch like one of ours, so that it goes by the
-    /// number of its pull request.
+    /// Returns the name of the branch in the project. A branch of a fork may have the name of a branch of the repository, so its
+    /// name contains the number of the pull request.
     pub(crate) fn branch_name(&self) -> Option<String> {
         let branch = self.branch.as_deref()?;
         match (self.pull_request, &self.head) {
             _ if !self.fork => Some(branch.to_owned()),
             (Some(number), _) => Some(name_of_fork(branch, number)),
-            // A workflow that follows another is not told the number.
+            // A `workflow_run` event may lack the number of the pull request.
             (None, Some(head)) => {
                 Some(format!("fork/{}/{branch}", head.split('/').next().unwrap_or_default()))
             }
@@ -69,7 +70,7 @@ impl Build {
     }
 }
 
-/// What a branch of a fork is called by the number of its pull request.
+/// Returns the name of a branch of a fork, with the number of its pull request.
 pub(crate) fn name_of_fork(branch: &str, number: u64) -> String {
     format!("pull/{number}/{branch}")
 }
@@ -78,7 +79,7 @@ fn actions(environment: &Environment, event: &Value) -> Build {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let get = |name: &str| environment.get(name).map(str::to_owned);
     let repository = || text("/repository/full_name").or_else(|| get("GITHUB_REPOSITORY"));
-    // A workflow that follows another runs on the default branch, but is about what the other built.
+    // A `workflow_run` workflow runs on the default branch, but reports on the build of the other workflow.
     if environment.get("GITHUB_EVENT_NAME") == Some("workflow_run") {
         let number = event.pointer("/workflow_run/pull_requests/0/number").and_then(Value::as_u64);
         let head = text("/workflow_run/head_repository/full_name");
@@ -128,7 +129,7 @@ fn bitbucket(environment: &Environment, _: &Value) -> Build {
         base: get("BITBUCKET_PR_DESTINATION_BRANCH"),
         hash: get("BITBUCKET_COMMIT"),
         pull_request: environment.get("BITBUCKET_PR_ID").and_then(|number| number.parse().ok()),
-        // Its pipelines do not run for forks.
+        // Bitbucket pipelines do not run for forks.
         fork: false,
         head: None,
     }
@@ -138,7 +139,7 @@ fn circle(environment: &Environment, _: &Value) -> Build {
     let get = |name: &str| environment.get(name).map(str::to_owned);
     let address = environment.get("CIRCLE_PULL_REQUEST").and_then(|address| address.rsplit('/').next());
     let number = environment.get("CIRCLE_PR_NUMBER").or(address).and_then(|number| number.parse().ok());
-    // Of a fork, the branch is already called by its number.
+    // The branch of a fork already has the number in its name.
     let branch = environment.get("CIRCLE_BRANCH").map(|name| match number {
         Some(number) if name == format!("pull/{number}") => "head".to_owned(),
         _ => name.to_owned(),
@@ -161,7 +162,7 @@ fn buildkite(environment: &Environment, _: &Value) -> Build {
         _ => false,
     };
     Build {
-        // A branch of a fork may come with its owner: `ada:fix`. A tag stands in the place of a branch.
+        // The branch of a fork may have its owner as a prefix: `ada:fix`. For a tag, the variable contains the tag.
         branch: get("BUILDKITE_BRANCH")
             .filter(|branch| environment.get("BUILDKITE_TAG") != Some(branch.as_str()))
             .map(|branch| branch.rsplit(':').next().unwrap_or_default().to_owned()),
@@ -202,7 +203,7 @@ fn jenkins(environment: &Environment, _: &Value) -> Build {
         .filter(|branch| environment.get("TAG_NAME") != Some(branch) && *branch != "detached")
         .map(|branch| branch.strip_prefix("origin/").unwrap_or(branch).to_owned());
     Build {
-        // Without the name of its branch, a pull request is all that is known.
+        // Without the name of the source branch, only the pull request is known.
         branch: get("CHANGE_BRANCH").or(own),
         base: get("CHANGE_TARGET"),
         hash: get("GIT_COMMIT"),
@@ -212,7 +213,7 @@ fn jenkins(environment: &Environment, _: &Value) -> Build {
     }
 }
 
-/// Owner and name of a repository, whatever the form of its address.
+/// Returns owner and name of a repository, from an address in any form.
 fn full_name(address: &str) -> String {
     let address = address.trim_end_matches('/');
     let address = address.strip_suffix(".git").unwrap_or(address);
@@ -227,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found, as one line: system, branch, base, hash, number, fork.
+    /// Returns the detected build as one line: system, branch, base, hash, number, fork.
     fn found(variables: &[(&str, &str)], event: &Value) -> Option<String> {
         let environment: Environment =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -1,5 +1,5 @@
-//! What git knows of a folder. It is asked by its command, so that it reads its own configuration; where there is no
-//! git or no repository, nothing is known.
+//! Data of a git repository, read with the command `git`, so that git applies its own configuration. Without git or without a
+//! repository there is no data.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,20 +8,20 @@ use std::{
 
 use tidemark_api::GitHash;
 
-/// A repository, seen from a folder in it.
+/// A repository and a folder in it.
 #[derive(Debug)]
 pub(crate) struct Repository {
     folder: PathBuf,
-    /// The name of the repository where it comes from, or of its folder.
+    /// Name of the remote `origin`, or of the folder of the repository.
     pub(crate) name: Option<String>,
-    /// The branch that is checked out; none if it is a commit or a tag.
+    /// Checked-out branch; `None` if a commit or a tag is checked out.
     pub(crate) branch: Option<String>,
-    /// The commit that is checked out.
+    /// Checked-out commit.
     pub(crate) hash: Option<GitHash>,
 }
 
 impl Repository {
-    /// The repository that a folder is in.
+    /// Returns the repository that contains a folder.
     pub(crate) fn find(folder: &Path) -> Option<Self> {
         let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
         let origin = ask(folder, &["config", "--get", "remote.origin.url"]);
@@ -35,24 +35,24 @@ impl Repository {
         })
     }
 
-    /// The first commit, by which a repository is known whatever its name. It takes a walk through the history, and a
-    /// shallow copy does not have it.
+    /// Returns the root commit, which identifies a repository regardless of its name. This reads the whole history; a shallow
+    /// clone has no root commit.
     pub(crate) fn root(&self) -> Option<GitHash> {
         if ask(&self.folder, &["rev-parse", "--is-shallow-repository"])? != "false" {
             return None;
         }
-        // Histories that were merged have several; the oldest comes last.
+        // Merged histories have several root commits; the oldest is the last.
         ask(&self.folder, &["rev-list", "--max-parents=0", "HEAD"])?.lines().last()?.parse().ok()
     }
 }
 
-/// The last part of a path or an address, without `.git`.
+/// Returns the last component of a path or URL, without `.git`.
 fn last_segment(address: &str) -> Option<&str> {
     let segment = address.trim_end_matches('/').rsplit(['/', ':', '\\']).next()?;
     Some(segment.strip_suffix(".git").unwrap_or(segment)).filter(|segment| !segment.is_empty())
 }
 
-/// What git answers, if it does and it is not nothing.
+/// Runs git and returns its output; `None` if git fails or prints nothing.
 fn ask(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output =
         Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output().ok()?;

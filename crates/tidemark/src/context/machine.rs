@@ -1,28 +1,28 @@
-//! The machine that benchmarks run on, by what decides how fast they are: processor, cores and operating system. It is
-//! not told apart from another of the same kind but by [`host`].
+//! The machine that runs benchmarks, described by the properties that determine its speed: processor, cores and operating system.
+//! Only [`host`] distinguishes machines of the same type.
 
 use std::{env::consts, fs, process::Command, thread};
 
 use sha2::{Digest, Sha256};
 
-/// The longest name of a testbed, in characters.
+/// Maximum length of the name of a testbed, in characters.
 const NAME_MAX: usize = 64;
-/// Words of a processor's name that say nothing about it.
+/// Parts of a processor name without information.
 const NOISE: [&str; 6] = ["(R)", "(r)", "(TM)", "(tm)", " CPU", " Processor"];
 
-/// A kind of machine.
+/// A type of machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) os: &'static str,
     pub(crate) architecture: &'static str,
-    /// The model of the processor, if the system tells.
+    /// Model of the processor, if the system provides it.
     pub(crate) processor: Option<String>,
-    /// How many cores a program may use.
+    /// Number of cores that a program may use.
     pub(crate) cores: usize,
 }
 
 impl Machine {
-    /// The machine that this program runs on.
+    /// Detects the machine that this program runs on.
     pub(crate) fn detect() -> Self {
         let os = match consts::OS {
             "linux" => "Linux",
@@ -38,7 +38,7 @@ impl Machine {
         }
     }
 
-    /// A name for the testbed: machines of the same kind share it.
+    /// Returns a name for the testbed, which is the same on machines of the same type.
     pub(crate) fn name(&self) -> String {
         let processor = self.processor.as_deref().unwrap_or(self.architecture);
         let cores = if self.cores == 1 { "1 core".to_owned() } else { format!("{} cores", self.cores) };
@@ -47,7 +47,8 @@ impl Machine {
         format!("{}, {}, {cores}", self.os, processor.trim())
     }
 
-    /// Thirteen letters and digits that are the same on machines of the same kind, and hardly ever on others.
+    /// Returns thirteen letters and digits that are the same on machines of the same type, and almost certainly different on
+    /// others.
     pub(crate) fn fingerprint(&self) -> String {
         let Self { os, architecture, processor, cores } = self;
         let processor = processor.as_deref().unwrap_or_default();
@@ -55,8 +56,8 @@ impl Machine {
     }
 }
 
-/// Thirteen letters and digits that tell this machine from others, also of the same kind: a hash of the id that the system
-/// was given when it was installed, or else of its name. Neither can be found out from it.
+/// Returns thirteen letters and digits that identify this machine: a hash of the system ID, or of the host name if there is no
+/// system ID. Neither can be derived from the hash.
 pub(crate) fn host() -> Option<String> {
     let id = match consts::OS {
         "linux" => read("/etc/machine-id").or_else(|| read("/var/lib/dbus/machine-id")),
@@ -69,18 +70,18 @@ pub(crate) fn host() -> Option<String> {
     id.or_else(name).map(|id| digits(&format!("tidemark host\n{}", id.trim())))
 }
 
-/// What a file holds, if it is not empty.
+/// Returns the content of a file, if it is not empty.
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty())
 }
 
-/// What a command prints, if it is not nothing.
+/// Returns the output of a command, if it is not empty.
 fn printed(command: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(command).args(arguments).output().ok()?;
     String::from_utf8(output.stdout).ok().filter(|text| !text.trim().is_empty())
 }
 
-/// Thirteen letters and digits made of a hash.
+/// Returns thirteen letters and digits of the hash of a text.
 fn digits(text: &str) -> String {
     let digest = Sha256::digest(text);
     let mut rest = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
@@ -92,7 +93,7 @@ fn digits(text: &str) -> String {
     digits
 }
 
-/// What the system calls the processor.
+/// Returns the processor name that the system reports.
 fn processor() -> Option<String> {
     match consts::OS {
         "linux" => model(&fs::read_to_string("/proc/cpuinfo").ok()?),
@@ -102,7 +103,7 @@ fn processor() -> Option<String> {
     }
 }
 
-/// The model that the first processor of Linux's list has; on ARM, where it has none, maker and part.
+/// Returns the model of the first processor in `/proc/cpuinfo`; on ARM, which has no model name, implementer and part.
 fn model(list: &str) -> Option<String> {
     let value = |name: &str| {
         let line = list.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
@@ -113,7 +114,7 @@ fn model(list: &str) -> Option<String> {
         .or_else(|| Some(format!("ARM {} {}", value("CPU implementer")?, value("CPU part")?)))
 }
 
-/// A processor's name without trademarks and without the clock, which is its own at another time.
+/// Returns a processor name without trademarks and without the clock rate.
 fn tidy(name: &str) -> String {
     let name = name.split(" @ ").next().unwrap_or(name);
     let name = NOISE.iter().fold(name.to_owned(), |name, noise| name.replace(noise, ""));

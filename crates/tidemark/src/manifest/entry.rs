@@ -1,4 +1,4 @@
-//! The values of `tidemark.toml` that are particular to it.
+//! Types of values that only `tidemark.toml` has.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{
 use tidemark_api::{Boundary, ModelTest, NewModel, SampleSize, Url, Window, measure};
 use tidemark_stats::{Invalid, Worse};
 
-/// The address of a server without a password in it.
+/// Address of a server, without a password.
 #[derive(Debug)]
 pub(super) struct Address(pub(super) Url);
 
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Line {
     }
 }
 
-/// How a measure is judged.
+/// Threshold of a measure.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Threshold {
@@ -81,7 +81,7 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// The model for a measure, if it can be one.
+    /// Returns the model for a measure, if it is valid.
     pub(super) fn model(self, measure: &str) -> Result<NewModel, Invalid> {
         let Self { test, min_sample_size, max_sample_size, window, lower_boundary, upper_boundary } = self;
         let model =

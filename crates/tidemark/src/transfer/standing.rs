@@ -1,5 +1,4 @@
-//! What people have made of the things of a project since they were measured, which reports do not carry: alerts that
-//! were dismissed, and branches, testbeds, benchmarks and measures that were archived.
+//! Status of resources that reports do not contain: dismissed alerts, and archived branches, testbeds, benchmarks and measures.
 
 use tidemark_api::{
     Alert, AlertPatch, AlertStatus, Benchmark, Branch, Measure, Report, ResourceId, Testbed,
@@ -10,13 +9,13 @@ use tidemark_client::{Client, Error, Request, alerts};
 use super::Way;
 use crate::resource::Dimension;
 
-/// The alerts of a report that somebody has dismissed.
+/// Returns the dismissed alerts of a report.
 pub(super) fn dismissed(report: &Report) -> Vec<Alert> {
     let alerts = report.alerts.iter().flatten();
     alerts.filter(|alert| alert.status == AlertStatus::Dismissed).cloned().collect()
 }
 
-/// Dismisses those alerts of a report that were dismissed where it comes from; answers whether that was allowed.
+/// Dismisses the alerts of a report that are dismissed at the source; returns whether this was permitted.
 pub(super) fn dismiss(
     to: &Client,
     target: &ResourceId,
@@ -33,7 +32,7 @@ pub(super) fn dismiss(
     Ok(true)
 }
 
-/// Whether two alerts of one report on two servers are the same.
+/// Whether two alerts of the same report on two servers are equal.
 fn is_same(left: &Alert, right: &Alert) -> bool {
     fn key(alert: &Alert) -> impl PartialEq {
         (
@@ -47,7 +46,7 @@ fn is_same(left: &Alert, right: &Alert) -> bool {
     key(left) == key(right)
 }
 
-/// Archives what is archived where it comes from; answers whether that was allowed.
+/// Archives the resources that are archived at the source; returns whether this was permitted.
 pub(super) fn archive(way: &Way<'_>) -> Result<bool, Error> {
     Ok(archive_all::<Branch>(way)?
         && archive_all::<Testbed>(way)?
@@ -64,7 +63,7 @@ fn archive_all<D: Dimension>(way: &Way<'_>) -> Result<bool, Error> {
     let list = D::of(way.target);
     for name in names {
         let found = way.to.send(&list.list(&D::filter(Some(name), false)))?;
-        // What has no reports was not sent.
+        // Resources without reports were not sent.
         let Some(found) = found.first() else { continue };
         if !is_allowed(way.to, &list.update(&found.uuid(), &D::archive(true)))? {
             return Ok(false);
@@ -73,7 +72,7 @@ fn archive_all<D: Dimension>(way: &Way<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes a change. Whoever may send results need not be one who may change things.
+/// Sends an update; returns whether it was permitted. A credential that can send results may lack this permission.
 fn is_allowed<T: serde::de::DeserializeOwned>(to: &Client, change: &Request<T>) -> Result<bool, Error> {
     match to.send(change) {
         Ok(_) => Ok(true),

@@ -1,12 +1,12 @@
-//! A year of a made-up project: what its benchmarks measured, commit by commit, with everything that makes such data
-//! hard to read. The same seed gives the same year.
+//! Generated history of one year: the values of the benchmarks of each commit, with effects that make real data hard to
+//! interpret. The same seed generates the same history.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use tidemark_api::{NewReport, Timestamp};
 
-/// The length of the history in days.
+/// Length of the history, in days.
 const DAYS: i64 = 365;
 const DAY: i64 = 86_400;
 const MAIN: &str = "main";
@@ -14,8 +14,8 @@ const CI: &str = "ci-linux-x64";
 const METAL: &str = "metal-arm64";
 const LAPTOP: &str = "laptop-m3";
 
-/// A group of benchmarks: their prefix, their last parts, the latency of the first in nanoseconds, by how much each
-/// next one is larger, and how far a single run strays on a quiet machine.
+/// A group of benchmarks: prefix, last parts of the names, latency of the first benchmark in nanoseconds, factor from one
+/// benchmark to the next, and relative deviation of a single run on a quiet machine.
 struct Group(&'static str, &'static [&'static str], f64, f64, f64);
 
 const GROUPS: [Group; 15] = [
@@ -48,7 +48,7 @@ const GROUPS: [Group; 15] = [
     ),
 ];
 
-/// What happened to the benchmarks whose name begins like this: from a day to another, times a factor.
+/// A change of all benchmarks with a prefix: first day, last day and factor.
 struct Event(&'static str, i64, i64, f64);
 
 const FOREVER: i64 = i64::MAX;
@@ -57,27 +57,27 @@ const EVENTS: [Event; 12] = [
     Event("parser::json::", 82, 97, 1.12),
     Event("index/btree/split", 148, 170, 1.34),
     Event("index/btree/insert", 148, 170, 1.21),
-    // Won for good.
+    // A lasting improvement.
     Event("codec/zstd/compress", 203, FOREVER, 0.68),
     Event("startup/", 121, FOREVER, 0.91),
     Event("lexer::utf8", 262, FOREVER, 0.8),
-    // The price of a feature, accepted.
+    // The accepted cost of a feature.
     Event("query::join::hash", 238, FOREVER, 1.085),
-    // One bad night on the machine of the continuous integration.
+    // A disturbance of the CI machine for one night.
     Event("storage/wal/sync", 276, 278, 2.4),
-    // Another image of that machine: everything moves, and no commit is to blame.
+    // A new image of the CI machine: all benchmarks change, without a cause in the code.
     Event("", 301, FOREVER, 1.028),
-    // Fresh, and nobody has looked yet.
+    // Recent and not reviewed.
     Event("parser::toml::large", 353, FOREVER, 1.19),
     Event("index/hash/lookup", 358, FOREVER, 1.07),
     Event("net/http/route", 361, FOREVER, 1.3),
 ];
 
-/// Too slow to be seen from one day to the next: so much a day.
+/// Slow drifts, as a factor per day.
 const DRIFTS: [(&str, f64); 3] =
     [("net/http/parse headers", 0.0006), ("storage/wal/replay", 0.0004), ("alloc::fragmented", 0.0009)];
 
-/// Work beside the main branch: its name, from which day on, how many reports, and what it changes.
+/// A branch besides main: name, first day, number of reports, and its changes.
 struct Side(&'static str, i64, i64, &'static [(&'static str, f64)]);
 
 const SIDES: [Side; 4] = [
@@ -92,7 +92,7 @@ const SIDES: [Side; 4] = [
     Side("fix/toml-allocations", 359, 3, &[("parser::toml::", 0.86)]),
 ];
 
-/// A plot that somebody pinned.
+/// A pinned plot.
 pub(super) struct Pinned {
     pub(super) title: &'static str,
     pub(super) branches: &'static [&'static str],
@@ -156,36 +156,36 @@ pub(super) const PLOTS: [Pinned; 5] = [
     },
 ];
 
-/// The year.
+/// Generator of the history.
 pub(super) struct History {
     seed: u64,
     begin: Timestamp,
 }
 
-/// One report to be: when, of which commit, of what.
+/// A run to generate.
 struct Run {
     day: i64,
     second: i64,
     commit: u64,
     branch: &'static str,
     testbed: &'static str,
-    /// Where a branch of its own begins.
+    /// Version of the start point, if the branch has one.
     from: Option<u64>,
     changes: &'static [(&'static str, f64)],
 }
 
 impl History {
-    /// A year that ends now.
+    /// Creates a history that ends now.
     pub(super) fn new(seed: u64, now: Timestamp) -> Self {
         Self { seed, begin: now.plus_seconds(-DAYS * DAY) }
     }
 
-    /// When the project was founded.
+    /// Returns the time at which the project was created.
     pub(super) fn begin(&self) -> Timestamp {
         self.begin
     }
 
-    /// Every report, oldest first.
+    /// Returns all reports, the oldest first.
     pub(super) fn reports(&self) -> impl Iterator<Item = serde_json::Result<NewReport>> {
         let mut seen = BTreeMap::new();
         let mut reports = Vec::new();
@@ -197,7 +197,7 @@ impl History {
         reports.into_iter().map(serde_json::from_value)
     }
 
-    /// The commits of the year and where they were measured.
+    /// Returns the runs of all commits on all testbeds.
     fn runs(&self) -> Vec<Run> {
         let mut random = Random::new(self.seed);
         let mut runs = Vec::new();
@@ -258,14 +258,14 @@ impl History {
         report
     }
 
-    /// What the benchmarks measured in one run.
+    /// Returns the values of one run.
     fn results(&self, run: &Run) -> Map<String, Value> {
         let mut results = Map::new();
         for (group, Group(prefix, names, first, ratio, noise)) in (0_u64..).zip(&GROUPS) {
             let mut base = *first;
             for (place, last) in (0_u64..).zip(*names) {
                 let name = format!("{prefix}{last}");
-                // Each value has randomness of its own, so that a benchmark more or less changes no other.
+                // Each value has its own random generator, so that adding or removing a benchmark changes no other values.
                 let own = self.seed
                     ^ (run.commit << 20)
                     ^ (group << 12)
@@ -283,7 +283,7 @@ impl History {
                     strays *= 3.0;
                 }
                 let mut value = level * speed * (1.0 + strays * random.normal());
-                // A neighbor on the same host.
+                // A noisy neighbor on the same host.
                 if run.testbed == CI && random.unit() < 0.006 {
                     value *= 1.05 + 0.25 * random.unit();
                 }
@@ -296,7 +296,7 @@ impl History {
                     measures.insert("throughput".into(), json!({ "value": 1e9 / value }));
                 }
                 if prefix.starts_with("startup/") || prefix.starts_with("parser::") {
-                    // Counted, not timed: it moves only with the code.
+                    // A counted value: it changes only with the code.
                     let bytes = (base * 13.0 * (1.0 + 0.1 * (level / base - 1.0))).round();
                     measures.insert("allocated".into(), json!({ "value": bytes }));
                 }
@@ -307,14 +307,14 @@ impl History {
         results
     }
 
-    /// A commit's name.
+    /// Returns the hash of a commit.
     fn hash(&self, commit: u64) -> String {
         let mut random = Random::new(self.seed ^ (commit << 32) ^ 0xc0de);
         (0..5).map(|_| format!("{:08x}", random.next() >> 32)).collect()
     }
 }
 
-/// How slow a benchmark is on a day, as a multiple of its first value.
+/// Returns the level of a benchmark on a day, as a multiple of its first value.
 fn level(name: &str, run: &Run) -> f64 {
     let happened = EVENTS.iter().filter(|Event(prefix, from, to, _)| {
         let everywhere = !prefix.is_empty() || run.testbed == CI;
@@ -332,7 +332,7 @@ fn level(name: &str, run: &Run) -> f64 {
     events * drift * own
 }
 
-/// SplitMix64: small, and the same everywhere and for ever.
+/// SplitMix64: a small generator with the same numbers on every platform.
 struct Random(u64);
 
 impl Random {
@@ -348,7 +348,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to 1.
+    /// Returns a uniform number from 0 to 1.
     fn unit(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() >> 32).unwrap_or(0)) / f64::from(u32::MAX)
     }
@@ -357,7 +357,8 @@ impl Random {
         i64::try_from(self.next() >> 33).unwrap_or(0) % end
     }
 
-    /// Around 0 with a deviation of 1: of twelve, the sum is as good as the real thing.
+    /// Returns a number with mean 0 and standard deviation 1: the sum of twelve uniform numbers, which is close to a normal
+    /// distribution.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

@@ -1,5 +1,5 @@
-//! A folder of results of airspeed velocity: `benchmarks.json`, and a folder for each machine with a file for each commit
-//! and environment.
+//! Results of airspeed velocity: a folder with `benchmarks.json`, and one folder per machine with one file per commit and
+//! environment.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -15,15 +15,15 @@ use crate::{
 
 const BENCHMARKS: &str = "benchmarks.json";
 const MACHINE: &str = "machine.json";
-/// What the columns of a result are called if the file does not say.
+/// Default columns of a result.
 const COLUMNS: [&str; 2] = ["result", "params"];
 
-/// Whether asv keeps its results here.
+/// Whether the folder contains results of asv.
 pub(super) fn is_folder(folder: &Path) -> bool {
     folder.join(BENCHMARKS).is_file() || folder.join(MACHINE).is_file()
 }
 
-/// Reads the folder of all machines, or that of one.
+/// Reads the folder of all machines, or of one machine.
 pub(super) fn read(folder: &Path) -> Result<Vec<Past>> {
     let mut machines = Vec::new();
     if folder.join(MACHINE).is_file() {
@@ -73,7 +73,7 @@ fn read_machine(folder: &Path, benchmarks: &Value) -> Result<Vec<Past>> {
         };
         found.push((result["env_name"].as_str().unwrap_or_default().to_owned(), past));
     }
-    // Numbers of another environment are not comparable.
+    // Values of different environments are not comparable.
     let several = found.iter().any(|(environment, _)| *environment != found[0].0);
     if several {
         for (environment, past) in &mut found {
@@ -83,7 +83,7 @@ fn read_machine(folder: &Path, benchmarks: &Value) -> Result<Vec<Past>> {
     Ok(found.into_iter().map(|(_, past)| past).collect())
 }
 
-/// The benchmarks of a file.
+/// Returns the benchmarks of a file.
 fn entries(result: &Value, benchmarks: &Value) -> Vec<Entry> {
     let columns: Vec<&str> = match result["result_columns"].as_array() {
         Some(columns) => columns.iter().filter_map(Value::as_str).collect(),
@@ -91,7 +91,7 @@ fn entries(result: &Value, benchmarks: &Value) -> Vec<Entry> {
     };
     let mut entries = Vec::new();
     for (name, found) in result["results"].as_object().into_iter().flatten() {
-        // A list by the columns, or an object, or a bare number, as time went by.
+        // A list in the order of the columns, an object or a number, depending on the version of asv.
         let column = |wanted: &str| match found {
             Value::Array(row) => row.get(columns.iter().position(|column| *column == wanted)?),
             Value::Object(row) => row.get(wanted),
@@ -119,7 +119,7 @@ fn entries(result: &Value, benchmarks: &Value) -> Vec<Entry> {
     entries
 }
 
-/// The measure of a benchmark, its units if it is not built in, and what to multiply with.
+/// Returns the measure of a benchmark, the units of a custom measure, and the factor of its values.
 fn kind(name: &str, unit: Option<&str>) -> (String, Option<String>, f64) {
     let short = name.rsplit('.').next().unwrap_or(name);
     let built_in = |measure: &str, factor| (measure.to_owned(), None, factor);
@@ -133,7 +133,7 @@ fn kind(name: &str, unit: Option<&str>) -> (String, Option<String>, f64) {
     }
 }
 
-/// The parameters of each value: every combination of theirs, the last one changing fastest.
+/// Returns the parameters of each value: all combinations, with the last parameter changing fastest.
 fn combinations(params: Option<&Value>, names: &Value) -> Vec<Option<Parameters>> {
     let lists = params.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_array);
     let mut all = vec![BTreeMap::new()];
@@ -153,7 +153,7 @@ fn combinations(params: Option<&Value>, names: &Value) -> Vec<Option<Parameters>
     all.into_iter().map(|parameters| parameters.try_into().ok()).collect()
 }
 
-/// A document without the words for numbers that Python writes and JSON does not have.
+/// Replaces the number literals of Python that are not valid JSON.
 fn plain(text: &str) -> String {
     let (mut plain, mut rest, mut is_text) = (String::with_capacity(text.len()), text, false);
     while let Some(character) = rest.chars().next() {

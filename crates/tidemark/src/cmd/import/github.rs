@@ -1,4 +1,4 @@
-//! `data.js` of github-action-benchmark: what a web page of it shows, as JavaScript that sets one variable.
+//! `data.js` of github-action-benchmark: JavaScript that assigns one variable.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use tidemark_adapters::{Entry, Measured};
 use super::{Content, Past, entry, from_millis, measured, unreadable};
 use crate::{failure::Result, input::Output};
 
-/// What the file begins with.
+/// Start of the file.
 const VARIABLE: &str = "window.BENCHMARK_DATA";
 
 #[derive(Deserialize)]
 struct Data {
-    /// The runs by the name of their suite.
+    /// Runs by the name of their suite.
     entries: BTreeMap<String, Vec<Run>>,
 }
 
 #[derive(Deserialize)]
 struct Run {
     commit: Commit,
-    /// Milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     date: f64,
     benches: Vec<Bench>,
 }
@@ -46,7 +46,7 @@ fn start(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim_start()
 }
 
-/// Reads the file. Where it has several suites, their names come before those of their benchmarks.
+/// Reads the file. If there are several suites, the name of the suite precedes the name of the benchmark.
 pub(super) fn read(output: &Output) -> Result<Vec<Past>> {
     let json = start(&output.text).split_once('=').map_or("", |(_, json)| json);
     let data: Data = serde_json::from_str(json.trim().trim_end_matches(';')).map_err(|error| {
@@ -84,7 +84,7 @@ impl Bench {
     }
 }
 
-/// The measure that a unit stands for and what to multiply with; a unit that is not known is a measure of its own.
+/// Returns the measure of a unit and the factor of its values; an unknown unit is a measure with the name of the unit.
 fn unit(unit: &str) -> (String, Option<f64>) {
     let (first, per) = unit.split_once('/').map_or((unit, None), |(first, per)| (first, Some(per)));
     let nanoseconds = |unit: &str| match unit.trim() {
@@ -104,7 +104,7 @@ fn unit(unit: &str) -> (String, Option<f64>) {
     (if factor.is_some() { measure } else { unit }.to_owned(), factor)
 }
 
-/// How far a value reaches to both sides: `± 12`, `+/- 12` or `±0.5%`. What else a range says is in units of its own.
+/// Returns half the width of a range: `± 12`, `+/- 12` or `±0.5%`. Ignores other forms, because their units are unknown.
 fn spread(range: &str, value: f64) -> Option<f64> {
     let range = range.trim();
     let number = range.strip_prefix('±').or_else(|| range.strip_prefix("+/-"))?.trim().replace(',', "");

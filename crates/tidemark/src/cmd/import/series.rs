@@ -1,5 +1,5 @@
-//! A series of files, one for each run, as pyperf and Google Benchmark write them. When they were made, and of what, is
-//! read from the file, or else from its name and its date.
+//! A series of files, one per run, for example of pyperf or Google Benchmark. Date and commit come from the content, or else from
+//! the name and the date of the file.
 
 use std::{path::Path, time::UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::{
     input::Output,
 };
 
-/// How many digits a commit has.
+/// Number of digits of a commit hash.
 const HASH: usize = 40;
 
 /// Reads the JSON files of a folder.
@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path, output: Output) -> Result<Past> {
     })
 }
 
-/// What a document tells of itself: the context of Google Benchmark, the metadata of pyperf.
+/// Metadata of a document: the context of Google Benchmark or the metadata of pyperf.
 struct Facts<'a>(&'a Value);
 
 impl Facts<'_> {
@@ -63,14 +63,14 @@ impl Facts<'_> {
         self.first(&["commit_id", "git_hash", "commit"])?.parse().ok()
     }
 
-    /// pyperf leaves the time zone out; it is taken for UTC.
+    /// Returns the time; a time without a time zone, as in pyperf, is UTC.
     fn time(&self) -> Option<Timestamp> {
         let text = self.first(&["date"])?;
         text.parse().or_else(|_| format!("{}Z", text.replacen(' ', "T", 1)).parse()).ok()
     }
 }
 
-/// The commit in the name of a file.
+/// Returns the commit hash in a file name.
 fn hash_in(name: &str) -> Option<GitHash> {
     let words = name.split(|character: char| !character.is_ascii_alphanumeric());
     words.filter(|word| word.len() == HASH).find_map(|word| word.parse().ok())

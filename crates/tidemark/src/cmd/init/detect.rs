@@ -1,4 +1,4 @@
-//! Which benchmark tool a repository uses, by the files that name it.
+//! Detection of the benchmark tool of a repository from its files.
 
 use std::{
     fs,
@@ -7,26 +7,26 @@ use std::{
 
 use tidemark_api::Adapter;
 
-/// A benchmark tool and how its results are had.
+/// A benchmark tool and its command.
 #[derive(Debug)]
 pub(super) struct Tool {
-    /// The file that names it.
+    /// File that names the tool.
     manifest: &'static str,
-    /// A word in that file; none if the file alone tells.
+    /// Word in that file; empty if the file alone identifies the tool.
     word: &'static str,
     pub(super) adapter: Adapter,
     pub(super) command: &'static str,
-    /// What the command writes results to instead of printing them.
+    /// Files that the command writes results to instead of printing them.
     pub(super) files: &'static [&'static str],
 }
 
-/// What stands for a tool that is not known.
+/// Placeholder for an unknown tool.
 pub(super) const UNKNOWN: Tool =
     Tool { manifest: "", word: "", adapter: Adapter::Magic, command: "./benchmark.sh", files: &[] };
 
 const PYTEST: &str = "pytest --benchmark-only --benchmark-json=benchmark.json";
 
-/// The tools, the more particular ones first.
+/// Tools, the more specific ones first.
 const TOOLS: &[Tool] = &[
     tool("Cargo.toml", "gungraun", Adapter::RustGungraun, "cargo bench", &[]),
     tool("Cargo.toml", "iai-callgrind", Adapter::RustGungraun, "cargo bench", &[]),
@@ -87,11 +87,11 @@ const fn tool(
     Tool { manifest, word, adapter, command, files }
 }
 
-/// The tool of a repository, if it can be told.
+/// Returns the tool of a repository, if it is detected.
 pub(super) fn detect(root: &Path) -> Option<&'static Tool> {
     let folders = folders(root);
     TOOLS.iter().find(|tool| {
-        // A command of Cargo reaches all crates of a workspace; others are run where their file is.
+        // A Cargo command covers all crates of a workspace; other tools run in the folder of their file.
         let reached = if tool.manifest == "Cargo.toml" { folders.as_slice() } else { &folders[..1] };
         root.join(tool.manifest).is_file()
             && reached.iter().any(|folder| {
@@ -100,7 +100,7 @@ pub(super) fn detect(root: &Path) -> Option<&'static Tool> {
     })
 }
 
-/// The measure of a tool that tells most.
+/// Returns the most useful measure of a tool.
 pub(super) fn measure(adapter: Adapter) -> &'static str {
     match adapter {
         Adapter::RustGungraun
@@ -113,7 +113,7 @@ pub(super) fn measure(adapter: Adapter) -> &'static str {
     }
 }
 
-/// The root and the folders below it, two levels deep, without what is built, fetched or hidden.
+/// Returns the root and its subfolders, two levels deep, without build, dependency and hidden folders.
 fn folders(root: &Path) -> Vec<PathBuf> {
     let mut all = vec![root.to_owned()];
     let mut level = all.clone();
@@ -130,7 +130,7 @@ fn is_foreign(folder: &Path) -> bool {
     name.starts_with('.') || matches!(&*name, "target" | "node_modules" | "vendor" | "build")
 }
 
-/// Whether a word stands in a text, not as a part of a longer one.
+/// Whether a text contains a word as a whole word.
 fn names(text: &str, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     word.is_empty()

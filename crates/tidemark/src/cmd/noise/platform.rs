@@ -1,5 +1,5 @@
-//! What the system says of itself: clocks, load, neighbors and power, and what can be done about each. Only Linux says
-//! much; elsewhere little is known, and nothing is made up.
+//! State of the system: clocks, load, other processes and power, with advice on each. Most of it is available only on Linux;
+//! unknown values stay unknown.
 
 use std::{
     collections::HashMap,
@@ -11,51 +11,51 @@ use std::{
 
 use super::Found;
 
-/// How much of a core another process may take before it is named.
+/// Share of a core above which another process is named.
 const BUSY: f64 = 0.1;
-/// How many busy processes are named.
+/// Maximum number of processes that are named.
 const NAMED: usize = 3;
-/// How many switches a second are many.
+/// Context switches per second above which there is advice.
 const SWITCHES: f64 = 20_000.0;
-/// How many ticks a second `/proc` counts in.
+/// Ticks per second in `/proc`.
 const TICKS: f64 = 100.0;
 
-/// What is known of the system.
+/// Known state of the system.
 #[derive(Default)]
 pub(crate) struct Platform {
-    /// How the clock of the processor is governed.
+    /// Clock governor of the processor.
     governor: Option<String>,
-    /// Whether it may go beyond its nominal clock.
+    /// Whether turbo is enabled.
     turbo: Option<bool>,
     /// Whether two threads share a core.
     threads_share_cores: Option<bool>,
-    /// How many processes wanted to run over the last minute.
+    /// Load average of the last minute.
     load: Option<f64>,
     cores: usize,
-    /// What the machine is a guest of.
+    /// Hypervisor or container that the machine runs in.
     guest_of: Option<String>,
     on_battery: Option<bool>,
-    /// Other processes that are busy, with the share of a core that they take.
+    /// Other busy processes, with the share of a core that they use.
     busy: Vec<(String, f64)>,
-    /// How often a second the system goes from one process to another.
+    /// Context switches per second.
     switches: Option<f64>,
 }
 
-/// How the time of all cores was spent, in ticks.
+/// CPU time of all cores, in ticks.
 pub(crate) struct Times {
     all: f64,
     stolen: f64,
 }
 
 impl Times {
-    /// The share of the time since then that was stolen, in percent.
+    /// Returns the share of stolen time since `before`, in percent.
     pub(crate) fn steal_since(&self, before: &Self) -> f64 {
         let all = self.all - before.all;
         if all > 0.0 { (self.stolen - before.stolen) / all * 100.0 } else { 0.0 }
     }
 }
 
-/// How the time was spent so far, if the system says.
+/// Returns the CPU time so far, if the system reports it.
 pub(crate) fn times() -> Option<Times> {
     times_in(&fs::read_to_string("/proc/stat").ok()?)
 }
@@ -67,11 +67,11 @@ fn times_in(stat: &str) -> Option<Times> {
         .split_whitespace()
         .filter_map(|number| number.parse().ok())
         .collect();
-    // user nice system idle iowait irq softirq steal; what guests take is part of user.
+    // Order: user nice system idle iowait irq softirq steal. The time of guests is part of user.
     Some(Times { all: numbers.iter().take(8).sum(), stolen: *numbers.get(7)? })
 }
 
-/// The size of the last cache, in bytes.
+/// Returns the size of the last-level cache, in bytes.
 pub(crate) fn cache_size() -> Option<usize> {
     let sizes =
         (0..8).filter_map(|index| read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")));
@@ -79,7 +79,7 @@ pub(crate) fn cache_size() -> Option<usize> {
 }
 
 impl Platform {
-    /// Looks at the system for a while.
+    /// Observes the system for a period.
     pub(crate) fn watch(time: Duration) -> Self {
         let (started, before, switches) = (Instant::now(), processes(), switches());
         thread::sleep(time);
@@ -99,7 +99,7 @@ impl Platform {
         }
     }
 
-    /// What to do, only where it applies.
+    /// Returns the advice that applies.
     pub(crate) fn advice(&self, found: &Found) -> Vec<String> {
         let mut advice = Vec::new();
         if let Some(governor) = self.governor.as_deref().filter(|governor| *governor != "performance") {
@@ -183,7 +183,7 @@ fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// What the machine is a guest of: the name of a maker of hosts, a container, or just that there is a host.
+/// Returns the hypervisor or container that the machine runs in: a vendor, a container, or only that there is a hypervisor.
 fn guest_of() -> Option<String> {
     if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
         return Some("in a container".to_owned());
@@ -198,7 +198,7 @@ fn guest_of() -> Option<String> {
     })
 }
 
-/// Whether there is a battery that feeds the machine.
+/// Whether the machine runs on a battery.
 fn on_battery() -> Option<bool> {
     let supplies = fs::read_dir("/sys/class/power_supply").ok()?;
     let states: Vec<String> =
@@ -206,20 +206,20 @@ fn on_battery() -> Option<bool> {
     (!states.is_empty()).then(|| states.iter().any(|state| state == "Discharging"))
 }
 
-/// How often the system went from one process to another so far.
+/// Returns the number of context switches so far.
 fn switches() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()
 }
 
-/// The name of every process and how many ticks it has run.
+/// Returns the name and the CPU ticks of every process.
 fn processes() -> HashMap<u32, (String, f64)> {
     let Ok(folder) = fs::read_dir("/proc") else { return HashMap::new() };
     let ids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     ids.filter_map(|id| Some((id, process(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)?))).collect()
 }
 
-/// The name and the ticks in a line such as `7 (name) S 1 …`; a name may have spaces and brackets.
+/// Returns the name and the ticks from a line such as `7 (name) S 1 …`; a name may contain spaces and brackets.
 fn process(stat: &str) -> Option<(String, f64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;
@@ -228,7 +228,7 @@ fn process(stat: &str) -> Option<(String, f64)> {
     Some((name.to_owned(), ticks()? + ticks()?))
 }
 
-/// The processes that took much in between, the busiest first. This one sleeps meanwhile.
+/// Returns the processes that used much CPU time in between, the busiest first. This process sleeps meanwhile.
 fn busy(
     before: &HashMap<u32, (String, f64)>,
     after: &HashMap<u32, (String, f64)>,

@@ -1,4 +1,4 @@
-//! `tidemark run --ab`: the work tree against a commit, both measured here and now. Nothing is sent.
+//! `tidemark run --ab`: comparison of the work tree with a commit, both measured on this machine. It sends nothing.
 
 use super::Run;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     interleave::{Interleave, Place, ROUNDS},
 };
 
-/// The arguments of a comparison with another commit.
+/// Arguments of a comparison with another commit.
 #[derive(clap::Args)]
 pub(crate) struct Against {
     /// Compare the work tree with this commit instead of sending anything: run the command for both in turn, --iter
@@ -22,7 +22,7 @@ pub(crate) struct Against {
 }
 
 impl Run {
-    /// Runs both sides and says how they compare.
+    /// Measures both sides and prints the comparison.
     pub(super) fn compare_with(&self, base: &str) -> Result {
         if !self.benchmark.is_given() {
             return Err(Failure::usage("--ab runs a command, and there is none; give the command to run."));

@@ -1,4 +1,4 @@
-//! What is measured, by its content: runs of the same differ by noise only.
+//! Hash of the measured binary: runs of the same content differ only by noise.
 
 use std::{
     fs::File,
@@ -8,7 +8,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// What is measured.
+/// Flags for the measured binary.
 #[derive(clap::Args)]
 pub(super) struct Binary {
     /// A file with what is measured, such as the program: runs of the same content differ by noise only; repeat it for several
@@ -17,7 +17,7 @@ pub(super) struct Binary {
 }
 
 impl Binary {
-    /// A hash of its content, once it is built. Without one a run is only harder to judge, so that it is sent all the same.
+    /// Returns a hash of the content, after the build. A failure is a warning: without a hash, the run is only harder to judge.
     pub(super) fn hash(&self) -> Option<String> {
         if self.binary.is_empty() {
             return None;

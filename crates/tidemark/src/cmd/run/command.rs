@@ -1,5 +1,4 @@
-//! The benchmark command: started with or without a shell, its output shown and kept. What it printed is read
-//! elsewhere.
+//! Benchmark command: starts it with or without a shell, shows and captures its output. Other modules parse the output.
 
 use std::{
     io::{self, Read},
@@ -17,14 +16,14 @@ use crate::{
     progress::{self, Progress},
 };
 
-/// The variable that tells the command which side of a comparison it runs for.
+/// Variable that contains the side of a comparison.
 pub(crate) const SIDE: &str = "TIDEMARK_SIDE";
-/// How much of what it prints is taken at once.
+/// Read size, in bytes.
 const CHUNK: usize = 1 << 16;
-/// How long it is waited for the rest of its messages once it has ended; what it left running may hold them open.
+/// Time limit for remaining output after the command has ended; its child processes may keep the pipe open.
 const REST: Duration = Duration::from_secs(2);
 
-/// The command and how it is started.
+/// Command and how to start it.
 #[derive(clap::Args)]
 pub(crate) struct Benchmark {
     /// The shell of a command of one word [default: /bin/sh, on Windows cmd]
@@ -39,56 +38,56 @@ pub(crate) struct Benchmark {
     /// The command that runs the benchmarks: one word is for the shell, several are a program and its arguments
     #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true)]
     command: Vec<String>,
-    /// Where it is run; here if not given.
+    /// Working directory; `None` is the current directory.
     #[arg(skip)]
     folder: Option<PathBuf>,
 }
 
-/// How a command ended.
+/// Result of a command.
 pub(crate) struct Ended {
-    /// What it wrote to standard output.
+    /// Standard output.
     pub(crate) output: Vec<u8>,
-    /// How long it took.
+    /// Elapsed time.
     pub(crate) elapsed: Duration,
-    /// Why it counts as failed, if it does.
+    /// Reason if the command failed.
     pub(crate) failure: Option<String>,
 }
 
 impl Benchmark {
-    /// Whether there is a command.
+    /// Whether a command is given.
     pub(crate) fn is_given(&self) -> bool {
         !self.command.is_empty()
     }
 
-    /// The words of the command.
+    /// Returns the words of the command.
     pub(crate) fn words(&self) -> &[String] {
         &self.command
     }
 
-    /// Whether it is to be run by a shell of the user's choice.
+    /// Whether the user chose the shell.
     pub(crate) fn names_shell(&self) -> bool {
         self.shell.is_some() || self.flag.is_some()
     }
 
-    /// Takes the command of the file of the repository.
+    /// Takes the command from `tidemark.toml`.
     pub(crate) fn take(&mut self, given: &Given<'_>) {
         self.command = given.words.to_vec();
         self.exec |= !given.is_line;
         self.folder = Some(given.folder.to_owned());
     }
 
-    /// Where it is run.
+    /// Returns the working directory.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.as_deref().unwrap_or(Path::new("."))
     }
 
-    /// Runs the command to its end. Its output is shown on standard error while it comes, unless it is to be quiet;
-    /// then what it wrote to standard error is shown only if it failed. On a terminal, a line tells how long it takes.
+    /// Runs the command. Shows its output on standard error while it runs, unless `quiet`; then its standard error is shown only
+    /// if it fails. On a terminal, a line shows the elapsed time.
     pub(crate) fn run(&self, label: &str, quiet: bool) -> Result<Ended> {
         self.run_in(None, label, quiet)
     }
 
-    /// The same in another folder, for a side of a comparison.
+    /// Runs the command in another folder, for a side of a comparison.
     pub(crate) fn run_in(&self, side: Option<(&Path, &str)>, label: &str, quiet: bool) -> Result<Ended> {
         let mut command = self.command()?;
         if let Some(folder) = &self.folder {
@@ -99,7 +98,7 @@ impl Benchmark {
         }
         command.stdout(Stdio::piped());
         let is_drawn = !quiet && progress::is_possible();
-        // What writes around the line would write into it.
+        // Direct output of the command would overwrite the progress line.
         if quiet || is_drawn {
             command.stderr(Stdio::piped());
         }
@@ -113,7 +112,7 @@ impl Benchmark {
                      installed."
                 ),
             );
-            // A line for the shell that something follows is taken for the name of a program.
+            // If words follow a shell command, it is parsed as the name of a program.
             match self.command.as_slice() {
                 [line, _, ..] if line.contains(char::is_whitespace) => {
                     failure.and("Flags of tidemark stand before the command.")
@@ -140,7 +139,7 @@ impl Benchmark {
         {
             progress.write(&messages);
         }
-        // The verdict is easier to find below an empty line.
+        // An empty line makes the verdict easier to find.
         if is_drawn && !output.is_empty() && !output.ends_with(b"\n\n") {
             progress.write(b"\n");
         }
@@ -172,14 +171,14 @@ impl Benchmark {
     }
 }
 
-/// Reads to the end, showing what comes to whoever looks.
+/// Reads a stream to its end, and shows the output.
 fn collect(mut stream: impl Read, shown: Option<&Arc<Progress>>) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
         match stream.read(&mut chunk) {
             Ok(0) => {
-                // What comes next starts on a line of its own.
+                // Later output starts on a new line.
                 if let Some(progress) = shown.filter(|_| !all.is_empty() && !all.ends_with(b"\n")) {
                     progress.write(b"\n");
                 }
@@ -197,7 +196,7 @@ fn collect(mut stream: impl Read, shown: Option<&Arc<Progress>>) -> io::Result<V
     }
 }
 
-/// Why a status is a failure. Whoever was killed has failed, too.
+/// Returns why an exit status is a failure. A process that was killed has failed, too.
 fn failure(status: ExitStatus) -> Option<String> {
     if status.success() {
         return None;
@@ -209,7 +208,7 @@ fn failure(status: ExitStatus) -> Option<String> {
     Some(status.code().map_or_else(|| "failed".to_owned(), |code| format!("ended with {code}")))
 }
 
-/// The name of a signal that has the same number everywhere.
+/// Returns the name of a signal that has the same number on all platforms.
 #[cfg(unix)]
 fn signal_name(signal: i32) -> &'static str {
     match signal {

@@ -1,21 +1,21 @@
-//! Whether a run fails: by its thresholds, by the verdict against earlier runs, or both.
+//! Exit status of a run: from its thresholds, from its verdict, or both.
 
 use tidemark_api::{Report, Verdict};
 
 use super::threshold;
 use crate::verdict::{self, MetricRow};
 
-/// What a run fails on.
+/// Conditions under which a run fails.
 #[derive(Clone, Copy)]
 pub(super) struct Gate {
-    /// A value outside a threshold; a regression where there is no threshold.
+    /// A value outside a threshold; where no threshold applies, a regression.
     pub(super) on_alert: bool,
     /// A regression.
     pub(super) on_change: bool,
 }
 
 impl Gate {
-    /// Why a run fails; nothing if it does not. Warns if nothing can fail though something should.
+    /// Returns why a run fails; `None` if it passes. Warns if the flags cannot make this run fail.
     pub(super) fn cause(
         self,
         report: &Report,

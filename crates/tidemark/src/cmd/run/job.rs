@@ -1,4 +1,4 @@
-//! Runs on a runner instead of this machine: the job that is asked for, and the wait for its end.
+//! Jobs: runs on a runner instead of this machine, and polling until they end.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use crate::{
     progress::{self, Progress},
 };
 
-/// How many seconds a job may take when nobody says.
+/// Default time limit of a job, in seconds.
 const TIMEOUT: u32 = 3_600;
-/// How many seconds lie between two looks at a job.
+/// Default interval of polling, in seconds.
 const POLL: u64 = 5;
 
-/// The job.
+/// Flags of a job.
 #[derive(clap::Args)]
 pub(crate) struct JobFlags {
     /// Let a runner run this image, instead of running a command here
@@ -54,7 +54,7 @@ pub(crate) struct JobFlags {
 }
 
 impl JobFlags {
-    /// The job that the flags of a run ask for, if they do.
+    /// Returns the job of the flags, if they describe one.
     pub(crate) fn wanted(&self, run: &Run) -> Result<Option<NewJob>> {
         let Some(image) = self.image.clone() else { return Ok(None) };
         if image.trim().is_empty() {
@@ -91,7 +91,7 @@ impl JobFlags {
         }))
     }
 
-    /// The variables. What is wrong with one is said without its value.
+    /// Returns the variables. An error message does not contain the value.
     fn variables(&self) -> Result<Option<BTreeMap<String, JobSecret>>> {
         let mut variables = BTreeMap::new();
         for given in &self.env {
@@ -106,7 +106,7 @@ impl JobFlags {
         Ok(Some(variables).filter(|variables| !variables.is_empty()))
     }
 
-    /// Waits for the job of a report, and answers the report with its results.
+    /// Waits for the job of a report, and returns the report with its results.
     pub(crate) fn wait(&self, client: &Client, sent: Report, quiet: bool) -> Result<Report> {
         let Some(id) = sent.job.filter(|_| !self.detach) else { return Ok(sent) };
         let project = ResourceId::Slug(sent.project.slug.clone());
@@ -141,7 +141,7 @@ impl JobFlags {
     }
 }
 
-/// A job as JSON, without the values of its variables.
+/// Returns a job as JSON, without the values of its variables.
 pub(crate) fn show(job: &NewJob) -> Result<String> {
     let env = job.env.as_ref().map(|variables| {
         let hidden = |name: &String| (name.clone(), JobSecret(MASK.to_owned()));
@@ -160,7 +160,7 @@ fn words(status: JobStatus) -> &'static str {
     }
 }
 
-/// Shows what a job that did not end well has printed.
+/// Prints the output of a failed job, and returns the failure.
 fn failed(job: &Job) -> Failure {
     for iteration in job.output.iter().flat_map(|output| &output.results) {
         for text in [&iteration.stdout, &iteration.stderr].into_iter().flatten() {
@@ -170,7 +170,7 @@ fn failed(job: &Job) -> Failure {
     failure(job)
 }
 
-/// That a job did not end well, and why.
+/// Returns the failure of a job with its reason.
 pub(crate) fn failure(job: &Job) -> Failure {
     let output = job.output.clone().unwrap_or_default();
     let reason = output.error.map_or_else(String::new, |error| format!(": {}", error.trim_end_matches('.')));

@@ -1,4 +1,4 @@
-//! A run that its server did not take: it stays in a file, since to measure again may take hours, and is sent from there.
+//! Unsent runs: if the server does not accept a run, it is saved to a file, because measuring again may take hours.
 
 use std::{
     fs,
@@ -15,10 +15,10 @@ use crate::{
     settings,
 };
 
-/// The folder of these files, beside the store on this machine.
+/// Folder of unsent runs, in the data folder.
 const FOLDER: &str = "unsent";
 
-/// Which file to send.
+/// Flags for unsent runs.
 #[derive(clap::Args)]
 pub(crate) struct Kept {
     /// Send the results that an earlier run has kept in this file because its server did not take them
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
     pub(super) resend: Option<PathBuf>,
 }
 
-/// Reads a run that was kept.
+/// Reads an unsent run.
 pub(super) fn read(file: &Path) -> Result<NewRun> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::new(format!("{} cannot be read ({error}).", file.display())))?;
@@ -35,8 +35,7 @@ pub(super) fn read(file: &Path) -> Result<NewRun> {
     })
 }
 
-/// Sends a run whose command has been run; keeps it if it is not taken. The server knows it again however often it is
-/// sent.
+/// Sends a run; saves it to a file if the server does not accept it. The server records the run once.
 pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
     let key = new.idempotency_key.get_or_insert_with(|| ReportIdempotencyKey(Uuid::new_v4())).0;
     run::send(client, new.clone()).map(shown).map_err(|error| {

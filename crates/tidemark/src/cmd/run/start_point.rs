@@ -1,4 +1,4 @@
-//! Where the branch of a run starts from.
+//! Start point of the branch of a run.
 
 use tidemark_api::{GitHash, NameId, StartPointPatch};
 
@@ -7,7 +7,7 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// What the flags say of it.
+/// Flags of the start point.
 #[derive(clap::Args)]
 pub(crate) struct StartPoint {
     /// The branch that this one starts from; nothing counts as none
@@ -28,8 +28,8 @@ pub(crate) struct StartPoint {
 }
 
 impl StartPoint {
-    /// Where the branch starts from. A pull request that is found out starts from its base each time, with the
-    /// thresholds of the base, unless a flag speaks of branches.
+    /// Returns the start point. A detected pull request starts from its base with each run, with the thresholds of the base,
+    /// unless a flag sets the branch or the start point.
     pub(super) fn wanted(
         &self,
         branch: Option<&NameId>,

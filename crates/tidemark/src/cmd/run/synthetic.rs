@@ -1,5 +1,4 @@
-//! Results that no tool prints: how long the command took, and how large files are. They are made in the service's own
-//! format and read like any other.
+//! Results without a tool: elapsed time of the command and sizes of files, in the format of the adapter `json`.
 
 use std::{
     fs,
@@ -16,10 +15,10 @@ use crate::{
     input::Output,
 };
 
-/// The most bytes that the name of a benchmark has.
+/// Maximum length of the name of a benchmark, in bytes.
 const NAME_MAX: usize = 1_024;
 
-/// What is measured besides what tools print.
+/// Flags of these results.
 #[derive(clap::Args)]
 pub(crate) struct Synthetic {
     /// Measure how long the command takes, instead of reading what it prints
@@ -31,12 +30,12 @@ pub(crate) struct Synthetic {
 }
 
 impl Synthetic {
-    /// Whether something is measured that no tool prints.
+    /// Whether any of these results is requested.
     pub(crate) fn is_wanted(&self) -> bool {
         self.build_time || !self.file_size.is_empty()
     }
 
-    /// What can be wrong is said before the benchmarks run.
+    /// Reports errors before the benchmarks run.
     pub(crate) fn check(&self, runs_something: bool) -> Result {
         if self.build_time && !runs_something {
             return Err(Failure::usage(
@@ -54,7 +53,7 @@ impl Synthetic {
         }
     }
 
-    /// The result: the time that the command took, if it was run, and the sizes of the files.
+    /// Returns the result: the elapsed time of the command, if it ran, and the sizes of the files.
     pub(crate) fn measure(&self, benchmark: &Benchmark, elapsed: Option<Duration>) -> Result<Output> {
         let mut results = Map::new();
         if let Some(elapsed) = elapsed.filter(|_| self.build_time) {
@@ -72,7 +71,7 @@ impl Synthetic {
                 })?
                 .len();
             let measured = json!({ "value": size });
-            // A file may be called like the command.
+            // A file may have the name of the command.
             match results.entry(self.name(file)).or_insert_with(|| json!({})) {
                 Value::Object(measures) => drop(measures.insert("file-size".to_owned(), measured)),
                 _ => unreachable!("only objects are put there"),
@@ -81,7 +80,7 @@ impl Synthetic {
         Ok(Output { name: "what was measured".to_owned(), text: Value::Object(results).to_string() })
     }
 
-    /// What a file is called: by its last part, unless another file ends in the same.
+    /// Returns the name of a file: its last component, or its whole path if another file has the same last component.
     fn name(&self, file: &Path) -> String {
         let base = |file: &Path| file.file_name().map(|name| name.to_string_lossy().into_owned());
         let own = base(file).filter(|own| {

@@ -1,4 +1,4 @@
-//! The flags for thresholds: lists that belong together by position, as existing scripts write them.
+//! Threshold flags: lists whose elements belong together by position, compatible with existing scripts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     verdict::{MetricRow, ThresholdStatus},
 };
 
-/// What stands in the place of a value that a measure does not have.
+/// Placeholder for a missing value.
 const SKIP: &str = "_";
 
 /// Whether no threshold applies to a report.
@@ -18,7 +18,7 @@ pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
     rows.iter().all(|row| row.standing == ThresholdStatus::NoThreshold)
 }
 
-/// The thresholds of the branch and testbed that a run is for.
+/// Thresholds of the branch and testbed of a run.
 #[derive(clap::Args)]
 pub(crate) struct Thresholds {
     /// A measure to watch; repeat it, and the flags below belong to it by their position
@@ -48,7 +48,7 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
-    /// What the server is told; nothing if no flag was given.
+    /// Returns the thresholds to send; `None` if no flag was given.
     pub(crate) fn wanted(&self) -> Result<Option<ReportThresholds>> {
         let mut models = BTreeMap::new();
         for (flag, values) in self.lists() {
@@ -126,7 +126,7 @@ impl Thresholds {
             lower_boundary: boundary("threshold-lower-boundary", &self.threshold_lower_boundary)?,
             upper_boundary: boundary("threshold-upper-boundary", &self.threshold_upper_boundary)?,
         };
-        // The server checks as well, but only after the benchmarks have run.
+        // The server validates, too, but only after the benchmarks have run.
         let worse = measure::built_in(measure).map_or(Worse::Unknown, |measure| measure.worse);
         model.complete(worse).map_err(|error| {
             Failure::usage(format!("The threshold of `{measure}` cannot be used: {error}."))
@@ -135,7 +135,7 @@ impl Thresholds {
     }
 }
 
-/// The value of a list at a position, if it has one.
+/// Parses the element of a list at a position, if there is one.
 fn number<T: std::str::FromStr>(flag: &str, values: &[String], index: usize) -> Result<Option<T>> {
     let Some(text) = values.get(index).filter(|text| *text != SKIP) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| {

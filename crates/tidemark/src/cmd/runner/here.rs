@@ -1,4 +1,4 @@
-//! `tidemark runner run` and `tidemark runner check`: what a runner does, on this machine and without a server.
+//! `tidemark runner run` and `tidemark runner check`: run an image, and check this machine, without a server.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     output::{self, Column, Table},
 };
 
-/// The part of the folder that is not the one of a runner which is up.
+/// Subfolder that is separate from the folder of a running runner.
 const APART: &str = "local";
 
-/// Where a runner keeps images and what it has to tell.
+/// Data folder of a runner.
 #[derive(clap::Args)]
 pub(crate) struct Folder {
     /// The folder for images and results [default: /var/lib/tidemark-runner for root, otherwise one of the user's]
@@ -29,7 +29,7 @@ pub(crate) struct Folder {
     data_dir: Option<PathBuf>,
 }
 
-/// What a run may take of this machine, whatever its spec says.
+/// Limits on the output of a run, regardless of its spec.
 #[derive(clap::Args)]
 pub(crate) struct MostOutput {
     /// How many MiB of each output, and of all files, of a run are kept
@@ -53,7 +53,7 @@ impl MostOutput {
     }
 }
 
-/// The arguments of `tidemark runner run`.
+/// Arguments of `tidemark runner run`.
 #[derive(clap::Args)]
 pub(crate) struct RunImage {
     /// The image: a folder in the OCI image layout, or host/name:tag
@@ -104,7 +104,7 @@ pub(crate) struct RunImage {
     command: Vec<String>,
 }
 
-/// The arguments of `tidemark runner check`.
+/// Arguments of `tidemark runner check`.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     #[command(flatten)]
@@ -118,7 +118,7 @@ impl From<tidemark_runner::Error> for Failure {
 }
 
 impl Folder {
-    /// The folder, which nobody else can look into.
+    /// Opens the folder, accessible only to its owner.
     pub(crate) fn open(&self) -> Result<PathBuf> {
         use std::os::unix::fs::DirBuilderExt;
         let folder = match &self.data_dir {
@@ -188,13 +188,13 @@ impl RunImage {
         let told = watch.clone();
         let _guard = on_interrupt(move || {
             told.stop();
-            // The sandbox is taken down meanwhile.
+            // Meanwhile, the sandbox is removed.
             std::thread::sleep(Duration::from_secs(1));
         })?;
         let mut runs = Vec::new();
         let tell = |outcome: &Outcome| {
             if !json {
-                // Who does not listen misses it.
+                // A closed standard output is not an error.
                 let _ = outcome.stdout.reader().and_then(|mut from| io::copy(&mut from, &mut io::stdout()));
                 let _ = outcome.stderr.reader().and_then(|mut from| io::copy(&mut from, &mut io::stderr()));
                 eprintln!("{}", sentence(outcome));
@@ -207,7 +207,7 @@ impl RunImage {
         };
         let path = folder.join("results");
         let mut results = RunResults::create(&path, bounds)?;
-        // The open file is enough, and nothing of it stays. One that cannot be removed is overwritten next time.
+        // The open file suffices, and deleting it leaves nothing behind. A file that cannot be deleted is overwritten next time.
         drop(fs::remove_file(path));
         let end = measure::run(&host, &image, &work, &limits, &watch, &mut results, tell);
         let results = results.read()?;
@@ -243,13 +243,13 @@ impl RunImage {
         })
     }
 
-    /// Writes the files of all runs where they are wanted.
+    /// Writes the files of all runs to the folder of the user.
     fn keep_files(&self, results: &[tidemark_api::JobIteration]) -> Result {
         let Some(into) = &self.into else { return Ok(()) };
         for (number, result) in results.iter().enumerate() {
             let folder = into.join((number + 1).to_string());
             let write = |path: &str, text: &str| {
-                // Only names are taken from a path, so that it leads nowhere else.
+                // Keeps only the names of a path, so that it cannot leave the folder.
                 let parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
                 let place = parts.fold(folder.clone(), |place, part| place.join(part));
                 fs::create_dir_all(place.parent().unwrap_or(&folder))?;
@@ -265,7 +265,7 @@ impl RunImage {
     }
 }
 
-/// What a run took.
+/// Returns a sentence with the resources that a run used.
 fn sentence(outcome: &Outcome) -> String {
     let mut text = format!("It took {:.3} s", outcome.wall.as_secs_f64());
     if let Some(cpu) = outcome.figures.cpu {

@@ -1,4 +1,4 @@
-//! `tidemark runner up`: this machine as a runner, until it is told to stop.
+//! `tidemark runner up`: runs jobs on this machine until the process is stopped.
 
 use std::thread;
 
@@ -21,10 +21,10 @@ use crate::{
     logging, version,
 };
 
-/// What the help puts the flags under that say how the host is tuned.
+/// Heading of the tuning flags in the help.
 const TUNING: &str = "Tuning";
 
-/// The arguments of `tidemark runner up`.
+/// Arguments of `tidemark runner up`.
 #[derive(clap::Args)]
 pub(crate) struct Up {
     /// The runner, by UUID or slug
@@ -47,7 +47,7 @@ pub(crate) struct Up {
     tuning: TuningFlags,
 }
 
-/// How the host is tuned while the runner is up.
+/// Tuning of the host while the runner is running.
 #[derive(clap::Args)]
 struct TuningFlags {
     /// Leave the machine as it is
@@ -121,7 +121,7 @@ impl TuningFlags {
         }
     }
 
-    /// Tunes the host as far as that is possible, and says what became of each knob.
+    /// Tunes the host as far as permitted, and logs the result of each setting.
     fn apply(&self, is_root: bool) -> Option<Tuning> {
         if self.no_tuning {
             return None;
@@ -158,7 +158,7 @@ impl Up {
         let is_root = geteuid().is_root();
         host::become_root()?;
         logging::start(&Logging { level: LogLevel::Info, format: LogFormat::Auto });
-        // Before the cores are counted, as tuning takes some away.
+        // Tune before the cores are counted, because tuning can disable cores.
         let _tuning = self.tuning.apply(is_root);
         let found = Host::prepare(&folder)?;
         tracing::info!(
@@ -178,7 +178,7 @@ impl Up {
                     tidemark_client::Settings { host, credential: None, patience, insecure: false };
                 version::log(&Client::new(settings, |_| ()), version.as_deref());
             };
-            // A server without the header is asked for its version, and the channel must not wait for that.
+            // A server without the header needs an additional request, which must not block the channel.
             if server_version.is_some() { log() } else { drop(thread::spawn(log)) }
         };
         let settings = Settings {
@@ -200,7 +200,7 @@ impl Up {
                 terminated().await;
                 tracing::info!("told to stop");
                 stop.send_replace(true);
-                // The other end counts it as told to stop, too, if this one is gone.
+                // If this end is dropped, the other end also treats it as a request to stop.
                 std::future::pending::<()>().await;
             });
             match channel::run(settings, found, stopping).await? {
@@ -211,7 +211,7 @@ impl Up {
     }
 }
 
-/// Waits until somebody asks this program to stop.
+/// Waits for a signal to stop.
 async fn terminated() {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).ok();
