@@ -34,22 +34,22 @@ use crate::{
 /// Flags of reports to code hosts.
 #[derive(clap::Args)]
 pub(crate) struct CiFlags {
-    /// On GitHub Actions: a check on the commit, a comment on the pull request and a summary of the job, with this token
+    /// On GitHub Actions: create a check on the commit, a comment on the pull request and a summary of the job, with this token
     #[arg(long, value_name = "TOKEN", env = "TIDEMARK_GITHUB_TOKEN", hide_env_values = true)]
     github_actions: Option<String>,
-    /// On GitLab CI: a note on the merge request, with this token
+    /// On GitLab CI: create a note on the merge request, with this token
     #[arg(long, value_name = "TOKEN", env = "TIDEMARK_GITLAB_TOKEN", hide_env_values = true)]
     gitlab: Option<String>,
-    /// Write the regressions to this file as a report on code quality for GitLab
+    /// Write the regressions to this file as a code quality report for GitLab
     #[arg(long, value_name = "FILE")]
     gitlab_code_quality: Option<PathBuf>,
-    /// Write the metrics to this file as a metrics report for GitLab, which is OpenMetrics
+    /// Write the metrics to this file as a metrics report for GitLab, in the format of OpenMetrics
     #[arg(long, value_name = "FILE")]
     gitlab_metrics: Option<PathBuf>,
-    /// Write the report to this file as Markdown, for other systems
+    /// Write the report to this file as Markdown, for other CI systems
     #[arg(long, value_name = "FILE")]
     ci_markdown: Option<PathBuf>,
-    /// Comment only if there is a threshold, and say nothing of measures without one
+    /// Comment only if there is a threshold, and omit measures without a threshold; `=false` overrides tidemark.toml
     #[arg(
         long,
         value_name = "BOOL",
@@ -62,7 +62,7 @@ pub(crate) struct CiFlags {
         hide_possible_values = true
     )]
     ci_only_thresholds: bool,
-    /// Comment only once something has become better or worse
+    /// Create a comment only if a benchmark regressed or improved; `=false` overrides tidemark.toml
     #[arg(
         long,
         value_name = "BOOL",
@@ -75,7 +75,7 @@ pub(crate) struct CiFlags {
         hide_possible_values = true
     )]
     ci_only_on_alert: bool,
-    /// Link to the public pages also of a private project
+    /// Link to the public pages, also for a private project; `=false` overrides tidemark.toml
     #[arg(
         long,
         value_name = "BOOL",
@@ -88,17 +88,18 @@ pub(crate) struct CiFlags {
         hide_possible_values = true
     )]
     pub(crate) ci_public_links: bool,
-    /// What tells this run from others of the same project, in the comment and the check
+    /// ID of the comment and the check, to distinguish several runs of a project [default: derived from branch, testbed and
+    /// adapter]
     #[arg(long, value_name = "ID")]
     ci_id: Option<String>,
-    /// The number of the pull request; found out when not given
+    /// Number of the pull request [default: detected from CI]
     #[arg(long, value_name = "NUMBER")]
     ci_number: Option<u64>,
-    /// For a job that nobody waits for: the token with which the server tells the code host how it ended
+    /// With --detach: token with which the server posts the result of the job to the code host
     #[arg(long, value_name = "TOKEN", env = "TIDEMARK_CALLBACK_TOKEN", hide_env_values = true)]
     callback_token: Option<String>,
-    /// For a job that nobody waits for: an address that gets the job and its report as JSON when it has ended, instead of
-    /// a code host; the token of --callback-token goes with it
+    /// With --detach: URL to which the server posts the job and its report as JSON, with the token of --callback-token, instead
+    /// of a code host
     #[arg(long, value_name = "URL", requires = "callback_token")]
     callback_url: Option<Url>,
     #[arg(long, hide = true)]

@@ -17,13 +17,13 @@ use crate::{
 /// Criteria for a change.
 #[derive(clap::Args)]
 pub(crate) struct Judging {
-    /// How sure to be, as a probability: of comparisons where nothing has changed, so many raise no alarm
+    /// Confidence level of the intervals, as a probability: the share of comparisons without a change that raise no alarm
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95, value_parser = probability)]
     pub(crate) confidence: f64,
-    /// The smallest change that counts, in percent
+    /// Smallest change that counts, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
     min_change: f64,
-    /// How closely two sides must be known to agree to be called the same, in percent
+    /// Range within which two sides count as equal, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percentage)]
     same_within: f64,
 }

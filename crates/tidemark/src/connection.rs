@@ -18,13 +18,13 @@ const SERVER: &str = "Server";
 /// Arguments of every command that connects to a server.
 #[derive(clap::Args)]
 pub(crate) struct Connection {
-    /// The address of the server, such as http://localhost:6610; without one, results stay on this machine
+    /// Server address, for example http://localhost:6610 [default: tidemark.toml, the last login, or the results on this machine]
     #[arg(long, help_heading = SERVER, value_name = "URL", env = "TIDEMARK_HOST")]
     host: Option<Url>,
-    /// Use the results on this machine, whatever server is named elsewhere
+    /// Use the results on this machine, regardless of any configured server
     #[arg(long, help_heading = SERVER)]
     local: bool,
-    /// A key of a user or a project
+    /// User key or project key
     #[arg(
         long,
         help_heading = SERVER,
@@ -34,22 +34,22 @@ pub(crate) struct Connection {
         conflicts_with = "token"
     )]
     key: Option<String>,
-    /// A token instead of a key
+    /// Token, instead of a key
     #[arg(long, help_heading = SERVER, value_name = "TOKEN", env = "TIDEMARK_API_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Accept any certificate of the server
+    /// Accept any certificate of the server; use it only for tests
     #[arg(long, help_heading = SERVER)]
     insecure_host: bool,
-    /// How many seconds one request may take in all
+    /// Time limit of a whole request in seconds
     #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=900))]
     timeout: u64,
-    /// How often a request is tried while the server does not answer or is busy
+    /// Maximum number of attempts if the server does not answer or is busy
     #[arg(long, help_heading = SERVER, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// How many seconds to wait before the second attempt; each further wait is twice as long
+    /// Delay before the second attempt in seconds; it doubles with each further attempt
     #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=900))]
     retry_after: u64,
-    /// The longest wait in seconds; a server that asks for more is not tried again
+    /// Maximum delay in seconds; if the server requests a longer delay, the command does not retry
     #[arg(long, help_heading = SERVER, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=900))]
     max_retry_after: u64,
 }

@@ -25,16 +25,16 @@ const FOR_PEOPLE: [(&str, &str, &str); 6] = [
 /// Options for parsing outputs.
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// The tool that made the output; found out when not given
+    /// Adapter for the output; `magic` detects the tool
     #[arg(long, value_name = "TOOL", env = "TIDEMARK_ADAPTER", default_value = "magic",
         value_parser = PossibleValuesParser::new(Adapter::ALL.iter().map(|word| word.as_str()))
             .try_map(|word| word.parse::<Adapter>()))]
     pub(crate) adapter: Adapter,
-    /// Which of the tool's averages to take
+    /// Average of the tool to use
     #[arg(long, value_parser = PossibleValuesParser::new(Average::ALL.iter().map(|word| word.as_str()))
         .try_map(|word| word.parse::<Average>()))]
     pub(crate) average: Option<Average>,
-    /// Make one result of several: what they measured of the same benchmark becomes one metric
+    /// Combine several results into one, with one metric per benchmark and measure
     #[arg(long, value_name = "HOW",
         value_parser = PossibleValuesParser::new(Fold::ALL.iter().map(|word| word.as_str()))
             .try_map(|word| word.parse::<Fold>()))]

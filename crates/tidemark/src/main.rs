@@ -78,7 +78,7 @@ use self::{
     resource::{Later, Noun},
 };
 
-/// Continuous benchmarking: keeps the results of benchmarks and tells when they get worse.
+/// Continuous benchmarking: store benchmark results and detect regressions
 #[derive(Parser)]
 #[command(name = "tidemark", version, arg_required_else_help = true)]
 struct Arguments {
@@ -88,107 +88,107 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Cmd {
-    /// Run benchmarks, send their results and say what became better or worse
+    /// Run benchmarks, record their results and show the verdict
     Run(Box<Later<run::Run>>),
-    /// Write the tidemark.toml of a repository
+    /// Create the tidemark.toml of a repository
     Init(init::Init),
-    /// Compare two result files, or two commits, and say what became better or worse
+    /// Compare two sets of result files or two commits, without a server
     Compare(Box<Later<compare::Compare>>),
-    /// Find where the levels of series changed, without sending them anywhere
+    /// Detect changes in a file of series, without a server
     Changes(changes::Changes),
-    /// Show what a benchmark tool printed, without sending it anywhere
+    /// Parse the output of a benchmark tool and show the results, without a server
     Parse(parse::Parse),
-    /// Show what is known of where we are: branch, commit, pull request, machine
+    /// Show the detected context: branch, commit, pull request, machine
     Context(context::Show),
-    /// Measure how much this machine varies, and say what to do about it
+    /// Measure how much the speed of this machine varies, and print advice
     Noise(noise::Noise),
-    /// Make up results to try things out with
+    /// Generate random results for tests
     Mock(mock::Mock),
-    /// Bring results that were kept on this machine to a server
+    /// Copy the results on this machine to a server
     Push(Later<push::Push>),
-    /// Bring results of the past from files or from another server
+    /// Import historical results from files or from another server
     Import(Box<Later<import::Import>>),
-    /// Keep a key for a server, so that it need not be given each time
+    /// Store a key for a server
     Login(Later<LogIn>),
-    /// Forget the key of a server
+    /// Delete the stored key of a server
     Logout(Later<LogOut>),
-    /// Say who you are to which server
+    /// Show the logged-in user and server
     Whoami(Later<WhoAmI>),
-    /// Organizations: who owns projects
+    /// Manage organizations, which own projects
     #[command(visible_alias = "org")]
     Organization(Later<Noun<OrganizationVerb>>),
-    /// Members of organizations
+    /// Manage members of organizations
     Member(Later<Noun<MemberVerb>>),
-    /// Invitations into organizations
+    /// Manage invitations to organizations
     Invitation(Later<Noun<InvitationVerb>>),
-    /// Domains whose people join an organization by themselves
+    /// Manage domains whose users join an organization automatically
     Sso(Later<Noun<SsoVerb>>),
-    /// What organizations pay for, where the server bills
+    /// Manage the plan of an organization, on servers with billing
     Plan(Later<Noun<PlanVerb>>),
-    /// Projects, their keys and members
+    /// Manage projects, their keys and members
     Project(Later<Noun<ProjectVerb>>),
-    /// Reports: the results of runs
+    /// Manage reports, the recorded results of runs
     Report(Later<Noun<ReportVerb>>),
-    /// Metrics over time
+    /// Show metrics over time
     Perf(Later<perf::Query>),
-    /// Plots that are pinned to a project
+    /// Manage the pinned plots of a project
     Plot(Later<Noun<PlotVerb>>),
-    /// Notices: who is told of alerts
+    /// Manage notices, the destinations of notifications
     Notice(Later<Noun<NoticeVerb>>),
-    /// Branches: what is measured over time
+    /// Manage branches
     Branch(Later<Noun<BranchVerb>>),
-    /// Testbeds: where benchmarks run
+    /// Manage testbeds, the environments of benchmarks
     Testbed(Later<Noun<TestbedVerb>>),
-    /// Benchmarks: what is run
+    /// Manage benchmarks
     Benchmark(Later<Noun<BenchmarkVerb>>),
-    /// Measures: what is measured of benchmarks
+    /// Manage measures, for example latency
     Measure(Later<Noun<MeasureVerb>>),
-    /// Single metrics
+    /// Show single metrics
     Metric(Later<Noun<MetricVerb>>),
-    /// Thresholds: what is to be expected of a measure
+    /// Manage thresholds, which define limits of a measure
     Threshold(Later<Noun<ThresholdVerb>>),
-    /// Alerts: metrics that crossed a limit
+    /// Manage alerts, the metrics outside their limits
     Alert(Later<Noun<AlertVerb>>),
-    /// Changes: where the level of a series became another one
+    /// Manage changes, the lasting shifts of the level of a series
     Change(Later<Noun<ChangeVerb>>),
-    /// What a project is told of, and how many false alarms there are
+    /// Manage the notification settings of a project and show its false alarms
     Detection(Later<Noun<DetectionVerb>>),
-    /// Find out which alarms there would have been, had a project been watched in another way
+    /// Apply other detection settings to the history of a project and show the alarms
     Backtest(Box<Later<backtest::Backtest>>),
-    /// Jobs: runs that a runner makes
+    /// Manage jobs, the runs on a runner
     Job(Later<Noun<JobVerb>>),
-    /// Runners: machines that do jobs, for administrators; and this machine as one
+    /// Manage runners, or run jobs on this machine; managing requires an administrator
     Runner(Later<Noun<RunnerVerb>>),
-    /// Specs: the kinds of machines that jobs run on, for administrators
+    /// Manage specs, the types of machines for jobs; requires an administrator
     Spec(Later<Noun<SpecVerb>>),
-    /// Put a branch, testbed, benchmark or measure out of sight
+    /// Archive a branch, testbed, benchmark or measure
     Archive(Later<Archive>),
-    /// Bring a branch, testbed, benchmark or measure back
+    /// Unarchive a branch, testbed, benchmark or measure
     Unarchive(Later<Archive>),
-    /// Users and their keys
+    /// Manage users, their keys and sessions
     User(Later<Noun<UserVerb>>),
-    /// Legacy tokens of users; keys have taken their place
+    /// Manage legacy tokens of users; use keys instead
     Token(Later<Noun<KeyVerb<Token>>>),
     /// Run the server
     Serve(serve::Serve),
-    /// Make a project that has a year behind it, to look around in
+    /// Create a demo project with one year of history
     Demo(demo::Demo),
-    /// Bring back a backup of the SQLite database
+    /// Restore a backup of the SQLite database
     Restore(restore::Restore),
-    /// The server: version, configuration, backup, statistics
+    /// Show the version, configuration and statistics of the server; create backups
     Server(Later<Noun<ServerVerb>>),
-    /// Who did what, when and from where
+    /// Show the audit log: which user did what, when and from which address
     Audit(Later<Noun<AuditVerb>>),
-    /// Sign up and in by mail
+    /// Sign up and sign in by mail
     #[command(hide = true)]
     Auth(Later<Noun<AuthVerb>>),
-    /// Let an agent use Tidemark: the MCP server on standard input and output
+    /// Serve MCP on standard input and output, for agents
     Mcp(Later<mcp::Mcp>),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions(Completions),
     /// Write the manual pages
     Man(Man),
-    /// Print the description of the HTTP API
+    /// Print the OpenAPI description of the HTTP API
     #[command(hide = true)]
     Openapi,
 }

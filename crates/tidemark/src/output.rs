@@ -107,13 +107,13 @@ impl fmt::Display for Table {
 /// Output format of results.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// A table with a verdict
+    /// Table with a verdict
     Human,
-    /// All there is, for machines
+    /// All data as JSON
     Json,
-    /// A page of HTML
+    /// HTML page
     Html,
-    /// A page of Markdown, for a comment or a summary
+    /// Markdown page, for a comment or a summary
     Markdown,
 }
 

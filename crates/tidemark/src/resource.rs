@@ -92,7 +92,7 @@ impl<V: Verb> Noun<V> {
 /// Output format of a response.
 #[derive(clap::Args)]
 pub(crate) struct Format {
-    /// Print what the server answered as JSON
+    /// Print the response of the server as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Format {
 #[derive(clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct InProject {
-    /// The project, by UUID or slug; can be left out where TIDEMARK_PROJECT names it
+    /// Project UUID or slug; optional if TIDEMARK_PROJECT or tidemark.toml names it
     #[arg(env = "TIDEMARK_PROJECT")]
     project: Option<ResourceId>,
 }
@@ -123,16 +123,16 @@ impl From<ResourceId> for InProject {
 /// Filter on a part of a project; the whole project by default.
 #[derive(clap::Args)]
 pub(crate) struct Part {
-    /// Only those of this branch, by UUID, slug or name
+    /// Restrict to this branch: UUID, slug or name
     #[arg(long)]
     pub(crate) branch: Option<NameId>,
-    /// Only those of this testbed, by UUID, slug or name
+    /// Restrict to this testbed: UUID, slug or name
     #[arg(long)]
     pub(crate) testbed: Option<NameId>,
-    /// Only those of this benchmark, by UUID, slug or name
+    /// Restrict to this benchmark: UUID, slug or name
     #[arg(long)]
     pub(crate) benchmark: Option<NameId>,
-    /// Only those of this measure, by UUID, slug or name
+    /// Restrict to this measure: UUID, slug or name
     #[arg(long)]
     pub(crate) measure: Option<NameId>,
 }
@@ -140,10 +140,10 @@ pub(crate) struct Part {
 /// Filter of a list by name.
 #[derive(clap::Args)]
 pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static> {
-    /// Only those with exactly this name
+    /// List only entries with exactly this name
     #[arg(long)]
     pub(crate) name: Option<N>,
-    /// Only those with this text in their name, slug or UUID
+    /// List only entries with this text in the name, slug or UUID
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<Search>,
 }
@@ -151,7 +151,7 @@ pub(crate) struct Find<N: FromStr<Err = Invalid> + Clone + Send + Sync + 'static
 /// Order of a list.
 #[derive(clap::Args)]
 pub(crate) struct Order<S: Word> {
-    /// What to order by
+    /// Field to sort by
     #[arg(long, value_parser = word::<S>())]
     pub(crate) sort: Option<S>,
 }
@@ -159,13 +159,13 @@ pub(crate) struct Order<S: Word> {
 /// Page of a list.
 #[derive(clap::Args)]
 pub(crate) struct Paging {
-    /// The direction of the order
+    /// Sort direction
     #[arg(long, value_parser = word::<Direction>())]
     direction: Option<Direction>,
-    /// Which page to show, counted from 1
+    /// Page, counted from 1
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     page: u32,
-    /// How many a page has, at most 255
+    /// Entries per page, at most 255
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     per_page: u8,
     /// Show all pages
@@ -176,10 +176,10 @@ pub(crate) struct Paging {
 /// Flags to archive and unarchive a resource.
 #[derive(clap::Args)]
 pub(crate) struct Archiving {
-    /// Archive it
+    /// Archive the resource
     #[arg(long, conflicts_with = "unarchive")]
     archive: bool,
-    /// Bring it back from the archive
+    /// Unarchive the resource
     #[arg(long)]
     unarchive: bool,
 }

@@ -20,10 +20,10 @@ pub(crate) enum AlertVerb {
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those with this status
+        /// List only alerts with this status
         #[arg(long, value_parser = word::<AlertStatus>())]
         status: Option<AlertStatus>,
-        /// List those of something archived instead of the others
+        /// List only alerts of archived branches, testbeds, benchmarks and measures
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -34,26 +34,26 @@ pub(crate) enum AlertVerb {
     /// Show an alert
     #[command(visible_alias = "get")]
     View(AlertTarget),
-    /// Dismiss an alert or make it active again
+    /// Dismiss or reactivate an alert
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: AlertTarget,
-        /// The new status
+        /// New status
         #[arg(long, value_parser = word::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
     },
-    /// Dismiss many alerts or make them active again
+    /// Dismiss or reactivate many alerts
     UpdateAll {
         #[command(flatten)]
         project: InProject,
-        /// The new status
+        /// New status
         #[arg(long, value_parser = word::<UpdateAlertStatus>())]
         status: UpdateAlertStatus,
-        /// Only those with this status
+        /// Update only alerts with this status
         #[arg(long, value_name = "STATUS", value_parser = word::<AlertStatus>())]
         from: Option<AlertStatus>,
-        /// Only those of this report
+        /// Update only alerts of this report
         #[arg(long)]
         report: Option<ReportUuid>,
         #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) enum AlertVerb {
 pub(crate) struct AlertTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the alert
+    /// Alert UUID
     alert: AlertUuid,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Archive {
     connection: Connection,
     #[command(flatten)]
     format: Format,
-    /// The project, by UUID or slug
+    /// Project UUID or slug
     #[arg(long, env = "TIDEMARK_PROJECT")]
     project: ResourceId,
     #[command(flatten)]
@@ -27,16 +27,16 @@ pub(crate) struct Archive {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// A branch, by UUID, slug or name
+    /// Branch UUID, slug or name
     #[arg(long)]
     branch: Option<NameId>,
-    /// A testbed, by UUID, slug or name
+    /// Testbed UUID, slug or name
     #[arg(long)]
     testbed: Option<NameId>,
-    /// A benchmark, by UUID, slug or name
+    /// Benchmark UUID, slug or name
     #[arg(long)]
     benchmark: Option<NameId>,
-    /// A measure, by UUID, slug or name
+    /// Measure UUID, slug or name
     #[arg(long)]
     measure: Option<NameId>,
 }

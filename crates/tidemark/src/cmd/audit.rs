@@ -12,10 +12,10 @@ use crate::{
 /// Verbs of `tidemark audit`.
 #[derive(clap::Subcommand)]
 pub(crate) enum AuditVerb {
-    /// List who did what in an organization, or on the whole server; the newest first
+    /// List the audit log of an organization or of the server, the newest entries first
     #[command(visible_alias = "ls")]
     List {
-        /// The organization, by UUID or slug; the whole server when not given, for its administrators
+        /// Organization UUID or slug [default: the whole server; requires an administrator]
         organization: Option<ResourceId>,
         #[command(flatten)]
         paging: Paging,

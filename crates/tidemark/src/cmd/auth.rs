@@ -12,43 +12,43 @@ use crate::{
 /// Verbs of `tidemark auth`.
 #[derive(clap::Subcommand)]
 pub(crate) enum AuthVerb {
-    /// Make an account; a link to confirm it is mailed
+    /// Create an account; the server mails a link to confirm it
     Signup {
         /// Your name
         #[arg(long)]
         name: UserName,
-        /// Your slug; made from the name when not given
+        /// Your slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
-        /// Your address
+        /// Your e-mail address
         email: Email,
-        /// The token of an invitation to accept
+        /// Token of an invitation to accept
         #[arg(long)]
         invite: Option<Jwt>,
-        /// The UUID of an organization to claim
+        /// UUID of an organization to claim
         #[arg(long)]
         claim: Option<OrganizationUuid>,
         /// Agree to the terms of the server
         #[arg(long, required = true)]
         i_agree: bool,
     },
-    /// Sign in; a link is mailed
+    /// Sign in; the server mails a link
     Login {
-        /// Your address
+        /// Your e-mail address
         email: Email,
-        /// The token of an invitation to accept
+        /// Token of an invitation to accept
         #[arg(long)]
         invite: Option<Jwt>,
     },
-    /// Get a session for the token in a mailed link
+    /// Create a session with the token of a mailed link
     Confirm {
-        /// The token
+        /// Token
         #[arg(value_name = "TOKEN")]
         mailed: Jwt,
     },
     /// Accept an invitation
     Accept {
-        /// The token of the invitation
+        /// Token of the invitation
         invite: Jwt,
     },
 }

@@ -20,10 +20,10 @@ pub(crate) struct Backtest {
     format: Format,
     #[command(flatten)]
     project: InProject,
-    /// Look for changes this readily, from 0.001 to 1000 times the usual false alarms
+    /// Factor by which the number of false alarms may exceed the default, from 0.001 to 1000
     #[arg(long, value_name = "FACTOR", value_parser = number::<f64, SensitivityFactor>, conflicts_with = "test")]
     sensitivity: Option<SensitivityFactor>,
-    /// Judge each value by a threshold with this test instead
+    /// Use a threshold with this test instead
     #[arg(long, value_parser = test())]
     test: Option<ModelTest>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub(crate) enum BenchmarkVerb {
         project: InProject,
         #[command(flatten)]
         find: Find<BenchmarkName>,
-        /// List the archived ones instead of the others
+        /// List only archived benchmarks
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -33,36 +33,36 @@ pub(crate) enum BenchmarkVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a benchmark
+    /// Create a benchmark
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         project: InProject,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: BenchmarkName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
     },
     /// Show a benchmark
     #[command(visible_alias = "get")]
     View(BenchmarkTarget),
-    /// Change a benchmark
+    /// Update a benchmark
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: BenchmarkTarget,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<BenchmarkName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Delete a benchmark that no report has
+    /// Delete a benchmark without reports
     #[command(visible_alias = "rm")]
     Delete(BenchmarkTarget),
 }
@@ -72,7 +72,7 @@ pub(crate) enum BenchmarkVerb {
 pub(crate) struct BenchmarkTarget {
     #[command(flatten)]
     project: InProject,
-    /// The benchmark, by UUID, slug or name
+    /// Benchmark UUID, slug or name
     benchmark: NameId,
 }
 

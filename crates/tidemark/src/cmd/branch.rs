@@ -25,7 +25,7 @@ pub(crate) enum BranchVerb {
         project: InProject,
         #[command(flatten)]
         find: Find<BranchName>,
-        /// List the archived ones instead of the others
+        /// List only archived branches
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -33,15 +33,15 @@ pub(crate) enum BranchVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a branch
+    /// Create a branch
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         project: InProject,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: BranchName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
         #[command(flatten)]
@@ -52,30 +52,30 @@ pub(crate) enum BranchVerb {
     View {
         #[command(flatten)]
         one: BranchTarget,
-        /// Show this head instead of the current one
+        /// UUID of the head to show [default: the current head]
         #[arg(long)]
         head: Option<HeadUuid>,
     },
-    /// Change a branch
+    /// Update a branch
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: BranchTarget,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<BranchName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
         #[command(flatten)]
         start: Start,
-        /// Put earlier results aside and start anew
+        /// Start a new head; earlier results no longer count
         #[arg(long)]
         start_point_reset: bool,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Delete a branch that no report is of
+    /// Delete a branch without reports
     #[command(visible_alias = "rm")]
     Delete(BranchTarget),
 }
@@ -85,23 +85,23 @@ pub(crate) enum BranchVerb {
 pub(crate) struct BranchTarget {
     #[command(flatten)]
     project: InProject,
-    /// The branch, by UUID, slug or name
+    /// Branch UUID, slug or name
     branch: NameId,
 }
 
 /// Start point of a branch.
 #[derive(clap::Args)]
 pub(crate) struct Start {
-    /// The branch to start from, by UUID, slug or name
+    /// Branch to start from: UUID, slug or name
     #[arg(long, value_name = "BRANCH", alias = "start-point")]
     start_point_branch: Option<NameId>,
-    /// The commit to start from
+    /// Commit to start from
     #[arg(long, value_name = "HASH", requires = "start_point_branch")]
     start_point_hash: Option<GitHash>,
-    /// How many versions to take over [default: 255]
+    /// Number of versions to inherit [default: 255]
     #[arg(long, value_name = "COUNT", requires = "start_point_branch")]
     start_point_max_versions: Option<u32>,
-    /// Take over the thresholds, too
+    /// Copy the thresholds of that branch, too
     #[arg(long, requires = "start_point_branch")]
     start_point_clone_thresholds: bool,
 }

@@ -22,13 +22,13 @@ pub(crate) enum ChangeVerb {
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those with this status
+        /// List only changes with this status
         #[arg(long, value_parser = word::<ChangeStatus>())]
         status: Option<ChangeStatus>,
-        /// Only those that go this way
+        /// List only changes in this direction
         #[arg(long, value_parser = word::<ChangeDirection>())]
         change_direction: Option<ChangeDirection>,
-        /// Only those that were found with this report
+        /// List only changes found with this report
         #[arg(long)]
         report: Option<ReportUuid>,
         #[command(flatten)]
@@ -41,15 +41,15 @@ pub(crate) enum ChangeVerb {
     /// Show a change
     #[command(visible_alias = "get")]
     View(ChangeTarget),
-    /// Say what a change is
+    /// Update the status or the note of a change
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: ChangeTarget,
-        /// What it is
+        /// New status
         #[arg(long, value_parser = word::<ChangeStatus>(), required_unless_present = "note")]
         status: Option<ChangeStatus>,
-        /// Why; _ takes the note away
+        /// Note; `_` removes it
         #[arg(long)]
         note: Option<NewValue<NonEmpty>>,
     },
@@ -60,7 +60,7 @@ pub(crate) enum ChangeVerb {
 pub(crate) struct ChangeTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the change
+    /// Change UUID
     change: ChangeUuid,
 }
 

@@ -12,10 +12,10 @@ use crate::{
 /// Arguments of `tidemark changes`.
 #[derive(clap::Args)]
 pub(crate) struct Changes {
-    /// A file with a series in each line, in columns that tabs separate; `-` is standard input
+    /// File with one series per line in tab-separated columns; `-` is standard input
     #[arg(long, value_name = "FILE")]
     series: PathBuf,
-    /// Say only what could be told when there were so many values after a change
+    /// Process the values one by one, and print only changes that are detected with this number of later values
     #[arg(long, value_name = "VALUES")]
     later: Option<usize>,
 }

@@ -21,42 +21,42 @@ use crate::{
 /// Arguments of `tidemark compare`.
 #[derive(clap::Args)]
 pub(crate) struct Compare {
-    /// What to compare with: a file with results, a folder of such files, or, with a command, a commit
+    /// Base of the comparison: a file with results, a folder of such files or, with a command, a commit
     base: String,
-    /// What is new: the same kind of thing
+    /// New side of the comparison, of the same type as the base
     new: String,
-    /// One more file or folder of the base, for repeated runs; repeat it for several
+    /// Additional file or folder of the base, for repeated runs; repeat the flag for several
     #[arg(long, value_name = "FILE")]
     also_base: Vec<String>,
-    /// One more file or folder of the new side
+    /// Additional file or folder of the new side; repeat the flag for several
     #[arg(long, value_name = "FILE")]
     also_new: Vec<String>,
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     judging: Judging,
-    /// How to print the comparison
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// End with 3 if something got worse
+    /// Exit with status 3 if any benchmark regressed
     #[arg(long, alias = "err")]
     error_on_alert: bool,
-    /// Print nothing but the comparison
+    /// Print only the comparison
     #[arg(long, short)]
     quiet: bool,
-    /// How often the command is run for each commit
+    /// Number of runs of the command for each commit
     #[arg(long, value_name = "COUNT", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..))]
     iter: u32,
-    /// A command for the shell that prepares each commit once, such as a build
+    /// Shell command that prepares each commit once, for example a build
     #[arg(long, value_name = "COMMAND", requires = "command")]
     ab_setup: Option<String>,
-    /// Leave rounds out in which the command fails instead of stopping
+    /// Leave out rounds in which the command fails, instead of stopping
     #[arg(long, requires = "command")]
     allow_failure: bool,
-    /// Read results from this file of each checkout instead of what the command prints
+    /// Read results from this file in each checkout instead of the output of the command; repeat the flag for several
     #[arg(long, value_name = "FILE", requires = "command")]
     file: Vec<PathBuf>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::{
 /// Arguments of `tidemark completions`.
 #[derive(clap::Args)]
 pub(crate) struct Completions {
-    /// The shell to complete commands in
+    /// Shell
     shell: Shell,
 }
 
@@ -29,7 +29,7 @@ impl Completions {
 /// Arguments of `tidemark man`.
 #[derive(clap::Args)]
 pub(crate) struct Man {
-    /// The folder to write the pages to, one for each command
+    /// Folder for the pages, one page per command
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }

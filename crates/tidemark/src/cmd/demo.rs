@@ -45,22 +45,22 @@ const DAY: i64 = 86_400;
 /// Arguments of `tidemark demo`.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
-    /// Read settings from this file
+    /// Configuration file
     #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
     config: Option<PathBuf>,
-    /// The data folder of the server, which must not be running [default: the data folder of the platform]
+    /// Data folder of the server, which must not be running [default: the data folder of the platform]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Use this PostgreSQL database instead of SQLite: postgres://user:password@host/name
+    /// PostgreSQL database to use instead of SQLite: postgres://user:password@host/name
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// The organization that gets the project, by UUID or slug; a new one that nobody owns when not given
+    /// Organization of the project: UUID or slug [default: a new organization without an owner]
     #[arg(long)]
     organization: Option<ResourceId>,
-    /// The slug of the new project
+    /// Slug of the new project
     #[arg(long, default_value = "demo")]
     project: Slug,
-    /// The same seed gives the same history
+    /// Seed; the same seed generates the same history
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -12,24 +12,24 @@ use crate::{
 /// Verbs of `tidemark detection`.
 #[derive(clap::Subcommand)]
 pub(crate) enum DetectionVerb {
-    /// Show what the project is told of, and how often that was wrong
+    /// Show the notification settings and the number of false alarms
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
         project: InProject,
     },
-    /// Choose what the project is told of
+    /// Update the notification settings
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         project: InProject,
-        /// What it is told of
+        /// What to send notifications about
         #[arg(long, value_parser = word::<Notifies>(), required_unless_present_any = ["false_alarms_per_month", "notifies_host"])]
         notifies: Option<Notifies>,
-        /// How many false alarms a month are fine
+        /// False-alarm budget: accepted false alarms per month
         #[arg(long, value_name = "COUNT", value_parser = number::<u32, FalseAlarms>)]
         false_alarms_per_month: Option<FalseAlarms>,
-        /// Whether to notify when most benchmarks move together, which is the machine rather than the code
+        /// Whether to send notifications if most benchmarks change together, because the probable cause is the machine
         #[arg(long, value_name = "BOOL")]
         notifies_host: Option<bool>,
     },

@@ -36,35 +36,35 @@ const UNKNOWN_TESTBED: &str = "imported";
 pub(crate) struct Import {
     #[command(flatten)]
     connection: Connection,
-    /// The UUID or slug of the project that gets them; a slug that is not known makes a new one
+    /// Target project: UUID or slug; an unknown slug creates a project
     #[arg(long, env = "TIDEMARK_PROJECT")]
     project: ResourceId,
-    /// Take them from this server of the same API instead of files
+    /// Import from this server with the same API instead of files
     #[arg(long, value_name = "URL", conflicts_with = "paths", required_unless_present = "paths")]
     from: Option<Url>,
-    /// A key or token for that server; without one, only what is public can be read
+    /// Key or token for that server [default: none; only public projects can be read]
     #[arg(long, value_name = "KEY", env = "TIDEMARK_FROM_KEY", hide_env_values = true)]
     from_key: Option<String>,
-    /// The project there, if it has another name
+    /// Project on that server [default: the value of --project]
     #[arg(long, value_name = "PROJECT", requires = "from")]
     from_project: Option<ResourceId>,
-    /// The branch that the results of files are of
+    /// Branch of the results of files
     #[arg(long, default_value = "main", conflicts_with = "from")]
     branch: NameId,
-    /// The testbed that the results of files are of; taken from the files when not given
+    /// Testbed of the results of files [default: detected from the files]
     #[arg(long, conflicts_with = "from")]
     testbed: Option<NameId>,
-    /// Only say what would be sent
+    /// Only show what would be sent
     #[arg(long)]
     dry_run: bool,
-    /// Say nothing while it is sent
+    /// Suppress progress messages
     #[arg(long, short)]
     quiet: bool,
-    /// Print what was done as JSON
+    /// Print a summary as JSON
     #[arg(long)]
     json: bool,
-    /// `data.js` of github-action-benchmark, a folder of results of asv, or JSON files of pyperf, Google Benchmark or
-    /// another tool, one for each run
+    /// `data.js` of github-action-benchmark, a result folder of asv, or JSON files of pyperf, Google Benchmark or another tool,
+    /// one per run
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 }

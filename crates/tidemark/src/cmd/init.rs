@@ -21,10 +21,10 @@ use crate::{
 /// Arguments of `tidemark init`.
 #[derive(clap::Args)]
 pub(crate) struct Init {
-    /// Ask nothing and take what is found
+    /// Accept the detected values without prompting
     #[arg(long, short)]
     yes: bool,
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }

@@ -12,10 +12,10 @@ use crate::{
 /// Verbs of `tidemark invitation`.
 #[derive(clap::Subcommand)]
 pub(crate) enum InvitationVerb {
-    /// List the invitations into an organization
+    /// List the invitations to an organization
     #[command(visible_alias = "ls")]
     List {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
         paging: Paging,
@@ -23,7 +23,7 @@ pub(crate) enum InvitationVerb {
     /// Show an invitation
     #[command(visible_alias = "get")]
     View(InvitationTarget),
-    /// Take an invitation back
+    /// Revoke an invitation
     #[command(visible_aliases = ["rm", "delete"])]
     Revoke(InvitationTarget),
 }
@@ -31,9 +31,9 @@ pub(crate) enum InvitationVerb {
 /// An invitation to an organization.
 #[derive(clap::Args)]
 pub(crate) struct InvitationTarget {
-    /// The organization, by UUID or slug
+    /// Organization UUID or slug
     organization: ResourceId,
-    /// The UUID of the invitation
+    /// Invitation UUID
     invitation: InvitationUuid,
 }
 

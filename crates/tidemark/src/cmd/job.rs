@@ -23,7 +23,7 @@ pub(crate) enum JobVerb {
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those that are this far
+        /// List only jobs with this status
         #[arg(long, value_parser = word::<JobStatus>())]
         status: Option<JobStatus>,
         #[command(flatten)]
@@ -31,13 +31,13 @@ pub(crate) enum JobVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show a job and, once it has ended, what it printed
+    /// Show a job and, after its end, its output
     #[command(visible_alias = "get")]
     View(JobTarget),
     /// Cancel a job
     #[command(visible_aliases = ["rm", "delete"])]
     Cancel(JobTarget),
-    /// Show each step of a job until it has ended; ends as the run would have that waits for it
+    /// Show each status of a job until it ends; exit with the status of a run that waits for it
     Watch(JobTarget),
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum JobVerb {
 pub(crate) struct JobTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the job
+    /// Job UUID
     job: JobUuid,
 }
 

@@ -19,14 +19,14 @@ use crate::{
 /// Verbs of one type of key.
 #[derive(clap::Subcommand)]
 pub(crate) enum KeyVerb<K: Key> {
-    /// List them
+    /// List the keys
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
         owner: Owner<K>,
         #[command(flatten)]
         find: Find<ResourceName>,
-        /// List the revoked ones instead of the others
+        /// List only revoked keys
         #[arg(long)]
         revoked: bool,
         #[command(flatten)]
@@ -34,31 +34,31 @@ pub(crate) enum KeyVerb<K: Key> {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make one, and show it this once
+    /// Create a key and show it once
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         owner: Owner<K>,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// How many seconds it is to work; as long as possible when not given
+        /// Lifetime in seconds [default: the maximum]
         #[arg(long, value_name = "SECONDS")]
         ttl: Option<NonZeroU32>,
     },
-    /// Show what is known of one
+    /// Show the properties of a key
     #[command(visible_alias = "get")]
     View(KeyTarget<K>),
-    /// Change the name of one
+    /// Rename a key
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: KeyTarget<K>,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: ResourceName,
     },
-    /// Make one work no longer
+    /// Revoke a key
     #[command(visible_aliases = ["rm", "delete"])]
     Revoke(KeyTarget<K>),
 }
@@ -66,7 +66,7 @@ pub(crate) enum KeyVerb<K: Key> {
 /// Owner of keys.
 #[derive(clap::Args)]
 pub(crate) struct Owner<K: Key> {
-    /// Whose they are: the user, or the project, by UUID or slug
+    /// Owner: user or project UUID or slug
     owner: ResourceId,
     #[arg(skip)]
     kind: PhantomData<fn() -> K>,
@@ -77,7 +77,7 @@ pub(crate) struct Owner<K: Key> {
 pub(crate) struct KeyTarget<K: Key> {
     #[command(flatten)]
     owner: Owner<K>,
-    /// Its UUID
+    /// Key UUID
     uuid: Uuid,
 }
 

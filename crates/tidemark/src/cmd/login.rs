@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct LogIn {
     #[command(flatten)]
     connection: Connection,
-    /// Read the key from standard input, as is done when it is no terminal
+    /// Read the key from standard input [default: only if standard input is not a terminal]
     #[arg(long)]
     stdin: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct LogIn {
 /// Arguments of `tidemark logout`.
 #[derive(clap::Args)]
 pub(crate) struct LogOut {
-    /// The server whose key is forgotten; the one of the last login when not given
+    /// Server whose key is deleted [default: the server of the last login]
     #[arg(long, value_name = "URL", env = "TIDEMARK_HOST")]
     host: Option<Url>,
 }

@@ -25,7 +25,7 @@ pub(crate) enum MeasureVerb {
         project: InProject,
         #[command(flatten)]
         find: Find<ResourceName>,
-        /// List the archived ones instead of the others
+        /// List only archived measures
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -33,42 +33,42 @@ pub(crate) enum MeasureVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a measure
+    /// Create a measure
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         project: InProject,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
-        /// What its numbers count, such as `nanoseconds (ns)`
+        /// Units, for example `nanoseconds (ns)`
         #[arg(long)]
         units: ResourceName,
     },
     /// Show a measure
     #[command(visible_alias = "get")]
     View(MeasureTarget),
-    /// Change a measure
+    /// Update a measure
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: MeasureTarget,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// The new units
+        /// New units
         #[arg(long)]
         units: Option<ResourceName>,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Delete a measure that no report has
+    /// Delete a measure without reports
     #[command(visible_alias = "rm")]
     Delete(MeasureTarget),
 }
@@ -78,7 +78,7 @@ pub(crate) enum MeasureVerb {
 pub(crate) struct MeasureTarget {
     #[command(flatten)]
     project: InProject,
-    /// The measure, by UUID, slug or name
+    /// Measure UUID, slug or name
     measure: NameId,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum MemberVerb {
     /// List the members of an organization
     #[command(visible_alias = "ls")]
     List {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
         find: Find<UserName>,
@@ -31,30 +31,30 @@ pub(crate) enum MemberVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Invite somebody by mail
+    /// Invite a user by mail
     #[command(visible_aliases = ["add", "create"])]
     Invite {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// Where to send the invitation
+        /// E-mail address
         #[arg(long)]
         email: Email,
-        /// How to greet somebody who has no account yet
+        /// Name of the user, for the greeting if the address has no account
         #[arg(long)]
         name: Option<UserName>,
-        /// The role to join with
+        /// Role of the new member
         #[arg(long, value_parser = word::<OrganizationRole>())]
         role: OrganizationRole,
     },
     /// Show a member
     #[command(visible_alias = "get")]
     View(MemberTarget),
-    /// Change the role of a member
+    /// Update the role of a member
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: MemberTarget,
-        /// The new role
+        /// New role
         #[arg(long, value_parser = word::<OrganizationRole>())]
         role: OrganizationRole,
         #[command(flatten)]
@@ -88,9 +88,9 @@ impl Keys {
 /// A member of an organization.
 #[derive(clap::Args)]
 pub(crate) struct MemberTarget {
-    /// The organization, by UUID or slug
+    /// Organization UUID or slug
     organization: ResourceId,
-    /// The user, by UUID or slug
+    /// User UUID or slug
     user: ResourceId,
 }
 
@@ -124,7 +124,7 @@ impl Verb for MemberVerb {
 /// Verbs of `tidemark project member`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ProjectMemberVerb {
-    /// List who has a role in a project
+    /// List the members of a project
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -141,25 +141,25 @@ pub(crate) enum ProjectMemberVerb {
     Create {
         #[command(flatten)]
         one: OneOfProject,
-        /// The role
+        /// Role
         #[arg(long, value_parser = word::<ProjectRole>())]
         role: ProjectRole,
     },
     /// Show a member of a project
     #[command(visible_alias = "get")]
     View(OneOfProject),
-    /// Change the role of a member
+    /// Update the role of a member
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: OneOfProject,
-        /// The new role
+        /// New role
         #[arg(long, value_parser = word::<ProjectRole>())]
         role: ProjectRole,
         #[command(flatten)]
         keys: Keys,
     },
-    /// Take the role of a member away and revoke the project keys that the member created
+    /// Remove a member from a project and revoke the project keys that the member created
     #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         #[command(flatten)]
@@ -174,7 +174,7 @@ pub(crate) enum ProjectMemberVerb {
 pub(crate) struct OneOfProject {
     #[command(flatten)]
     project: InProject,
-    /// The user, by UUID or slug
+    /// User UUID or slug
     user: ResourceId,
 }
 

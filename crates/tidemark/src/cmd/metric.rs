@@ -12,12 +12,12 @@ use crate::{
 /// Verbs of `tidemark metric`.
 #[derive(clap::Subcommand)]
 pub(crate) enum MetricVerb {
-    /// Show a metric with all that it belongs to
+    /// Show a metric with its report, benchmark and measure
     #[command(visible_alias = "get")]
     View {
         #[command(flatten)]
         project: InProject,
-        /// The UUID of the metric
+        /// Metric UUID
         metric: MetricUuid,
     },
 }

@@ -19,23 +19,23 @@ const SPREAD: f64 = 0.1;
 /// Arguments of `tidemark mock`.
 #[derive(clap::Args)]
 pub(crate) struct Mock {
-    /// Makes the same results each time it is the same; without one they are new each time
+    /// Seed; the same seed generates the same results [default: random]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// How many benchmarks to make up
+    /// Number of benchmarks
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=100_000))]
     count: u32,
-    /// What was measured of each; repeat it for several
+    /// Measure of each benchmark; repeat the flag for several
     #[arg(long, value_name = "MEASURE", default_value = "latency")]
     measure: Vec<ResourceName>,
-    /// How large the numbers are: a power of ten
+    /// Magnitude of the values: a power of ten
     #[arg(long, value_name = "POWER", default_value_t = 1, allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-300..=300))]
     pow: i32,
-    /// Fail once the results are printed
+    /// Fail after printing the results
     #[arg(long)]
     fail: bool,
-    /// Fail half of the time
+    /// Fail in half of the runs
     #[arg(long, conflicts_with = "fail")]
     flaky: bool,
 }

@@ -37,25 +37,25 @@ const BLOCK: usize = 4096;
 /// Arguments of `tidemark noise`.
 #[derive(clap::Args)]
 pub(crate) struct Noise {
-    /// How many seconds to measure
+    /// Duration of the measurement in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     duration: u64,
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Say nothing while it is measured
+    /// Suppress progress messages
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// A table with advice
+    /// Table with advice
     Human,
-    /// Results that `tidemark run` takes
+    /// Results in the format of the adapter `json`, for `tidemark run`
     Json,
 }
 

@@ -22,39 +22,39 @@ pub(crate) enum NoticeVerb {
     List {
         #[command(flatten)]
         owner: Owner,
-        /// List those that are out of use instead of the others
+        /// List only archived notices
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Have somebody told of alerts; the secret of a webhook is shown this once
+    /// Create a notice; the secret of a webhook is shown once
     #[command(visible_alias = "add")]
     Create(Box<New>),
     /// Show a notice
     #[command(visible_alias = "get")]
     View(NoticeTarget),
-    /// Change a notice
+    /// Update a notice
     #[command(visible_alias = "edit")]
     Update(Box<Update>),
-    /// Delete a notice with all that waits and its log
+    /// Delete a notice with its pending deliveries and its log
     #[command(visible_alias = "rm")]
     Delete(NoticeTarget),
-    /// List what became of the reports that a notice was to tell, the newest first
+    /// List the deliveries of a notice, the newest first
     Deliveries {
         #[command(flatten)]
         one: NoticeTarget,
-        /// Only those of which this became
+        /// List only deliveries with this status
         #[arg(long, value_parser = word::<DeliveryStatus>())]
         status: Option<DeliveryStatus>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Have a delivery told again
+    /// Send a delivery again
     Redeliver {
         #[command(flatten)]
         one: NoticeTarget,
-        /// The UUID of the delivery
+        /// Delivery UUID
         delivery: DeliveryUuid,
     },
 }
@@ -64,7 +64,7 @@ pub(crate) enum NoticeVerb {
 pub(crate) struct Owner {
     #[command(flatten)]
     project: InProject,
-    /// Those that this user set up for themselves, by UUID or slug, instead of those of a project
+    /// User UUID or slug: use the notices of this user instead of a project
     #[arg(long, value_name = "USER")]
     user: Option<ResourceId>,
 }
@@ -83,7 +83,7 @@ impl Owner {
 pub(crate) struct NoticeTarget {
     #[command(flatten)]
     owner: Owner,
-    /// The UUID of the notice
+    /// Notice UUID
     notice: NoticeUuid,
 }
 
@@ -92,28 +92,28 @@ pub(crate) struct NoticeTarget {
 pub(crate) struct New {
     #[command(flatten)]
     owner: Owner,
-    /// Its name
+    /// Name
     #[arg(long)]
     name: ResourceName,
-    /// How to tell it
+    /// Destination type
     #[arg(long, value_parser = word::<NoticeKind>())]
     kind: NoticeKind,
-    /// Where to tell it, unless by mail
+    /// URL of the destination; required unless the type is email
     #[arg(long)]
     url: Option<Url>,
-    /// Who gets the mail: a member of the organization; those of a user go to their own address
+    /// E-mail address of a member of the organization; notices of a user always use the address of the user
     #[arg(long)]
     email: Option<Email>,
-    /// What to tell of
+    /// Event to send notifications about
     #[arg(long, value_parser = word::<NoticeEvent>(), default_value = "alerts")]
     event: NoticeEvent,
-    /// When to be silent, in UTC, such as 22:00-06:00
+    /// Quiet hours in UTC, for example 22:00-06:00
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<Quiet>,
-    /// What to gather
+    /// Combine notifications into a digest
     #[arg(long, value_parser = word::<Digest>(), default_value = "none")]
     digest: Digest,
-    /// The project to tell a user of; all projects of their organizations when not given
+    /// Limit the notices of a user to this project [default: all projects of the user's organizations]
     #[arg(long, value_name = "PROJECT", requires = "user")]
     about: Option<ResourceId>,
 }
@@ -123,22 +123,22 @@ pub(crate) struct New {
 pub(crate) struct Update {
     #[command(flatten)]
     one: NoticeTarget,
-    /// The new name
+    /// New name
     #[arg(long)]
     name: Option<ResourceName>,
-    /// Where to tell it
+    /// New URL
     #[arg(long)]
     url: Option<Url>,
-    /// Who gets the mail
+    /// New e-mail address
     #[arg(long)]
     email: Option<Email>,
-    /// What to tell of
+    /// Event to send notifications about
     #[arg(long, value_parser = word::<NoticeEvent>())]
     event: Option<NoticeEvent>,
-    /// When to be silent, in UTC, such as 22:00-06:00; `_` for never
+    /// Quiet hours in UTC, for example 22:00-06:00; `_` removes them
     #[arg(long, value_name = "FROM-TO")]
     quiet: Option<Change<Quiet>>,
-    /// What to gather
+    /// Combine notifications into a digest
     #[arg(long, value_parser = word::<Digest>())]
     digest: Option<Digest>,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::{
 /// Verbs of `tidemark organization`.
 #[derive(clap::Subcommand)]
 pub(crate) enum OrganizationVerb {
-    /// List the organizations that you are in
+    /// List the organizations that you are a member of
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -25,35 +25,35 @@ pub(crate) enum OrganizationVerb {
         order: Order<OrganizationsSort>,
         #[command(flatten)]
         paging: Paging,
-        /// Also list organizations that you are not in; for administrators of the server
+        /// Also list organizations that you are not a member of; requires an administrator
         #[arg(long)]
         everyone: bool,
     },
-    /// Make an organization
+    /// Create an organization
     #[command(visible_alias = "add")]
     Create {
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
     },
     /// Show an organization
     #[command(visible_alias = "get")]
     View(OrganizationTarget),
-    /// Change an organization
+    /// Update an organization
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: OrganizationTarget,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// The new license key; `_` takes it away
+        /// New license key; `_` removes it
         #[arg(long, value_name = "KEY")]
         license: Option<Change<Jwt>>,
     },
@@ -65,37 +65,37 @@ pub(crate) enum OrganizationVerb {
         #[command(flatten)]
         how: Hard,
     },
-    /// Make an organization yours that a run without a credential has made
+    /// Claim an unclaimed organization that an anonymous run created
     Claim {
         #[command(flatten)]
         one: OrganizationTarget,
-        /// The claim token that the first run was given, if the server asks for it
+        /// Claim token that the first run received; required if the server is configured to check it
         #[arg(long, value_name = "TOKEN")]
         claim_token: Option<String>,
     },
-    /// Say whether you may do something in an organization
+    /// Show whether you have a permission in an organization
     Allowed {
         #[command(flatten)]
         one: OrganizationTarget,
-        /// What is to be done
+        /// Permission
         #[arg(long, value_parser = word::<OrganizationPermission>())]
         perm: OrganizationPermission,
     },
-    /// Show how much an organization uses
+    /// Show the usage of an organization
     Usage(OrganizationTarget),
 }
 
 /// An organization.
 #[derive(clap::Args)]
 pub(crate) struct OrganizationTarget {
-    /// The organization, by UUID or slug
+    /// Organization UUID or slug
     organization: ResourceId,
 }
 
 /// How to delete a resource.
 #[derive(clap::Args, Serialize)]
 pub(crate) struct Hard {
-    /// Delete it for good, with all it has, instead of hiding it; for administrators of the server
+    /// Delete permanently with all data, instead of hiding; requires an administrator
     #[arg(long)]
     hard: bool,
 }

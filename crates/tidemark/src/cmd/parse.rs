@@ -14,12 +14,12 @@ use crate::{
 /// Arguments of `tidemark parse`.
 #[derive(clap::Args)]
 pub(crate) struct Parse {
-    /// Files with what benchmark tools printed; `-`, or none at all, is standard input
+    /// Files with the output of benchmark tools; `-` is standard input [default: standard input]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     reading: Reading,
-    /// Print the results in the format of the adapter `json` instead of a table, a line for each
+    /// Print the results in the format of the adapter `json` instead of a table, one line per result
     #[arg(long)]
     json: bool,
 }

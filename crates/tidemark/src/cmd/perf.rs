@@ -21,22 +21,22 @@ pub(crate) struct Query {
     format: Format,
     #[command(flatten)]
     project: InProject,
-    /// The branches, by UUID, slug or name, separated by commas; or repeat the flag
+    /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
     branches: Vec<NameId>,
-    /// A head for each branch, in the same order; `_` for the current one
+    /// Head UUID of each branch, in the same order; `_` is the current head
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
     heads: Vec<Change<HeadUuid>>,
-    /// The testbeds, by UUID, slug or name
+    /// Testbed UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
     testbeds: Vec<NameId>,
-    /// A specification for each testbed, in the same order; `_` for any
+    /// Spec UUID of each testbed, in the same order; `_` is any spec
     #[arg(long, value_name = "UUID", value_delimiter = ',')]
     specs: Vec<Change<SpecUuid>>,
-    /// The benchmarks, by UUID, slug or name
+    /// Benchmark UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
     benchmarks: Vec<NameId>,
-    /// The measures, by UUID, slug or name
+    /// Measure UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
     measures: Vec<NameId>,
     #[command(flatten)]

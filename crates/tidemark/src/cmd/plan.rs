@@ -15,19 +15,19 @@ use crate::{
 /// Verbs of `tidemark plan`.
 #[derive(clap::Subcommand)]
 pub(crate) enum PlanVerb {
-    /// Open a page where a plan is paid for, and print its address
+    /// Create a checkout page to pay for a plan, and print its URL
     Checkout {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
         wanted: Wanted,
     },
-    /// Begin a plan that was paid for
+    /// Start a plan that has been paid for
     #[command(visible_alias = "add")]
     Create {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// The checkout where it was paid for
+        /// ID of the paid checkout
         #[arg(long)]
         checkout: NonEmpty,
         #[command(flatten)]
@@ -36,27 +36,27 @@ pub(crate) enum PlanVerb {
     /// Show the plan
     #[command(visible_alias = "get")]
     View {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
     },
-    /// Let the plan end with the period that is paid for, or go on after all
+    /// Cancel the plan at the end of the paid period, or resume it
     #[command(visible_alias = "edit")]
     Update {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// It ends
+        /// Cancel the plan at the end of the paid period
         #[arg(long, required_unless_present = "resume", conflicts_with = "resume")]
         cancel: bool,
-        /// It goes on
+        /// Resume the plan
         #[arg(long)]
         resume: bool,
     },
-    /// End the plan at once
+    /// End the plan immediately
     #[command(visible_alias = "rm")]
     Delete {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// Only forget a plan that has ended at the payment provider
+        /// Only delete the record of a plan that has ended at the payment provider
         #[arg(long)]
         skip_remote: bool,
     },
@@ -65,13 +65,13 @@ pub(crate) enum PlanVerb {
 /// The requested plan.
 #[derive(clap::Args)]
 pub(crate) struct Wanted {
-    /// The level of the plan
+    /// Level of the plan
     #[arg(long, value_parser = word::<PlanLevel>())]
     level: PlanLevel,
-    /// How many metrics a license for a server of one's own is for
+    /// Number of metrics of a license for a self-hosted server
     #[arg(long, value_parser = number::<u32, Entitlements>, requires = "self_hosted")]
     entitlements: Option<Entitlements>,
-    /// The UUID of the organization on that server
+    /// UUID of the organization on that server
     #[arg(long, requires = "entitlements")]
     self_hosted: Option<OrganizationUuid>,
 }

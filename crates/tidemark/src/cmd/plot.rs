@@ -20,15 +20,15 @@ use crate::{
 /// Verbs of `tidemark plot`.
 #[derive(clap::Subcommand)]
 pub(crate) enum PlotVerb {
-    /// List the plots that are pinned to a project
+    /// List the pinned plots of a project
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those with exactly this title
+        /// List only plots with exactly this title
         #[arg(long)]
         title: Option<ResourceName>,
-        /// Only those with this text in their title or UUID
+        /// List only plots with this text in the title or UUID
         #[arg(long, value_name = "TEXT")]
         search: Option<Search>,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) enum PlotVerb {
     /// Show a plot
     #[command(visible_alias = "get")]
     View(PlotTarget),
-    /// Change a plot
+    /// Update a plot
     #[command(visible_alias = "edit")]
     Update(Box<Update>),
     /// Delete a plot
@@ -55,7 +55,7 @@ pub(crate) enum PlotVerb {
 pub(crate) struct PlotTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the plot
+    /// Plot UUID
     plot: PlotUuid,
 }
 
@@ -64,10 +64,10 @@ pub(crate) struct PlotTarget {
 pub(crate) struct New {
     #[command(flatten)]
     project: InProject,
-    /// Its place, counted from 0; the first when not given
+    /// Position, counted from 0 [default: 0]
     #[arg(long, value_parser = number::<u8, Index>)]
     index: Option<Index>,
-    /// Its title
+    /// Title
     #[arg(long)]
     title: Option<ResourceName>,
     /// Show the lower values of the metrics
@@ -82,25 +82,25 @@ pub(crate) struct New {
     /// Show the upper limits of the thresholds
     #[arg(long)]
     upper_boundary: bool,
-    /// What the horizontal axis shows
+    /// Quantity on the horizontal axis
     #[arg(long, value_parser = word::<XAxis>())]
     x_axis: XAxis,
-    /// How the vertical axis is scaled
+    /// Scale of the vertical axis
     #[arg(long, value_parser = word::<YAxis>(), default_value = "auto")]
     y_axis: YAxis,
-    /// How many seconds to look back
+    /// Time range in seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
     window: Window,
-    /// The branches to show, by UUID, slug or name, separated by commas; or repeat the flag
+    /// Branch UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BRANCH", required = true, value_delimiter = ',')]
     branches: Vec<NameId>,
-    /// The testbeds to show
+    /// Testbed UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "TESTBED", required = true, value_delimiter = ',')]
     testbeds: Vec<NameId>,
-    /// The benchmarks to show
+    /// Benchmark UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "BENCHMARK", required = true, value_delimiter = ',')]
     benchmarks: Vec<NameId>,
-    /// The measures to show
+    /// Measure UUIDs, slugs or names, separated by commas; or repeat the flag
     #[arg(long, value_name = "MEASURE", required = true, value_delimiter = ',')]
     measures: Vec<NameId>,
 }
@@ -110,10 +110,10 @@ pub(crate) struct New {
 pub(crate) struct Update {
     #[command(flatten)]
     one: PlotTarget,
-    /// The new place, counted from 0
+    /// New position, counted from 0
     #[arg(long, value_parser = number::<u8, Index>)]
     index: Option<Index>,
-    /// The new title; `_` takes it away
+    /// New title; `_` removes it
     #[arg(long)]
     title: Option<Change<ResourceName>>,
     /// Whether to show the lower values of the metrics
@@ -128,25 +128,25 @@ pub(crate) struct Update {
     /// Whether to show the upper limits of the thresholds
     #[arg(long, value_name = "TRUE|FALSE")]
     upper_boundary: Option<bool>,
-    /// What the horizontal axis shows
+    /// Quantity on the horizontal axis
     #[arg(long, value_parser = word::<XAxis>())]
     x_axis: Option<XAxis>,
-    /// How the vertical axis is scaled
+    /// Scale of the vertical axis
     #[arg(long, value_parser = word::<YAxis>())]
     y_axis: Option<YAxis>,
-    /// How many seconds to look back
+    /// Time range in seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
     window: Option<Window>,
-    /// The branches to show instead
+    /// New branches: UUIDs, slugs or names, separated by commas
     #[arg(long, value_name = "BRANCH", value_delimiter = ',')]
     branches: Option<Vec<NameId>>,
-    /// The testbeds to show instead
+    /// New testbeds: UUIDs, slugs or names, separated by commas
     #[arg(long, value_name = "TESTBED", value_delimiter = ',')]
     testbeds: Option<Vec<NameId>>,
-    /// The benchmarks to show instead
+    /// New benchmarks: UUIDs, slugs or names, separated by commas
     #[arg(long, value_name = "BENCHMARK", value_delimiter = ',')]
     benchmarks: Option<Vec<NameId>>,
-    /// The measures to show instead
+    /// New measures: UUIDs, slugs or names, separated by commas
     #[arg(long, value_name = "MEASURE", value_delimiter = ',')]
     measures: Option<Vec<NameId>>,
 }

@@ -16,10 +16,10 @@ use crate::{
 /// Verbs of `tidemark project`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ProjectVerb {
-    /// List projects: those that you see, or those of an organization
+    /// List the projects that you can view, or the projects of an organization
     #[command(visible_alias = "ls")]
     List {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: Option<ResourceId>,
         #[command(flatten)]
         find: Find<ResourceName>,
@@ -28,65 +28,65 @@ pub(crate) enum ProjectVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a project
+    /// Create a project
     #[command(visible_alias = "add")]
     Create {
-        /// The organization that it belongs to, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
-        /// The address of what is measured
+        /// URL of the measured software
         #[arg(long)]
         url: Option<AnyUrl>,
-        /// Who can see it [default: public]
+        /// Visibility [default: public]
         #[arg(long, value_parser = word::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Show a project
     #[command(visible_alias = "get")]
     View(InProject),
-    /// Change a project
+    /// Update a project
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         project: InProject,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// The new address of what is measured; `_` takes it away
+        /// New URL of the measured software; `_` removes it
         #[arg(long)]
         url: Option<Change<AnyUrl>>,
-        /// Who can see it
+        /// New visibility
         #[arg(long, value_parser = word::<Visibility>())]
         visibility: Option<Visibility>,
     },
     /// Delete a project
     #[command(visible_alias = "rm")]
     Delete {
-        /// The project, by UUID or slug
+        /// Project UUID or slug
         project: ResourceId,
         #[command(flatten)]
         how: Hard,
     },
-    /// Say whether you may do something in a project
+    /// Show whether you have a permission in a project
     Allowed {
         #[command(flatten)]
         project: InProject,
-        /// What is to be done
+        /// Permission
         #[arg(long, value_parser = word::<ProjectPermission>())]
         perm: ProjectPermission,
     },
-    /// Keys that act in one project only
+    /// Manage the keys of a project
     #[command(subcommand)]
     Key(KeyVerb<ProjectKey>),
-    /// Users who have a role in one project only
+    /// Manage the members of a project
     #[command(subcommand)]
     Member(ProjectMemberVerb),
 }

@@ -20,20 +20,19 @@ use crate::{
 pub(crate) struct Push {
     #[command(flatten)]
     connection: Connection,
-    /// A project on this machine, and after a = what it is called on the server, if that is something else; repeat it
-    /// for several
+    /// Local project, with `=` and its name on the server if it differs; repeat the flag for several
     #[arg(long, value_name = "PROJECT[=THERE]", env = "TIDEMARK_PROJECT")]
     project: Vec<Mapping>,
-    /// Push all projects on this machine
+    /// Push all local projects
     #[arg(long)]
     all: bool,
-    /// Only say how much there is to push
+    /// Only show the number of reports to push
     #[arg(long)]
     dry_run: bool,
-    /// Print what was done as JSON
+    /// Print a summary as JSON
     #[arg(long)]
     json: bool,
-    /// Do not say how far it is
+    /// Suppress progress messages
     #[arg(long, short)]
     quiet: bool,
 }

@@ -27,18 +27,18 @@ pub(crate) enum ReportVerb {
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those of this branch, by UUID, slug or name
+        /// List only reports of this branch: UUID, slug or name
         #[arg(long)]
         branch: Option<NameId>,
-        /// Only those of this testbed, by UUID, slug or name
+        /// List only reports of this testbed: UUID, slug or name
         #[arg(long)]
         testbed: Option<NameId>,
         #[command(flatten)]
         time: Span,
-        /// List those whose branch or testbed is archived instead of the others
+        /// List only reports of archived branches and testbeds
         #[arg(long)]
         archived: bool,
-        /// With --json, give the results and alerts, too
+        /// With --json: include results and alerts
         #[arg(long)]
         expand: bool,
         #[command(flatten)]
@@ -46,13 +46,13 @@ pub(crate) enum ReportVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Send results that are there already
+    /// Send existing results as a report
     #[command(visible_alias = "add")]
     Create(Box<New>),
     /// Show a report with its results
     #[command(visible_alias = "get")]
     View(ReportTarget),
-    /// Hold a report against the runs before it, or against those of the branch that its own starts from
+    /// Show the verdict on a report: its comparison with the baseline
     Verdict(ReportTarget),
     /// Delete a report
     #[command(visible_alias = "rm")]
@@ -64,17 +64,17 @@ pub(crate) enum ReportVerb {
 pub(crate) struct ReportTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the report
+    /// Report UUID
     report: ReportUuid,
 }
 
 /// A time range.
 #[derive(clap::Args)]
 pub(crate) struct Span {
-    /// Only runs that began at this time or later, in seconds since 1970 or as 2026-01-31T12:00:00Z
+    /// Only runs that started at this time or later, in seconds since 1970 or as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = moment)]
     start_time: Option<Timestamp>,
-    /// Only runs that ended at this time or earlier
+    /// Only runs that ended at this time or earlier, in seconds since 1970 or as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = moment)]
     end_time: Option<Timestamp>,
 }
@@ -94,40 +94,40 @@ impl Span {
 pub(crate) struct New {
     #[command(flatten)]
     project: InProject,
-    /// The branch, by UUID, slug or name
+    /// Branch UUID, slug or name
     #[arg(long)]
     branch: NameId,
-    /// The commit that was measured
+    /// Measured commit
     #[arg(long)]
     hash: Option<GitHash>,
-    /// The branch that this one starts from, by UUID, slug or name
+    /// Branch to start from: UUID, slug or name
     #[arg(long, value_name = "BRANCH", alias = "start-point-branch")]
     start_point: Option<NameId>,
-    /// The commit to start from
+    /// Commit to start from
     #[arg(long, value_name = "HASH", requires = "start_point")]
     start_point_hash: Option<GitHash>,
-    /// How many versions to take over from the start point [default: 255]
+    /// Number of versions to inherit from the start point [default: 255]
     #[arg(long, value_name = "COUNT", requires = "start_point")]
     start_point_max_versions: Option<u32>,
-    /// Take over the thresholds of the start point, too
+    /// Copy the thresholds of the start point, too
     #[arg(long, requires = "start_point")]
     start_point_clone_thresholds: bool,
-    /// Put earlier results of the branch aside and start anew
+    /// Start a new head of the branch; earlier results no longer count
     #[arg(long)]
     start_point_reset: bool,
-    /// The testbed, by UUID, slug or name
+    /// Testbed UUID, slug or name
     #[arg(long)]
     testbed: NameId,
-    /// When the run began, as 2026-01-31T12:00:00Z or in seconds since 1970
+    /// Start of the run, as 2026-01-31T12:00:00Z or in seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = moment)]
     start_time: Timestamp,
-    /// When the run ended
+    /// End of the run, as 2026-01-31T12:00:00Z or in seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = moment)]
     end_time: Timestamp,
-    /// What a tool printed, as it is; repeat it for several
+    /// Output of a benchmark tool; repeat the flag for several
     #[arg(long, value_name = "TEXT")]
     results: Vec<String>,
-    /// A file with what a tool printed; repeat it for several
+    /// File with the output of a benchmark tool; repeat the flag for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     #[command(flatten)]

@@ -18,16 +18,16 @@ use crate::{
 /// Arguments of `tidemark restore`.
 #[derive(clap::Args)]
 pub(crate) struct Restore {
-    /// The backup: a database file, as it is or compressed with gzip or zstd
+    /// Backup: a database file, uncompressed or compressed with gzip or zstd
     #[arg(value_name = "FILE")]
     backup: PathBuf,
-    /// Read settings from this file
+    /// Configuration file
     #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
     config: Option<PathBuf>,
-    /// The folder of the database [default: the data folder of the platform]
+    /// Folder of the database [default: the data folder of the platform]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Replace a database that is there; it is kept as tidemark.db.before-restore
+    /// Replace an existing database, which is kept as tidemark.db.before-restore
     #[arg(long)]
     force: bool,
 }

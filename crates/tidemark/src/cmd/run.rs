@@ -56,46 +56,46 @@ const LAST_SECOND: i64 = 253_402_300_799;
 pub(crate) struct Run {
     #[command(flatten)]
     connection: Connection,
-    /// The UUID or slug of the project; a slug that is not known makes a new one
+    /// Project UUID or slug; an unknown slug creates a project
     #[arg(long, env = "TIDEMARK_PROJECT")]
     project: Option<ResourceId>,
-    /// On CI, let the server make a project for this repository and kind of machine
+    /// On CI: let the server create a project for this repository and type of machine
     #[arg(long)]
     ci_on_the_fly: bool,
-    /// The branch, by UUID, slug or name; found out when not given
+    /// Branch UUID, slug or name [default: the current git branch]
     #[arg(long, alias = "if-branch", env = "TIDEMARK_BRANCH")]
     branch: Option<NameId>,
-    /// The commit that is measured; found out when not given
+    /// Measured commit [default: the current git commit]
     #[arg(long)]
     hash: Option<GitHash>,
     #[command(flatten)]
     start: StartPoint,
-    /// The testbed, by UUID, slug or name; named after the machine when not given
+    /// Testbed UUID, slug or name [default: the type of this machine]
     #[arg(long, env = "TIDEMARK_TESTBED")]
     testbed: Option<NameId>,
-    /// Take the kind of machine away from the testbed that the last job gave it
+    /// Remove the spec from the testbed, which keeps the spec of its last job
     #[arg(long, requires = "testbed", conflicts_with = "image")]
     spec_reset: bool,
     #[command(flatten)]
     reading: Reading,
-    /// How many times to run the command [default: 1]
+    /// Number of runs of the command [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     iter: Option<u32>,
-    /// When the run began, in seconds since 1970, for results of the past
+    /// Start of the run in seconds since 1970, for historical results
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i64).range(..=LAST_SECOND))]
     backdate: Option<i64>,
-    /// Leave failed runs of the command out instead of stopping
+    /// Leave out failed runs of the command, instead of stopping
     #[arg(long)]
     allow_failure: bool,
     #[command(flatten)]
     thresholds: Thresholds,
     #[command(flatten)]
     binary: Binary,
-    /// Exit with status 3 if any benchmark regressed against the runs before
+    /// Exit with status 3 if any benchmark regressed against the baseline
     #[arg(long)]
     error_on_change: bool,
-    /// Exit with status 3 if a value is outside its threshold, or, without any threshold, if a benchmark regressed; `=false`
+    /// Exit with status 3 if a value is outside its threshold or, where no threshold applies, if a benchmark regressed; `=false`
     /// overrides tidemark.toml
     #[arg(
         long,
@@ -110,23 +110,23 @@ pub(crate) struct Run {
         hide_possible_values = true
     )]
     error_on_alert: bool,
-    /// How to print the report
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Print nothing but the report
+    /// Print only the report
     #[arg(long, short)]
     quiet: bool,
-    /// Read results from this file, after the command if there is one; - is standard input; repeat it for several
+    /// Read results from this file, after the command if there is one; `-` is standard input; repeat the flag for several
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
     #[command(flatten)]
     kept: Kept,
     #[command(flatten)]
     synthetic: Synthetic,
-    /// Run and read, but send nothing
+    /// Run and parse, but send nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -137,7 +137,7 @@ pub(crate) struct Run {
     ci: CiFlags,
     #[command(flatten, next_help_heading = "Jobs")]
     job: JobFlags,
-    /// What scripts of long ago still say; it has no meaning any more
+    /// Flags of earlier releases, without effect
     #[arg(long = "deprecated", aliases = ["else-branch", "endif-branch", "no-hash"], hide = true, action = ArgAction::Count)]
     _deprecated: u8,
 }

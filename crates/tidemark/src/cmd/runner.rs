@@ -26,7 +26,7 @@ pub(crate) enum RunnerVerb {
     List {
         #[command(flatten)]
         find: Find<ResourceName>,
-        /// List the archived ones instead of the others
+        /// List only archived runners
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -34,61 +34,61 @@ pub(crate) enum RunnerVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a runner, and show its key this once
+    /// Create a runner and show its key once
     #[command(visible_alias = "add")]
     Create {
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
     },
-    /// Show a runner and what it does
+    /// Show a runner and its current job
     #[command(visible_alias = "get")]
     View {
-        /// The runner, by UUID or slug
+        /// Runner UUID or slug
         runner: ResourceId,
     },
-    /// Change a runner
+    /// Update a runner
     #[command(visible_alias = "edit")]
     Update {
-        /// The runner, by UUID or slug
+        /// Runner UUID or slug
         runner: ResourceId,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Give a runner another key, and show it this once; the one before works no longer
+    /// Replace the key of a runner and show the new key once; the old key stops working
     Key {
-        /// The runner, by UUID or slug
+        /// Runner UUID or slug
         runner: ResourceId,
     },
-    /// List the specs that a runner does jobs for, or change them
+    /// List or change the specs that a runner serves
     Specs {
-        /// The runner, by UUID or slug
+        /// Runner UUID or slug
         runner: ResourceId,
-        /// A spec to add, by UUID or slug; repeat it for several
+        /// Spec to add: UUID or slug; repeat the flag for several
         #[arg(long, value_name = "SPEC")]
         add: Vec<ResourceId>,
-        /// A spec to take away, by UUID or slug; repeat it for several
+        /// Spec to remove: UUID or slug; repeat the flag for several
         #[arg(long, value_name = "SPEC")]
         remove: Vec<ResourceId>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Be a runner: take jobs from the server, and run them here
+    /// Run jobs of the server on this machine
     #[cfg(target_os = "linux")]
     Up(Box<up::Up>),
     /// Run an image on this machine as a runner does, without a server
     #[cfg(target_os = "linux")]
     Run(Box<here::RunImage>),
-    /// Say what this machine can do as a runner
+    /// Check what this machine supports as a runner
     #[cfg(target_os = "linux")]
     Check(here::Check),
 }

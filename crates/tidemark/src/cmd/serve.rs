@@ -47,19 +47,19 @@ const CONNECTIONS: usize = 65_536;
 /// Arguments of `tidemark serve`.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
-    /// Read settings from this file
+    /// Configuration file
     #[arg(long, value_name = "FILE", env = "TIDEMARK_CONFIG")]
     config: Option<PathBuf>,
-    /// Listen on this address and port [default: 0.0.0.0:6610]
+    /// Address and port to listen on [default: 0.0.0.0:6610]
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
-    /// Keep the data in this folder [default: the data folder of the platform]
+    /// Data folder [default: the data folder of the platform]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Use this PostgreSQL database instead of SQLite: postgres://user:password@host/name
+    /// PostgreSQL database to use instead of SQLite: postgres://user:password@host/name
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// Print every setting with its default, and stop
+    /// Print every setting with its default and exit
     #[arg(long)]
     print_config: bool,
 }

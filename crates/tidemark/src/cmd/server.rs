@@ -13,41 +13,41 @@ use crate::{
 /// Verbs of `tidemark server`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ServerVerb {
-    /// Show the versions of the contract that it speaks and of Tidemark that it runs
+    /// Show the version of the API and of Tidemark
     Version,
-    /// Print the description of its API
+    /// Print the OpenAPI description of the API
     Spec,
-    /// How it is configured
+    /// Show the configuration
     #[command(subcommand)]
     Config(ConfigVerb),
-    /// Make a backup of its database; for administrators
+    /// Create a backup of the database; requires an administrator
     Backup {
-        /// Compress it
+        /// Compress the backup
         #[arg(long)]
         compress: bool,
-        /// How to compress it [default: gzip]
+        /// Compression method [default: gzip]
         #[arg(long, value_name = "HOW", value_parser = word::<Compression>(), requires = "compress")]
         compression: Option<Compression>,
-        /// Where to copy it
+        /// Store to copy the backup to
         #[arg(long, value_name = "STORE", value_parser = word::<DataStore>())]
         data_store: Option<DataStore>,
-        /// Remove it from the server once it is copied
+        /// Remove the backup from the server after copying it
         #[arg(long, alias = "rm", requires = "data_store")]
         remove: bool,
     },
-    /// Show what it holds, in numbers; for administrators
+    /// Show the statistics of the server; requires an administrator
     Stats,
-    /// List who did what on it, the newest first; for administrators
+    /// List the audit log of the server, the newest entries first; requires an administrator
     Audit(Paging),
 }
 
 /// Verbs of `tidemark server config`.
 #[derive(clap::Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Show the whole configuration, its secrets masked; for administrators
+    /// Show the whole configuration with masked secrets; requires an administrator
     #[command(visible_alias = "get")]
     View,
-    /// Show where its web console is
+    /// Show the URL of the web console
     Console,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum SpecVerb {
     List {
         #[command(flatten)]
         find: Find<ResourceName>,
-        /// List the archived ones instead of the others
+        /// List only archived specs
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -28,36 +28,36 @@ pub(crate) enum SpecVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a spec
+    /// Create a spec
     #[command(visible_alias = "add")]
     Create(New),
     /// Show a spec
     #[command(visible_alias = "get")]
     View {
-        /// The spec, by UUID or slug
+        /// Spec UUID or slug
         spec: ResourceId,
     },
-    /// Change a spec
+    /// Update a spec
     #[command(visible_alias = "edit")]
     Update {
-        /// The spec, by UUID or slug
+        /// Spec UUID or slug
         spec: ResourceId,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// Whether it serves the jobs that name no spec
+        /// Whether the spec serves jobs that name no spec
         #[arg(long, value_name = "BOOL")]
         fallback: Option<bool>,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Delete a spec that no runner and no job has
+    /// Delete a spec without runners and jobs
     #[command(visible_alias = "rm")]
     Delete {
-        /// The spec, by UUID or slug
+        /// Spec UUID or slug
         spec: ResourceId,
     },
 }
@@ -65,34 +65,34 @@ pub(crate) enum SpecVerb {
 /// A new spec.
 #[derive(clap::Args)]
 pub(crate) struct New {
-    /// Its name
+    /// Name
     #[arg(long)]
     name: ResourceName,
-    /// Its slug; made from the name when not given
+    /// Slug [default: derived from the name]
     #[arg(long)]
     slug: Option<Slug>,
-    /// The operating system
+    /// Operating system
     #[arg(long, value_parser = word::<OperatingSystem>())]
     os: OperatingSystem,
-    /// The instruction set
+    /// Architecture
     #[arg(long, value_parser = word::<Architecture>())]
     architecture: Architecture,
-    /// What separates a job from its host; without it, it runs on the host itself
+    /// Sandbox of jobs [default: none; jobs run directly on the host]
     #[arg(long, value_parser = word::<Sandbox>())]
     sandbox: Option<Sandbox>,
-    /// How many processors a job has
+    /// Number of processors of a job
     #[arg(long, value_parser = number::<u32, Cpu>)]
     cpu: Cpu,
-    /// How much memory a job has, in bytes
+    /// Memory of a job in bytes
     #[arg(long, value_name = "BYTES", value_parser = number::<u64, Memory>)]
     memory: Memory,
-    /// How much disk space a job has, in bytes
+    /// Disk space of a job in bytes
     #[arg(long, value_name = "BYTES", value_parser = number::<u64, Disk>)]
     disk: Disk,
-    /// Let jobs reach the network
+    /// Allow jobs access to the network
     #[arg(long)]
     network: bool,
-    /// Let it serve the jobs that name no spec, instead of the one that did so far
+    /// Use this spec for jobs that name no spec, instead of the current fallback
     #[arg(long)]
     fallback: bool,
 }

@@ -15,26 +15,26 @@ pub(crate) enum SsoVerb {
     /// List the domains of an organization
     #[command(visible_alias = "ls")]
     List {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
         #[command(flatten)]
         order: Order<OrgSsoSort>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Let the people of a domain join; for administrators of the server
+    /// Let users of a domain join automatically; requires an administrator
     #[command(visible_alias = "add")]
     Create {
-        /// The organization, by UUID or slug
+        /// Organization UUID or slug
         organization: ResourceId,
-        /// The part of their addresses after the @
+        /// Domain of the e-mail addresses, after the @
         #[arg(long)]
         domain: Domain,
     },
     /// Show a domain
     #[command(visible_alias = "get")]
     View(SsoTarget),
-    /// Stop letting the people of a domain join; for administrators of the server
+    /// Delete a domain: its users no longer join automatically; requires an administrator
     #[command(visible_alias = "rm")]
     Delete(SsoTarget),
 }
@@ -42,9 +42,9 @@ pub(crate) enum SsoVerb {
 /// A domain of an organization.
 #[derive(clap::Args)]
 pub(crate) struct SsoTarget {
-    /// The organization, by UUID or slug
+    /// Organization UUID or slug
     organization: ResourceId,
-    /// The UUID of the domain
+    /// Domain UUID
     sso: SsoUuid,
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum TestbedVerb {
         project: InProject,
         #[command(flatten)]
         find: Find<ResourceName>,
-        /// List the archived ones instead of the others
+        /// List only archived testbeds
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -33,18 +33,18 @@ pub(crate) enum TestbedVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a testbed
+    /// Create a testbed
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         project: InProject,
-        /// Its name
+        /// Name
         #[arg(long)]
         name: ResourceName,
-        /// Its slug; made from the name when not given
+        /// Slug [default: derived from the name]
         #[arg(long)]
         slug: Option<Slug>,
-        /// The specification of its machine, by UUID or slug
+        /// Spec UUID or slug
         #[arg(long)]
         spec: Option<ResourceId>,
     },
@@ -53,28 +53,28 @@ pub(crate) enum TestbedVerb {
     View {
         #[command(flatten)]
         one: TestbedTarget,
-        /// Show it with this specification instead of the current one
+        /// UUID of the spec to show the testbed with [default: the current spec]
         #[arg(long)]
         spec: Option<SpecUuid>,
     },
-    /// Change a testbed
+    /// Update a testbed
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: TestbedTarget,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<ResourceName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// The new specification of its machine, by UUID or slug; `_` takes it away
+        /// New spec: UUID or slug; `_` removes it
         #[arg(long)]
         spec: Option<Change<ResourceId>>,
         #[command(flatten)]
         archiving: Archiving,
     },
-    /// Delete a testbed that no report is of
+    /// Delete a testbed without reports
     #[command(visible_alias = "rm")]
     Delete(TestbedTarget),
 }
@@ -84,7 +84,7 @@ pub(crate) enum TestbedVerb {
 pub(crate) struct TestbedTarget {
     #[command(flatten)]
     project: InProject,
-    /// The testbed, by UUID, slug or name
+    /// Testbed UUID, slug or name
     testbed: NameId,
 }
 

@@ -22,16 +22,16 @@ pub(crate) enum ThresholdVerb {
     List {
         #[command(flatten)]
         project: InProject,
-        /// Only those of this branch, by UUID, slug or name
+        /// List only thresholds of this branch: UUID, slug or name
         #[arg(long)]
         branch: Option<NameId>,
-        /// Only those of this testbed, by UUID, slug or name
+        /// List only thresholds of this testbed: UUID, slug or name
         #[arg(long)]
         testbed: Option<NameId>,
-        /// Only those of this measure, by UUID, slug or name
+        /// List only thresholds of this measure: UUID, slug or name
         #[arg(long)]
         measure: Option<NameId>,
-        /// List those of something archived instead of the others
+        /// List only thresholds of archived branches, testbeds and measures
         #[arg(long)]
         archived: bool,
         #[command(flatten)]
@@ -39,21 +39,21 @@ pub(crate) enum ThresholdVerb {
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a threshold
+    /// Create a threshold
     #[command(visible_alias = "add")]
     Create {
         #[command(flatten)]
         project: InProject,
-        /// The branch to watch, by UUID, slug or name
+        /// Branch UUID, slug or name
         #[arg(long)]
         branch: NameId,
-        /// The testbed to watch, by UUID, slug or name
+        /// Testbed UUID, slug or name
         #[arg(long)]
         testbed: NameId,
-        /// The measure to watch, by UUID, slug or name
+        /// Measure UUID, slug or name
         #[arg(long)]
         measure: NameId,
-        /// How it is judged
+        /// Test of the model
         #[arg(long, value_parser = test())]
         test: ModelTest,
         #[command(flatten)]
@@ -64,28 +64,28 @@ pub(crate) enum ThresholdVerb {
     View {
         #[command(flatten)]
         one: ThresholdTarget,
-        /// Show it with this model instead of the current one
+        /// UUID of the model to show [default: the current model]
         #[arg(long)]
         model: Option<ModelUuid>,
     },
-    /// Give a threshold another model, or none
+    /// Replace or remove the model of a threshold
     #[command(visible_alias = "edit")]
     Update {
         #[command(flatten)]
         one: ThresholdTarget,
-        /// How it is judged from now on
+        /// Test of the new model
         #[arg(long, value_parser = test(), required_unless_present = "remove_model")]
         test: Option<ModelTest>,
         #[command(flatten)]
         model: Settings,
-        /// Let it judge nothing
+        /// Remove the model, so that the threshold raises no alerts
         #[arg(long, conflicts_with = "test")]
         remove_model: bool,
     },
-    /// Delete a threshold that has judged nothing
+    /// Delete a threshold that has judged no metric
     #[command(visible_alias = "rm")]
     Delete(ThresholdTarget),
-    /// List the models that a threshold has and had
+    /// List the current and earlier models of a threshold
     Models {
         #[command(flatten)]
         one: ThresholdTarget,
@@ -99,26 +99,26 @@ pub(crate) enum ThresholdVerb {
 pub(crate) struct ThresholdTarget {
     #[command(flatten)]
     project: InProject,
-    /// The UUID of the threshold
+    /// Threshold UUID
     threshold: ThresholdUuid,
 }
 
 /// Settings of a model.
 #[derive(clap::Args)]
 pub(crate) struct Settings {
-    /// How many values there must be before it judges
+    /// Minimum number of values in the sample
     #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
     min_sample_size: Option<SampleSize>,
-    /// How many values it looks at, the newest ones
+    /// Maximum number of values in the sample, the newest ones
     #[arg(long, value_name = "COUNT", value_parser = number::<u32, SampleSize>)]
     max_sample_size: Option<SampleSize>,
-    /// How many seconds it looks back
+    /// Maximum age of the values in the sample, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::<u32, Window>)]
     window: Option<Window>,
-    /// The lower boundary
+    /// Lower boundary
     #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
     lower_boundary: Option<Boundary>,
-    /// The upper boundary
+    /// Upper boundary
     #[arg(long, value_name = "NUMBER", value_parser = number::<f64, Boundary>, allow_negative_numbers = true)]
     upper_boundary: Option<Boundary>,
 }

@@ -16,7 +16,7 @@ use crate::{
 /// Verbs of `tidemark user`.
 #[derive(clap::Subcommand)]
 pub(crate) enum UserVerb {
-    /// List the users of the server; for its administrators
+    /// List the users of the server; requires an administrator
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -29,34 +29,34 @@ pub(crate) enum UserVerb {
     /// Show a user
     #[command(visible_alias = "get")]
     View {
-        /// The user, by UUID or slug
+        /// User UUID or slug
         user: ResourceId,
     },
-    /// Change a user
+    /// Update a user
     #[command(visible_alias = "edit")]
     Update {
-        /// The user, by UUID or slug
+        /// User UUID or slug
         user: ResourceId,
-        /// The new name
+        /// New name
         #[arg(long)]
         name: Option<UserName>,
-        /// The new slug
+        /// New slug
         #[arg(long)]
         slug: Option<Slug>,
-        /// The new address, which has to be confirmed
+        /// New e-mail address, which the user must confirm
         #[arg(long)]
         email: Option<Email>,
-        /// Whether the user administers the server
+        /// Whether the user is an administrator
         #[arg(long, value_name = "TRUE|FALSE")]
         admin: Option<bool>,
-        /// Whether the user is kept out
+        /// Whether the account is locked
         #[arg(long, value_name = "TRUE|FALSE")]
         locked: Option<bool>,
     },
-    /// Keys that act for a user
+    /// Manage the keys of a user
     #[command(subcommand)]
     Key(KeyVerb<UserKey>),
-    /// Sessions of a user; needs a session token as credential
+    /// Manage the sessions of a user; requires a session token as the credential
     #[command(subcommand)]
     Session(SessionVerb),
 }
@@ -64,10 +64,10 @@ pub(crate) enum UserVerb {
 /// Verbs of `tidemark user session`.
 #[derive(clap::Subcommand)]
 pub(crate) enum SessionVerb {
-    /// List the live sessions of a user
+    /// List the active sessions of a user
     #[command(visible_alias = "ls")]
     List {
-        /// The user, by UUID or slug
+        /// User UUID or slug
         user: ResourceId,
         #[command(flatten)]
         paging: Paging,
@@ -75,9 +75,9 @@ pub(crate) enum SessionVerb {
     /// End a session
     #[command(visible_aliases = ["rm", "delete"])]
     End {
-        /// The user, by UUID or slug
+        /// User UUID or slug
         user: ResourceId,
-        /// The UUID of the session
+        /// Session UUID
         session: SessionUuid,
     },
 }

@@ -10,11 +10,11 @@ use crate::{
 /// Arguments of a comparison with another commit.
 #[derive(clap::Args)]
 pub(crate) struct Against {
-    /// Compare the work tree with this commit instead of sending anything: run the command for both in turn, --iter
-    /// times each (6 unless given)
+    /// Compare the work tree with this commit and send nothing: run the command alternately for both, --iter times each [default:
+    /// 6]
     #[arg(long, value_name = "BASE", conflicts_with_all = ["dry_run", "build_time", "file_size", "image"])]
     pub(crate) ab: Option<String>,
-    /// A command for the shell that prepares each side once, such as a build
+    /// Shell command that prepares each side once, for example a build
     #[arg(long, value_name = "COMMAND", requires = "ab")]
     ab_setup: Option<String>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// Flags for the measured binary.
 #[derive(clap::Args)]
 pub(super) struct Binary {
-    /// A file with what is measured, such as the program: runs of the same content differ by noise only; repeat it for several
+    /// Measured binary; runs of the same content differ only by noise; repeat the flag for several files
     #[arg(long, value_name = "PATH", conflicts_with = "image")]
     binary: Vec<PathBuf>,
 }

@@ -26,16 +26,16 @@ const REST: Duration = Duration::from_secs(2);
 /// Command and how to start it.
 #[derive(clap::Args)]
 pub(crate) struct Benchmark {
-    /// The shell of a command of one word [default: /bin/sh, on Windows cmd]
+    /// Shell for a command of one word [default: /bin/sh, on Windows cmd]
     #[arg(long, value_name = "PROGRAM", requires = "command", conflicts_with = "exec")]
     shell: Option<String>,
-    /// The flag that gives the shell a command [default: -c, on Windows /C]
+    /// Flag that precedes the command in the arguments of the shell [default: -c, on Windows /C]
     #[arg(long, requires = "command", conflicts_with = "exec", allow_hyphen_values = true)]
     flag: Option<String>,
-    /// Start the command without a shell even if it is a single word
+    /// Start the command without a shell, even if it is one word
     #[arg(long, requires = "command")]
     exec: bool,
-    /// The command that runs the benchmarks: one word is for the shell, several are a program and its arguments
+    /// Benchmark command: one word runs in the shell, several words are a program and its arguments
     #[arg(value_name = "COMMAND", env = "TIDEMARK_CMD", trailing_var_arg = true)]
     command: Vec<String>,
     /// Working directory; `None` is the current directory.

@@ -28,27 +28,27 @@ const POLL: u64 = 5;
 /// Flags of a job.
 #[derive(clap::Args)]
 pub(crate) struct JobFlags {
-    /// Let a runner run this image, instead of running a command here
+    /// Run this image on a runner instead of a command on this machine
     #[arg(long, value_name = "REFERENCE")]
     pub(crate) image: Option<String>,
-    /// The kind of machine that runs it, by UUID or slug
+    /// Spec to run on: UUID or slug
     #[arg(long, requires = "image")]
     spec: Option<ResourceId>,
-    /// What is started in the image, instead of its own entry point
+    /// Program to start instead of the entrypoint of the image
     #[arg(long, value_name = "PROGRAM", requires = "image", allow_hyphen_values = true)]
     entrypoint: Option<String>,
-    /// A variable for it, as NAME=VALUE; repeat it for several
+    /// Environment variable of the job, as NAME=VALUE; repeat the flag for several
     #[arg(long, value_name = "NAME=VALUE", requires = "image", allow_hyphen_values = true)]
     env: Vec<String>,
-    /// How many seconds it may take [default: 3600]
+    /// Time limit of the job in seconds [default: 3600]
     #[arg(long, value_name = "SECONDS", requires = "image",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     job_timeout: Option<u32>,
-    /// How many seconds to wait between two looks at it [default: 5]
+    /// Interval in seconds at which the job is polled, from 1 to 900 [default: 5]
     #[arg(long, alias = "poll-interval", value_name = "SECONDS", requires = "image", conflicts_with = "detach",
         value_parser = clap::value_parser!(u64).range(1..=900))]
     job_poll_interval: Option<u64>,
-    /// Do not wait for its end
+    /// Do not wait for the end of the job
     #[arg(long, requires = "image")]
     pub(crate) detach: bool,
 }

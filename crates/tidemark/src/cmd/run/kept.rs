@@ -21,7 +21,7 @@ const FOLDER: &str = "unsent";
 /// Flags for unsent runs.
 #[derive(clap::Args)]
 pub(crate) struct Kept {
-    /// Send the results that an earlier run has kept in this file because its server did not take them
+    /// Send the results that an earlier run saved to this file because the server did not accept them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "image", "ab", "dry_run"])]
     pub(super) resend: Option<PathBuf>,
 }

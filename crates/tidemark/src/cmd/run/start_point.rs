@@ -10,19 +10,19 @@ use crate::{
 /// Flags of the start point.
 #[derive(clap::Args)]
 pub(crate) struct StartPoint {
-    /// The branch that this one starts from; nothing counts as none
+    /// Branch to start from: UUID, slug or name; an empty value means none [default: the base of a detected pull request]
     #[arg(long, value_name = "BRANCH", aliases = ["else-if-branch", "branch-start-point"])]
     start_point: Option<String>,
-    /// The commit to start from
+    /// Commit to start from
     #[arg(long, value_name = "HASH", requires = "start_point")]
     start_point_hash: Option<GitHash>,
-    /// How many versions to take over from the start point [default: 255]
+    /// Number of versions to inherit from the start point [default: 255]
     #[arg(long, value_name = "COUNT", requires = "start_point")]
     start_point_max_versions: Option<u32>,
-    /// Take over the thresholds of the start point, too
+    /// Copy the thresholds of the start point, too
     #[arg(long, requires = "start_point")]
     start_point_clone_thresholds: bool,
-    /// Put earlier results of the branch aside and start anew
+    /// Start a new head of the branch; earlier results no longer count
     #[arg(long, alias = "branch-reset")]
     start_point_reset: bool,
 }

@@ -21,10 +21,10 @@ const NAME_MAX: usize = 1_024;
 /// Flags of these results.
 #[derive(clap::Args)]
 pub(crate) struct Synthetic {
-    /// Measure how long the command takes, instead of reading what it prints
+    /// Measure the duration of the command instead of parsing its output
     #[arg(long, conflicts_with = "file")]
     pub(crate) build_time: bool,
-    /// Measure the size of this file, after the command if there is one; repeat it for several
+    /// Measure the size of this file, after the command if there is one; repeat the flag for several
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) file_size: Vec<PathBuf>,
 }

@@ -21,28 +21,28 @@ pub(super) fn is_none(rows: &[MetricRow<'_>]) -> bool {
 /// Thresholds of the branch and testbed of a run.
 #[derive(clap::Args)]
 pub(crate) struct Thresholds {
-    /// A measure to watch; repeat it, and the flags below belong to it by their position
+    /// Measure with a threshold; repeat the flag for several: the flags below apply to the measures by position
     #[arg(long, value_name = "MEASURE")]
     threshold_measure: Vec<String>,
-    /// How the measure is judged: static percentage z_score t_test log_normal iqr delta_iqr
+    /// Test of the threshold: static percentage z_score t_test log_normal iqr delta_iqr
     #[arg(long, value_name = "TEST", requires = "threshold_measure")]
     threshold_test: Vec<String>,
-    /// How many values there must be before it is judged; `_` for none, here and below
+    /// Minimum number of values in the sample; `_` means no value, also for the flags below
     #[arg(long, value_name = "COUNT", requires = "threshold_measure")]
     threshold_min_sample_size: Vec<String>,
-    /// How many values are looked at, the newest ones
+    /// Maximum number of values in the sample, the newest ones
     #[arg(long, value_name = "COUNT", requires = "threshold_measure")]
     threshold_max_sample_size: Vec<String>,
-    /// How many seconds back are looked at
+    /// Maximum age of the values in the sample, in seconds
     #[arg(long, value_name = "SECONDS", requires = "threshold_measure")]
     threshold_window: Vec<String>,
-    /// The lower boundary
+    /// Lower boundary
     #[arg(long, value_name = "NUMBER", requires = "threshold_measure", allow_negative_numbers = true)]
     threshold_lower_boundary: Vec<String>,
-    /// The upper boundary
+    /// Upper boundary
     #[arg(long, value_name = "NUMBER", requires = "threshold_measure", allow_negative_numbers = true)]
     threshold_upper_boundary: Vec<String>,
-    /// Remove the models of all thresholds of the branch and testbed that are not named here
+    /// Remove the models of all other thresholds of the branch and testbed
     #[arg(long)]
     thresholds_reset: bool,
 }

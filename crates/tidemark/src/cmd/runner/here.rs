@@ -24,7 +24,7 @@ const APART: &str = "local";
 /// Data folder of a runner.
 #[derive(clap::Args)]
 pub(crate) struct Folder {
-    /// The folder for images and results [default: /var/lib/tidemark-runner for root, otherwise one of the user's]
+    /// Data folder for images and results [default: /var/lib/tidemark-runner for root, otherwise a folder of the user]
     #[arg(long, value_name = "FOLDER", env = "TIDEMARK_RUNNER_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -32,13 +32,13 @@ pub(crate) struct Folder {
 /// Limits on the output of a run, regardless of its spec.
 #[derive(clap::Args)]
 pub(crate) struct MostOutput {
-    /// How many MiB of each output, and of all files, of a run are kept
+    /// Maximum size of each output, and of all files, of a run in MiB
     #[arg(long, value_name = "MIB", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_output_size: u32,
-    /// How many MiB the outputs and files of all runs of a job may have together, as JSON; a job with more fails
+    /// Maximum size of the outputs and files of all runs of a job together, as JSON, in MiB; a larger job fails
     #[arg(long, value_name = "MIB", default_value_t = RESULTS_MAX >> 20, value_parser = clap::value_parser!(u64).range(1..=RESULTS_MAX >> 20))]
     max_job_output_size: u64,
-    /// How many files of a run are read
+    /// Maximum number of files per run
     #[arg(long, value_name = "COUNT", default_value_t = 255, value_parser = clap::value_parser!(u32).range(0..=255))]
     max_file_count: u32,
 }
@@ -56,50 +56,50 @@ impl MostOutput {
 /// Arguments of `tidemark runner run`.
 #[derive(clap::Args)]
 pub(crate) struct RunImage {
-    /// The image: a folder in the OCI image layout, or host/name:tag
+    /// Image: a folder in the OCI image layout, or host/name:tag
     #[arg(long, value_name = "REFERENCE")]
     image: String,
-    /// What opens the image in its registry
+    /// Token for the registry of the image
     #[arg(long, value_name = "TOKEN", env = "TIDEMARK_REGISTRY_TOKEN", hide_env_values = true)]
     registry_token: Option<String>,
-    /// What is started in the image, instead of its own entry point
+    /// Program to start instead of the entrypoint of the image
     #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
     entrypoint: Option<String>,
-    /// A variable for it, as NAME=VALUE; repeat it for several
+    /// Environment variable, as NAME=VALUE; repeat the flag for several
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
     env: Vec<String>,
-    /// How many cores it has
+    /// Number of cores
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     cpu: u32,
-    /// How many MiB of memory it has
+    /// Memory in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
     memory: u64,
-    /// How many MiB it may write
+    /// Disk space in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..))]
     disk: u64,
-    /// Let it use the network of this machine
+    /// Allow access to the network of this machine
     #[arg(long)]
     network: bool,
-    /// How many seconds all runs together may take
+    /// Time limit of all runs together in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     job_timeout: u64,
-    /// How often it is run
+    /// Number of runs
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     iter: u32,
-    /// Go on after a run that fails
+    /// Continue after a failed run
     #[arg(long)]
     allow_failure: bool,
-    /// A file of the image to bring back into --into; repeat it for several
+    /// File of the image to copy to the folder of --into; repeat the flag for several
     #[arg(long, value_name = "PATH", requires = "into")]
     file: Vec<String>,
-    /// The folder that files are brought to, in one for each run
+    /// Folder for the files, with one subfolder per run
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
     #[command(flatten)]
     folder: Folder,
     #[command(flatten)]
     most: MostOutput,
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -27,16 +27,16 @@ const TUNING: &str = "Tuning";
 /// Arguments of `tidemark runner up`.
 #[derive(clap::Args)]
 pub(crate) struct Up {
-    /// The runner, by UUID or slug
+    /// Runner UUID or slug
     #[arg(long, env = "TIDEMARK_RUNNER")]
     runner: ResourceId,
-    /// The key of the runner
+    /// Runner key
     #[arg(long, value_name = "KEY", env = "TIDEMARK_RUNNER_KEY", hide_env_values = true)]
     runner_key: String,
-    /// How many seconds to wait for a job at a time
+    /// Time limit of one request for a job in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 55, value_parser = clap::value_parser!(u32).range(1..=900))]
     poll_timeout: u32,
-    /// Let jobs whose spec has a network use that of this machine
+    /// Allow jobs access to the network of this machine, if their spec has a network
     #[arg(long)]
     allow_network: bool,
     #[command(flatten)]
@@ -50,50 +50,50 @@ pub(crate) struct Up {
 /// Tuning of the host while the runner is running.
 #[derive(clap::Args)]
 struct TuningFlags {
-    /// Leave the machine as it is
+    /// Do not tune the machine
     #[arg(long, help_heading = TUNING)]
     no_tuning: bool,
-    /// Leave the random layout of addresses on
+    /// Keep address space layout randomization (ASLR) enabled
     #[arg(long, help_heading = TUNING)]
     aslr: bool,
-    /// Leave the watchdog for interrupts on
+    /// Keep the NMI watchdog enabled
     #[arg(long, help_heading = TUNING)]
     nmi_watchdog: bool,
-    /// Leave the watchdog for the kernel on
+    /// Keep the soft lockup watchdog of the kernel enabled
     #[arg(long, help_heading = TUNING)]
     soft_watchdog: bool,
-    /// Leave the second thread of each core on
+    /// Keep simultaneous multithreading (SMT) enabled
     #[arg(long, help_heading = TUNING)]
     smt: bool,
-    /// Leave the clock beyond its nominal one
+    /// Keep turbo enabled
     #[arg(long, help_heading = TUNING)]
     turbo: bool,
-    /// How the clock is governed
+    /// Clock governor
     #[arg(long, help_heading = TUNING, default_value = "performance")]
     governor: String,
-    /// How eagerly memory is swapped out
+    /// Swappiness of the kernel
     #[arg(long, help_heading = TUNING, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=200))]
     swappiness: u32,
-    /// Who may count events of the processor
+    /// perf_event_paranoid of the kernel, from -1 to 4
     #[arg(long, help_heading = TUNING, default_value_t = -1, allow_hyphen_values = true,
         value_parser = clap::value_parser!(i32).range(-1..=4))]
     perf_event_paranoid: i32,
-    /// Leave the balance of memory between processors on
+    /// Keep NUMA balancing enabled
     #[arg(long, help_heading = TUNING)]
     numa_balancing: bool,
-    /// Let timers move between cores
+    /// Keep timer migration enabled
     #[arg(long, help_heading = TUNING)]
     timer_migration: bool,
-    /// Leave the search for equal pages of memory on
+    /// Keep kernel same-page merging (KSM) enabled
     #[arg(long, help_heading = TUNING)]
     ksm: bool,
-    /// Let cores sleep deeply
+    /// Keep deep C-states enabled
     #[arg(long, help_heading = TUNING)]
     cstates: bool,
-    /// Leave interrupts on all cores
+    /// Keep interrupts on all cores
     #[arg(long, help_heading = TUNING)]
     no_irq_steering: bool,
-    /// How huge pages are used
+    /// Transparent huge pages (THP)
     #[arg(long, help_heading = TUNING, default_value = "never", value_parser = ["never", "madvise", "always", "leave"])]
     thp: String,
 }
