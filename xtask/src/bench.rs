@@ -10,24 +10,24 @@ use crate::{
     tools::{self, say},
 };
 
-/// What can be measured alone.
+/// Parts that can be measured separately.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Part {
-    /// How long a start takes, and the simplest requests.
+    /// Startup time and the simplest requests.
     Start,
     /// Long lists of names.
     List,
-    /// Reports, and what is asked about them.
+    /// Reports, and queries about them.
     Report,
-    /// Changes: in a series, with each value, and in millions of values of a database.
+    /// Change detection: in a series, value by value, and in a database with millions of values.
     Change,
-    /// Reports of a project that is watched for changes, until the server is idle again.
+    /// Reports of a project with change detection, until the server is idle again.
     Watch,
-    /// Pictures.
+    /// Images.
     Picture,
-    /// The command line.
+    /// Command line.
     Cli,
-    /// A large blob through the container registry; `TIDEMARK_BENCH_BLOB` tells its size in MiB.
+    /// Transfer of a large blob through the container registry; `TIDEMARK_BENCH_BLOB` is its size in MiB.
     Registry,
 }
 

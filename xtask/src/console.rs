@@ -25,18 +25,18 @@ const CHROMIUM: &str = "TIDEMARK_TEST_CHROMIUM";
 /// Environment variable with the path of the JUnit report of the browser tests, if they write one.
 pub(crate) const JUNIT: &str = "PLAYWRIGHT_JUNIT_OUTPUT_FILE";
 
-/// What can be done with the console.
+/// Tasks of the console.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Part {
-    /// Build it.
+    /// Build the console.
     Build,
-    /// Check it, and walk its pages in a browser.
+    /// Run all checks and the browser tests.
     Test,
-    /// Walk its pages in a browser, without checking it.
+    /// Run only the browser tests.
     Browse,
-    /// Take the pictures of the manual anew.
+    /// Update the screenshots of the manual.
     Pictures,
-    /// Measure how smooth half a million points are.
+    /// Measure panning and zooming of a plot with 500,000 points.
     Smooth,
 }
 

@@ -28,9 +28,9 @@ use clap::Parser;
 type Result<T = ()> = std::result::Result<T, String>;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of this repository.")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Development tasks of this repository.")]
 enum Chore {
-    /// Build the console and the binary, then start the service.
+    /// Build the console and the binary, then start the server.
     Run {
         /// Flags for `tidemark serve`, after `--`.
         #[arg(last = true)]
@@ -47,23 +47,23 @@ enum Chore {
         #[arg(long)]
         since: Option<String>,
     },
-    /// Build the console, test it, take its pictures, or measure it.
+    /// Build or test the console, update its screenshots, or measure its speed.
     Console {
-        /// What to do.
+        /// Task.
         #[arg(default_value = "build")]
         part: console::Part,
     },
-    /// Run schemathesis against a live server: does it keep what its API description promises?
+    /// Run schemathesis against a live server, to verify that it conforms to its API description.
     Conformance,
-    /// Let the MCP clients of others use every tool of a live server.
+    /// Call every MCP tool of a live server with third-party clients.
     Agents,
-    /// Write `openapi.json` from the server's routes.
+    /// Generate `openapi.json` from the routes of the server.
     Openapi {
-        /// Only say whether the file is up to date.
+        /// Only check whether the file is up to date.
         #[arg(long)]
         check: bool,
     },
-    /// Measure what the project claims about its speed.
+    /// Run the performance benchmarks of the project.
     Bench {
         /// Measure only this part.
         part: Option<bench::Part>,
