@@ -214,7 +214,7 @@ impl Part<'_> {
         };
         let mut lines = vec![head];
         if self.is_of_host() {
-            lines.push("Most benchmarks moved together: look at the machine first.".to_owned());
+            lines.push("Most benchmarks changed together: check the machine first.".to_owned());
         }
         lines.extend(self.items.iter().take(LINES_MAX).map(|item| item.line(style)));
         if let Some(more) = self.items.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {

@@ -204,7 +204,8 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
     match verdict.cause {
         ChangeCause::Code => {}
         ChangeCause::Noise => {
-            sentences.push("The same was measured before, so that all differences are noise.".to_owned());
+            sentences
+                .push("The same commit or binary was measured before: all differences are noise.".to_owned());
         }
         ChangeCause::Host => {
             let factors = verdict.factors.iter().filter(|factor| factor.is_host).map(|factor| {
@@ -212,7 +213,8 @@ pub fn sentences(verdict: &Verdict) -> Vec<String> {
                 format!("{name} {}", format::percent(factor.change))
             });
             sentences.push(format!(
-                "Most benchmarks moved together ({}): look at the machine first; what is said here is without that.",
+                "Most benchmarks changed together ({}): check the machine first. The verdicts exclude this \
+                 common change.",
                 factors.collect::<Vec<_>>().join(", ")
             ));
         }
@@ -251,11 +253,11 @@ fn advice(verdict: &Verdict) -> Option<String> {
     };
     Some(match seen.filter(|seen| *seen <= WHOLE) {
         Some(seen) => format!(
-            "{runs}, so the confidence is low: a change of {} would have been seen. {NEEDED} --ab compares two commits \
-             without any.",
+            "{runs}, so the confidence is low: a change of {} would have been seen. {NEEDED} --ab compares \
+             two commits without earlier runs.",
             format::share(seen)
         ),
-        None => format!("{runs}. {NEEDED} --ab compares two commits without any."),
+        None => format!("{runs}. {NEEDED} --ab compares two commits without earlier runs."),
     })
 }
 
