@@ -51,7 +51,7 @@ impl fmt::Display for Error {
                 write!(formatter, "the server {host} cannot be reached, tried {attempts} times: {reason}")
             }
             Self::InvalidResponse { reason } => {
-                write!(formatter, "the server is not one of this API: {reason}")
+                write!(formatter, "the server does not provide this API: {reason}")
             }
         }
     }
@@ -83,22 +83,22 @@ impl Attempt {
         let arrived = !nobody && !matches!(error, ureq::Error::Io(error) if refused(error));
         let (reason, passes) = match error {
             ureq::Error::Timeout(Timeout::Global | Timeout::PerCall) => {
-                (format!("no whole answer within {} s", timeout.as_secs()), true)
+                (format!("no complete answer within {} s", timeout.as_secs()), true)
             }
             ureq::Error::Timeout(_) => ("no answer in time".to_owned(), true),
-            ureq::Error::HostNotFound => ("nobody knows its name".to_owned(), true),
+            ureq::Error::HostNotFound => ("the host name cannot be resolved".to_owned(), true),
             ureq::Error::ConnectionFailed => ("no connection".to_owned(), true),
             ureq::Error::Io(error) => match error.kind() {
-                _ if refused(error) => ("nothing listens there".to_owned(), true),
+                _ if refused(error) => ("connection refused".to_owned(), true),
                 io::ErrorKind::BrokenPipe
                 | io::ErrorKind::ConnectionReset
                 | io::ErrorKind::ConnectionAborted => {
-                    ("it hung up in the middle, as some do when a request is too large".to_owned(), true)
+                    ("the connection was closed, possibly because the request is too large".to_owned(), true)
                 }
                 io::ErrorKind::InvalidData => (error.to_string(), false),
                 _ => (error.to_string(), true),
             },
-            ureq::Error::Protocol(error) => (format!("it does not speak HTTP ({error})"), false),
+            ureq::Error::Protocol(error) => (format!("the response is not valid HTTP ({error})"), false),
             error => (error.to_string(), false),
         };
         Self { what: What::Silent(reason), passes, may_have_arrived: arrived, retry_after: None }
@@ -114,9 +114,9 @@ impl Attempt {
         let (message, request) = match (serde_json::from_slice::<tidemark_api::Error>(body), location) {
             (Ok(error), _) => (error.message, Some(error.request_id.to_string())),
             (Err(_), Some(location)) if (300..400).contains(&status) => {
-                (format!("It points at {location}; use that address as the host."), None)
+                (format!("It redirects to {location}; use that address as the host."), None)
             }
-            (Err(_), _) => ("It gives no reason that this program knows.".to_owned(), None),
+            (Err(_), _) => ("The response has no known error message.".to_owned(), None),
         };
         let passes = status == 429 || status >= 500;
         // An overloaded server has not begun to process the request.
@@ -133,7 +133,7 @@ impl Attempt {
             }
             _ => {
                 let reason = match self.retry_after {
-                    Some(wait) => format!("{reason} It asks to wait for {} s.", wait.as_secs()),
+                    Some(wait) => format!("{reason} It requests a delay of {} s.", wait.as_secs()),
                     None => reason,
                 };
                 Error::Unreachable { host: host.to_owned(), reason, attempts }

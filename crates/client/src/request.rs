@@ -119,7 +119,7 @@ impl<T> Answer<T> {
 }
 
 fn strange(error: &serde_json::Error) -> Error {
-    Error::InvalidResponse { reason: format!("its answer is not what this program knows ({error})") }
+    Error::InvalidResponse { reason: format!("its response has an unexpected format ({error})") }
 }
 
 #[cfg(test)]

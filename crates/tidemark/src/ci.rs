@@ -145,19 +145,19 @@ impl CiFlags {
             let Some(token) = token else { continue };
             if token.trim().is_empty() {
                 return Err(Failure::usage(format!(
-                    "The token of {flag} is empty; give one, or leave the flag out. Secrets are empty in the pull requests \
-                     of forks."
+                    "The token of {flag} is empty; set it, or omit the flag. Secrets are empty in the pull \
+                     requests of forks."
                 )));
             }
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(Failure::usage(format!("The token of {flag} has characters that no token has.")));
+                return Err(Failure::usage(format!("The token of {flag} contains invalid characters.")));
             }
         }
         let tells = self.github_actions.is_some() || self.gitlab.is_some();
         if tells && kind.is_detached && self.callback_token.is_none() {
             return Err(Failure::usage(
-                "Nobody waits for the end of a detached job, and the token of this workflow ends with it; give the server a \
-                 token of its own with --callback-token, or leave --detach out.",
+                "With --detach, the token of this workflow expires before the job ends; give the server \
+                 another token with --callback-token, or omit --detach.",
             ));
         }
         if self.github_actions.is_some() && !self.ci_i_am_vulnerable_to_pwn_requests {

@@ -30,12 +30,12 @@ pub(crate) struct Judging {
 
 fn probability(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.5..1.0).contains(number));
-    number.ok_or_else(|| "it is a number of at least 0.5 and less than 1".to_owned())
+    number.ok_or_else(|| "it must be a number of at least 0.5 and less than 1".to_owned())
 }
 
 fn percentage(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "it is a number of at least 0".to_owned())
+    number.ok_or_else(|| "it must be a number of at least 0".to_owned())
 }
 
 /// The two sides of a comparison.
@@ -110,7 +110,8 @@ impl Sides {
             return Err(Failure::with(
                 Exit::Empty,
                 format!(
-                    "{} and {} have no benchmark and measure in common; check that both sides ran the same.",
+                    "{} and {} have no benchmark and measure in common; check that both sides ran the same \
+                     benchmarks.",
                     self.base_name, self.new_name
                 ),
             ));

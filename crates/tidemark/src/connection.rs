@@ -105,8 +105,8 @@ impl Connection {
             return failure;
         }
         failure.and(
-            "No server is named, so that the results on this machine were asked; name one with --host, or by \
-             `tidemark login`.",
+            "No server is named, so the command used the results on this machine; name a server with --host \
+             or `tidemark login`.",
         )
     }
 
@@ -148,8 +148,8 @@ impl Connection {
         let host = given.or_else(|| Some((stored.current()?, Means::Login)));
         match (&host, &credential) {
             (None, Some(_)) => Err(Failure::usage(
-                "There is a key or token, but no server that it is for: give its address with --host or in \
-                 TIDEMARK_HOST, or use the results on this machine with --local.",
+                "There is a key or token, but no server: give its address with --host or in TIDEMARK_HOST, \
+                 or use the results on this machine with --local.",
             )),
             (Some((url, _)), None) => {
                 let credential = stored.credential(url).map(|text| (text.to_owned(), Means::Login));

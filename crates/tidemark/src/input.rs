@@ -68,7 +68,7 @@ impl Output {
         let mut stdin = io::stdin().lock();
         if stdin.is_terminal() {
             return Err(Failure::usage(
-                "There is nothing to read: name a file, or pipe the output of a benchmark tool in.",
+                "There is no input: name a file, or pipe in the output of a benchmark tool.",
             ));
         }
         let mut bytes = Vec::new();
@@ -84,7 +84,9 @@ impl Output {
         let text = String::from_utf8(bytes).unwrap_or_else(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-            eprintln!("warning: {name} is not all UTF-8, first at line {line}; what is not was replaced.");
+            eprintln!(
+                "warning: {name} has bytes that are not UTF-8, first in line {line}; they were replaced."
+            );
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         });
         Self { name, text }
@@ -100,15 +102,15 @@ impl Reading {
             if text.trim().is_empty() {
                 return Err(Failure::with(
                     Exit::Empty,
-                    format!("{name}: There is nothing in it; check that the benchmarks ran."),
+                    format!("{name}: It is empty; check that the benchmarks ran."),
                 ));
             }
             let read = tidemark_adapters::parse(self.adapter, text, self.average).map_err(|error| {
                 let failure = Failure::with(Exit::Unreadable, format!("{name}: {error}"));
                 match FOR_PEOPLE.iter().find(|(mark, ..)| text.contains(mark)) {
                     Some((_, tool, flag)) => failure.and(&format!(
-                        "It looks like what {tool} prints for people: run it with `{flag}`, and read that with `--file \
-                         results.json`."
+                        "It looks like the default output of {tool}: run {tool} with `{flag}`, and read the \
+                         file with `--file results.json`."
                     )),
                     None => failure,
                 }

@@ -185,12 +185,13 @@ impl Checkouts {
     fn open(here: &Path) -> Result<Self> {
         git(here, &["--version"])?;
         let repository = git(here, &["rev-parse", "--show-toplevel"]).map_err(|_| {
-            Failure::usage("This is not a git repository; commits can be compared where git has them.")
+            Failure::usage("This is not a git repository; run the command in a git repository.")
         })?;
         let repository = PathBuf::from(repository);
         let prefix = git(here, &["rev-parse", "--show-prefix"])?;
-        let folder = TempDir::with_prefix("tidemark-")
-            .map_err(|error| Failure::new(format!("No folder for a checkout can be made ({error}).")))?;
+        let folder = TempDir::with_prefix("tidemark-").map_err(|error| {
+            Failure::new(format!("The folder for a checkout cannot be created ({error})."))
+        })?;
         let folder = Arc::new(Mutex::new(Some(folder)));
         let guard = on_interrupt({
             let (repository, folder) = (repository.clone(), Arc::clone(&folder));
@@ -213,7 +214,7 @@ impl Checkouts {
         )
         .map_err(|_| {
             Failure::usage(format!(
-                "git knows no commit `{reference}`; a shallow clone may have to be fetched in full."
+                "git has no commit `{reference}`; in a shallow clone, fetch the whole history."
             ))
         })?;
         let folder = match &*lock(&self.folder) {
@@ -226,7 +227,7 @@ impl Checkouts {
         let folder = folder.join(&self.prefix);
         if !folder.is_dir() {
             return Err(Failure::usage(format!(
-                "{reference} has no folder {}; run this from one that both sides have.",
+                "{reference} has no folder {}; run the command in a folder that both sides have.",
                 self.prefix
             )));
         }
@@ -269,15 +270,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs git and returns its output, or a failure with its error message.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| {
-        Failure::new(format!(
-            "git cannot be started ({error}); commits are compared with its help, so install it."
-        ))
-    })?;
+    let output =
+        output.map_err(|error| Failure::new(format!("git cannot be started ({error}); install git.")))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
     }
     let reason = String::from_utf8_lossy(&output.stderr);
-    let reason = reason.lines().next().unwrap_or("it gives no reason").trim_start_matches("fatal: ");
+    let reason = reason.lines().next().unwrap_or("it printed no error message").trim_start_matches("fatal: ");
     Err(Failure::new(format!("git {} failed: {reason}.", arguments.first().copied().unwrap_or_default())))
 }

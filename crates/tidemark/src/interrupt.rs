@@ -38,7 +38,7 @@ pub(crate) fn on_interrupt(last: impl FnOnce() + Send + 'static) -> Result<Guard
     LISTENS
         .get_or_init(listen)
         .clone()
-        .map_err(|error| Failure::new(format!("Signals cannot be listened to ({error}).")))?;
+        .map_err(|error| Failure::new(format!("The signal handler cannot be installed ({error}).")))?;
     let mut all = lock();
     if STOPS.load(Ordering::Acquire) {
         drop(all);

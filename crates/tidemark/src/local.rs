@@ -45,7 +45,9 @@ struct Local {
 pub(crate) fn client(credential: Option<Credential>) -> Result<Client> {
     let local = Local::open(config()?)?;
     let settings = Settings {
-        host: HOST.parse().map_err(|error| Failure::new(format!("{HOST} is no address ({error}).")))?,
+        host: HOST
+            .parse()
+            .map_err(|error| Failure::new(format!("{HOST} is not a valid address ({error}).")))?,
         credential,
         patience: RetryPolicy {
             timeout: Duration::from_secs(60),
@@ -80,8 +82,8 @@ impl Local {
         let place = serve::database(&config);
         config.create_folders().map_err(|_| {
             Failure::new(format!(
-                "There is no folder for {place}, and none can be made; set TIDEMARK_DATA_DIR to one that can be written \
-                 to, or name a server with --host."
+                "The folder of {place} cannot be created; set TIDEMARK_DATA_DIR to a writable folder, or \
+                 name a server with --host."
             ))
         })?;
         let visit = match config.database.url {

@@ -35,13 +35,15 @@ impl Logins {
         let Some(file) = file() else { return Ok(Self::default()) };
         let failed = |reason: String| {
             Failure::new(format!(
-                "{} cannot be read ({reason}); `tidemark login` makes a new one once it is gone.",
+                "{} cannot be read ({reason}); delete it, then run `tidemark login`.",
                 file.display()
             ))
         };
         match fs::read_to_string(&file) {
             // The error message does not quote the content, because it may contain a key.
-            Ok(text) => toml::from_str(&text).map_err(|_| failed("it is not a file of logins".to_owned())),
+            Ok(text) => {
+                toml::from_str(&text).map_err(|_| failed("it is not a valid credentials file".to_owned()))
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Self::default())
             }
@@ -77,7 +79,7 @@ impl Logins {
     /// Writes the file atomically.
     pub(crate) fn save(&self) -> Result<PathBuf> {
         let file = file().ok_or_else(|| {
-            Failure::new("There is no folder for settings: the system does not say where home is; set HOME.")
+            Failure::new("The configuration folder is unknown because there is no home folder; set HOME.")
         })?;
         let text = toml::to_string(self)
             .map_err(|error| Failure::new(format!("The login cannot be written as TOML ({error}).")))?;

@@ -235,16 +235,18 @@ fn explain(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
     match unknown {
         Some(name) if SECRETS.contains(&name) => format!(
-            "`{name}` does not belong here, since everybody who has the repository can read it; put it into a secret of \
-             CI that is a variable there, such as TIDEMARK_API_KEY, or keep it on this machine with `tidemark login`."
+            "`{name}` is not allowed here, because everyone with access to the repository can read it; \
+             store it in a CI secret, for example as TIDEMARK_API_KEY, or on this machine with `tidemark \
+             login`."
         ),
         Some(name) if OF_SERVER.contains(&name) => format!(
-            "`{name}` is a setting of `tidemark serve`, whose file is another one; see `tidemark serve --help`."
+            "`{name}` is a setting of `tidemark serve`, which has a different file; see `tidemark serve \
+             --help`."
         ),
         Some(name) => {
             let allowed = message.split_once(", ").map_or("", |(_, allowed)| allowed);
             let allowed = allowed.trim_start_matches("expected one of ").trim_start_matches("expected ");
-            format!("There is no setting `{name}` here; there are {allowed}.")
+            format!("There is no setting `{name}`; the settings are {allowed}.")
         }
         None => {
             let mut letters = message.trim_end_matches('.').chars();

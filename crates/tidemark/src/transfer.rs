@@ -71,7 +71,8 @@ pub(crate) fn copy(way: &Way<'_>, dry_run: bool, quiet: bool) -> Result<Copied> 
     })?;
     if copied.missing > 0 && !dry_run && !standing::archive(way)? {
         eprintln!(
-            "warning: The server did not let us archive what is archived here; somebody who may change {} can.",
+            "warning: The server did not permit archiving the resources that are archived at the source; \
+             this requires the permission to edit {}.",
             way.target
         );
     }
@@ -131,7 +132,9 @@ fn deliver(
             Ok(true)
         };
         let was_sent = one().map_err(|failure| {
-            failure.and(&format!("{sent} of {count} reports were sent; run it again to go on from there."))
+            failure.and(&format!(
+                "{sent} of {count} reports were sent; run the command again to send the others."
+            ))
         })?;
         if was_sent {
             sent += 1;
@@ -141,14 +144,14 @@ fn deliver(
     drop(sending);
     if without_units {
         eprintln!(
-            "warning: The server did not let us say in which units its new measures are; somebody who may change {target} \
-             can."
+            "warning: The server did not permit setting the units of new measures; this requires the \
+             permission to edit {target}."
         );
     }
     if without_dismissals {
         eprintln!(
-            "warning: The server did not let us dismiss alerts that were dismissed before; somebody who may change \
-             {target} can."
+            "warning: The server did not permit dismissing the alerts that are dismissed at the source; \
+             this requires the permission to edit {target}."
         );
     }
     Ok(copied)

@@ -42,7 +42,7 @@ fn compare(client: &Client, server_version: Option<&str>) -> Option<String> {
         Some(version) => warning("runs Tidemark", version, OWN),
         None => {
             let answer = server::version(&client.without_retries(TIMEOUT)).ok()?;
-            warning("speaks the contract version", &answer.version, CONTRACT_VERSION)
+            warning("has the API version", &answer.version, CONTRACT_VERSION)
         }
     }
 }
@@ -60,7 +60,8 @@ fn warning(does: &str, theirs: &str, ours: &str) -> Option<String> {
              use a command of its version."
         )),
         Ordering::Greater if !is_compatible => Some(format!(
-            "{shown}, which the version {ours} of this command may not understand. Upgrade this command."
+            "{shown}, which may be incompatible with the version {ours} of this command. Upgrade this \
+             command."
         )),
         Ordering::Greater | Ordering::Equal => None,
     }

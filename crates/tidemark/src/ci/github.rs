@@ -224,10 +224,12 @@ pub(crate) fn guard(environment: &Environment, context: &Context, runs_command: 
     let advice = "docs/ci.md shows the safe way with two workflows";
     match environment.get("GITHUB_EVENT_NAME") {
         Some("pull_request") => Err(Failure::usage(format!(
-            "This pull request comes from a fork, whose code must not meet a token that can write; {advice}."
+            "This pull request comes from a fork, whose code must not have access to a token that can \
+             write; {advice}."
         ))),
         Some("pull_request_target") if runs_command => Err(Failure::usage(format!(
-            "This workflow would run the code of a fork next to the secrets of this repository; {advice}."
+            "This workflow would run the code of a fork with access to the secrets of this repository; \
+             {advice}."
         ))),
         _ => Ok(()),
     }

@@ -59,7 +59,7 @@ impl GitLab {
     fn explain(&self, refusal: &Refusal) -> String {
         let hint = match refusal.status {
             Some(401 | 403 | 404) => {
-                "; it takes an access token with the scope `api`, as the token of a job cannot write notes"
+                "; use an access token with the scope `api`, because a job token cannot write notes"
             }
             _ => "",
         };

@@ -133,7 +133,7 @@ impl CodeHost for Host {
         };
         let tell = |retry: &Retry<'_>| {
             eprintln!(
-                "warning: {} did not do it ({}); attempt {} of {} follows in {} s.",
+                "warning: The request to {} failed ({}); attempt {} of {} follows in {} s.",
                 self.name,
                 retry.reason,
                 retry.attempt,
@@ -150,7 +150,8 @@ impl CodeHost for Limited<'_> {
 
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Refusal> {
         if Instant::now() >= self.deadline {
-            let reason = format!("it took longer than {} s in all", COMMENT_TIMEOUT.as_secs());
+            let reason =
+                format!("the time limit of {} s for all requests was exceeded", COMMENT_TIMEOUT.as_secs());
             return Err(Refusal { status: None, reason, wait: None, passes: false, is_doubtful: false });
         }
         self.host.send(method, path, body)
@@ -163,7 +164,7 @@ impl Refusal {
             matches!(error, ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused);
         let never_there =
             refused || matches!(error, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed);
-        let reason = if refused { "nothing listens there".to_owned() } else { error.to_string() };
+        let reason = if refused { "connection refused".to_owned() } else { error.to_string() };
         Self { status: None, reason, wait: None, passes: true, is_doubtful: !never_there }
     }
 
@@ -211,7 +212,7 @@ mod tests {
         let host = Host::new("GitHub", "http://127.0.0.1:1", Vec::new(), patience);
         let sent =
             |deadline| Limited { host: &host, deadline }.send("GET", "/user", None).unwrap_err().reason;
-        assert_eq!(sent(Instant::now()), "it took longer than 900 s in all");
-        assert_eq!(sent(Instant::now() + COMMENT_TIMEOUT), "nothing listens there");
+        assert_eq!(sent(Instant::now()), "the time limit of 900 s for all requests was exceeded");
+        assert_eq!(sent(Instant::now() + COMMENT_TIMEOUT), "connection refused");
     }
 }

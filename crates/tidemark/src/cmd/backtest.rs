@@ -62,7 +62,7 @@ impl Shown for Answer {
             .number("Real changes found", self.found)
             .number("Real changes missed", self.missed)
             .number("False alarms", self.false_alarms)
-            .number("Nobody has said", self.unknown)
+            .number("Not reviewed", self.unknown)
             .number("Series", self.series)
             .number("Values", self.values)
             .column("Since", optional(self.since.map(output::time)))

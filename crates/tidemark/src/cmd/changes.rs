@@ -61,12 +61,12 @@ impl<'a> Series<'a> {
     fn read(line: &'a str) -> std::result::Result<Self, &'static str> {
         let mut columns = line.split('\t');
         let name = columns.next().unwrap_or_default();
-        let values =
-            columns.nth(4).ok_or("A series has six columns that tabs separate, and there are fewer")?;
+        let values = columns.nth(4).ok_or("A series requires six tab-separated columns; there are fewer")?;
         let values = values.split(',').filter(|value| !value.trim().is_empty());
         let values: Option<_> =
             values.map(|value| value.trim().parse().ok().filter(|number: &f64| number.is_finite())).collect();
-        let values = values.ok_or("Values are numbers that commas separate, and there is something else")?;
+        let values =
+            values.ok_or("The values must be numbers, separated by commas; there is another text")?;
         Ok(Self { name, values })
     }
 }
@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_said() {
         let wrong = |line| Series::read(line).unwrap_err();
-        assert!(wrong("a\t1,2").contains("six columns"));
-        assert!(wrong("a\t\t\t\t2\t1,two").contains("something else"));
-        assert!(wrong("a\t\t\t\t2\t1,NaN").contains("something else"));
+        assert!(wrong("a\t1,2").contains("six tab-separated columns"));
+        assert!(wrong("a\t\t\t\t2\t1,two").contains("another text"));
+        assert!(wrong("a\t\t\t\t2\t1,NaN").contains("another text"));
     }
 
     #[test]

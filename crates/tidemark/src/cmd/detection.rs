@@ -56,10 +56,10 @@ impl Shown for Detection {
         let observed = &self.observed;
         Fields::default()
             .column("Told of", self.notifies)
-            .number("False alarms a month, at most", self.false_alarms_per_month)
+            .number("False-alarm budget per month", self.false_alarms_per_month)
             .number("Observed", format_args!("{:.1}", observed.false_alarms_per_month))
-            .number("Runs a month", self.runs_per_month)
-            .detail("Notifies of the machine", if self.notifies_host { "yes" } else { "no" })
+            .number("Runs per month", self.runs_per_month)
+            .detail("Notifies of host changes", if self.notifies_host { "yes" } else { "no" })
             .detail("Counted since", output::time(observed.since))
             .detail("Alarms", observed.raised)
             .detail("False ones", observed.false_alarms)

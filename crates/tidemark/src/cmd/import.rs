@@ -113,9 +113,10 @@ impl Import {
     /// Returns a client of the source server.
     fn source(&self, from: &Url) -> Result<Client> {
         let credential = match &self.from_key {
-            Some(key) => Some(Credential::new(key.trim()).ok_or_else(|| {
-                Failure::usage("The key for the other server has characters that no key has.")
-            })?),
+            Some(key) => Some(
+                Credential::new(key.trim())
+                    .ok_or_else(|| Failure::usage("The key of --from-key contains invalid characters."))?,
+            ),
             None => None,
         };
         Ok(self.connection.client_of(from.clone(), credential))
@@ -142,7 +143,7 @@ impl Import {
             None => shortened(named).parse().map_err(|error| {
                 Failure::with(
                     Exit::Unreadable,
-                    format!("`{named}` is no name for a testbed ({error}); give one with --testbed."),
+                    format!("`{named}` is not a valid testbed name ({error}); give a name with --testbed."),
                 )
             })?,
         };
@@ -255,7 +256,7 @@ fn shortened(name: &str) -> String {
 fn summary(Copied { found, missing }: Copied, dry_run: bool) -> String {
     let reports = |count: usize| if count == 1 { "1 report".to_owned() } else { format!("{count} reports") };
     match (missing, dry_run) {
-        (0, _) => format!("There is nothing to send: the project has all of {}.\n", reports(found)),
+        (0, _) => format!("Nothing to send: the project already has all of {}.\n", reports(found)),
         (_, true) => format!("{missing} of {} would be sent.\n", reports(found)),
         (_, false) => format!("{missing} of {} were sent; the project has them all now.\n", reports(found)),
     }

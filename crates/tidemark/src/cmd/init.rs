@@ -42,11 +42,14 @@ struct Answers {
 impl Init {
     pub(crate) fn run(self) -> Result {
         let here = env::current_dir()
-            .map_err(|error| Failure::new(format!("The folder we are in cannot be found out ({error}).")))?;
+            .map_err(|error| Failure::new(format!("The current folder cannot be determined ({error}).")))?;
         let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here);
         let file = root.join(manifest::FILE);
         if file.exists() && !self.force {
-            return Err(Failure::usage(format!("There is {} already; --force replaces it.", file.display())));
+            return Err(Failure::usage(format!(
+                "{} already exists; use --force to overwrite it.",
+                file.display()
+            )));
         }
         let found = found(root);
         let answers = if self.yes {
@@ -55,7 +58,7 @@ impl Init {
             ask(&found)?
         } else {
             return Err(Failure::usage(
-                "There is nobody to ask; --yes takes what is found in the repository.",
+                "Standard input is not a terminal; use --yes to accept the detected values.",
             ));
         };
         write(&file, &answers.text())?;
@@ -83,33 +86,32 @@ fn found(root: &Path) -> Answers {
 
 /// Prompts for each setting; an empty answer accepts the detected value.
 fn ask(found: &Answers) -> Result<Answers> {
-    eprintln!("Return takes what is in brackets.\n");
+    eprintln!("Press Return to accept the value in brackets.\n");
     let project = question("Project, lower-case letters, digits and dashes", &found.project, |text| {
         text.parse::<ResourceId>().map(|id| id.to_string()).map_err(|error| error.to_string())
     })?;
     let command = question("Command that runs the benchmarks", &found.command, |text| {
-        if text.is_empty() { Err("say what to run".to_owned()) } else { Ok(text.to_owned()) }
+        if text.is_empty() { Err("enter the command to run".to_owned()) } else { Ok(text.to_owned()) }
     })?;
     let shown = found.files.join(" ");
-    let files = question("Files that it writes results to, if it does not print them", &shown, |text| {
+    let files = question("Files with the results, if the command does not print them", &shown, |text| {
         Ok(text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     })?;
-    let adapter = question("Adapter, magic finds it out", found.adapter.as_str(), |text| {
+    let adapter = question("Adapter, magic detects the tool", found.adapter.as_str(), |text| {
         let allowed = || Adapter::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
-        text.parse::<Adapter>().map_err(|_| format!("it is one of: {}", allowed()))
+        text.parse::<Adapter>().map_err(|_| format!("use one of: {}", allowed()))
     })?;
-    let host = question("Server, nothing keeps results on this machine", "", |text| match text {
+    let host = question("Server, empty to keep results on this machine", "", |text| match text {
         "" => Ok(String::new()),
         text => text.parse::<Url>().map(String::from).map_err(|error| error.to_string()),
     })?;
-    let tolerance =
-        question("By how many percent may something get worse", &found.tolerance.to_string(), |text| {
-            let number = text.trim_end_matches('%').trim().parse::<f64>();
-            number
-                .ok()
-                .filter(|number| *number > 0.0 && number.is_finite())
-                .ok_or("it is a number above 0".to_owned())
-        })?;
+    let tolerance = question("Allowed regression in percent", &found.tolerance.to_string(), |text| {
+        let number = text.trim_end_matches('%').trim().parse::<f64>();
+        number
+            .ok()
+            .filter(|number| *number > 0.0 && number.is_finite())
+            .ok_or("use a number above 0".to_owned())
+    })?;
     Ok(Answers { project, command, files, adapter, host, tolerance })
 }
 
@@ -126,7 +128,9 @@ fn question<T>(
         let mut line = String::new();
         match io::stdin().lock().read_line(&mut line) {
             Ok(0) => {
-                return Err(Failure::usage("Nothing was written: the answers ended too soon."));
+                return Err(Failure::usage(
+                    "Nothing was written: the input ended before all questions were answered.",
+                ));
             }
             Ok(_) => {}
             Err(error) => {
@@ -136,7 +140,7 @@ fn question<T>(
         let answer = line.trim();
         match read(if answer.is_empty() { default } else { answer }) {
             Ok(value) => return Ok(value),
-            Err(reason) => eprintln!("  That cannot be used: {reason}."),
+            Err(reason) => eprintln!("  Invalid value: {reason}."),
         }
     }
 }
@@ -163,10 +167,10 @@ impl Answers {
         };
         let share = tolerance / 100.0;
         format!(
-            "# What `tidemark run` goes by in this repository; flags and variables win over it. Keys do not belong here.\n\
+            "# Settings of `tidemark run` in this repository. Flags and variables take precedence. Do not store keys here.\n\
              project = {}\n{host}adapter = {}\ncommand = {}\n{files}\n\
-             # More than {tolerance} % worse than the mean of the newest values is a regression. With ten values or more, a\n\
-             # t_test with {side} = 0.99 learns from them how much is noise. Measures that are not named are not judged.\n\
+             # A value more than {tolerance} % worse than the mean of the newest values is a regression. With ten values or\n\
+             # more, use a t_test with {side} = 0.99, which estimates the noise. Other measures have no threshold.\n\
              [thresholds.{measure}]\ntest = \"percentage\"\nmax_sample_size = 16\n{side} = {share}\n",
             quoted(project),
             quoted(adapter.as_str()),
@@ -177,15 +181,18 @@ impl Answers {
     /// Returns the next steps.
     fn next(&self) -> String {
         let mut lines =
-            "Next:\n  tidemark run      runs the benchmarks; the second run has something to compare with\n"
+            "Next:\n  tidemark run      runs the benchmarks; the second run is compared with the first\n"
                 .to_owned();
         if self.host.is_empty() {
             lines.push_str("  tidemark serve    shows the results on this machine\n");
-            lines.push_str("  tidemark push     brings them to a server, once there is one\n");
+            lines.push_str("  tidemark push     copies them to a server\n");
         } else {
-            lines.push_str("  tidemark login    keeps a key for the server on this machine; on CI it is TIDEMARK_API_KEY\n");
+            lines.push_str(
+                "  tidemark login    stores a key for the server on this machine; on CI, set \
+                 TIDEMARK_API_KEY\n",
+            );
         }
-        lines.push_str(&format!("Commit {} so that others and CI measure the same.\n", manifest::FILE));
+        lines.push_str(&format!("Commit {} so that other users and CI measure the same.\n", manifest::FILE));
         lines
     }
 }

@@ -45,7 +45,7 @@ impl Verb for InvitationVerb {
                 session.show(&invitations(organization).view(invitation))
             }
             Self::Revoke(InvitationTarget { organization, invitation }) => {
-                session.done(&invitations(organization).delete(invitation), "The invitation is taken back.")
+                session.done(&invitations(organization).delete(invitation), "The invitation is revoked.")
             }
         }
     }

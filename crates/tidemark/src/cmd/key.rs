@@ -118,7 +118,7 @@ impl<K: Key> Verb for KeyVerb<K> {
                 session.update(&owner.keys(), uuid, &K::rename(name.clone()))
             }
             Self::Revoke(KeyTarget { owner, uuid }) => {
-                session.done(&owner.keys().delete(uuid), "It is revoked.")
+                session.done(&owner.keys().delete(uuid), "The key is revoked.")
             }
         }
     }

@@ -51,7 +51,8 @@ impl LogIn {
         let is_either = key.parse::<PlainKey>().is_ok() || key.parse::<Jwt>().is_ok();
         if !is_either {
             return Err(Failure::usage(
-                "That is no key: one looks like svc_user_ and 30 letters and digits; `tidemark user key create` makes one.",
+                "This is not a key: a key is svc_user_ and 30 letters and digits; create one with `tidemark \
+                 user key create`.",
             ));
         }
         // Store only a key that works.
@@ -60,7 +61,11 @@ impl LogIn {
         let mut logins = Logins::load()?;
         logins.add(&host, key);
         let file = logins.save()?;
-        print(&format!("Logged in to {host} as {}. The key is kept in {}.\n", title(&caller), file.display()))
+        print(&format!(
+            "Logged in to {host} as {}. The key is stored in {}.\n",
+            title(&caller),
+            file.display()
+        ))
     }
 
     /// Prompts for a key without showing it, or reads it from standard input.
@@ -84,13 +89,13 @@ impl LogOut {
     pub(crate) fn run(&self) -> Result {
         let mut logins = Logins::load()?;
         let Some(host) = self.host.clone().or_else(|| logins.current()) else {
-            return Err(Failure::new("Nobody is logged in."));
+            return Err(Failure::new("There is no stored login."));
         };
         if !logins.remove(&host) {
-            return Err(Failure::new(format!("Nobody is logged in to {host}.")));
+            return Err(Failure::new(format!("There is no stored login for {host}.")));
         }
         logins.save()?;
-        print(&format!("Logged out of {host}. The key itself works until it is revoked.\n"))
+        print(&format!("Logged out of {host}. The key stays valid until it is revoked.\n"))
     }
 }
 
@@ -111,7 +116,7 @@ impl WhoAmI {
             });
             return print(&format!("{document:#}\n"));
         }
-        let who = caller.as_ref().map_or_else(|| "nobody: there is no credential".to_owned(), title);
+        let who = caller.as_ref().map_or_else(|| "anonymous: there is no credential".to_owned(), title);
         let mut table = Table::record();
         table.push(["Who".to_owned(), who]);
         if let Some(means) = credential_by {

@@ -50,7 +50,7 @@ impl Mock {
         let entries = (0..self.count).map(|index| self.entry(index, &mut random)).collect::<Result<_>>()?;
         print(&output::json("The results", &Results { adapter: Adapter::Json, entries })?)?;
         if self.fail || (self.flaky && random.uniform() < 0.5) {
-            return Err(Failure::new("The results are made up, and so is this failure."));
+            return Err(Failure::new("The command failed as requested by --fail or --flaky."));
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl Found {
         table.push([CACHE.name.into(), percent(self.cache), word(self.cache).into()]);
         let (disk, disk_word) = match self.disk {
             Some(disk) => (percent(disk), word(disk / 10.0)),
-            None => (String::new(), "not measured: nothing can be written"),
+            None => (String::new(), "not measured: no file can be written"),
         };
         table.push([DISK.name.into(), disk, disk_word.into()]);
         if let Some(steal) = self.steal {
@@ -142,7 +142,7 @@ impl Found {
         let mut text = format!("{table}\nThis machine is {verdict}: {score:.0} of 100 dB.\n");
         let advice = self.platform.advice(self);
         if !advice.is_empty() {
-            text.push_str("\nWhat to do about it:\n");
+            text.push_str("\nAdvice:\n");
             for line in advice {
                 text.push_str(&format!("* {line}\n"));
             }

@@ -58,7 +58,7 @@ impl Query {
         };
         let answer = session.client.fetch(&perf(self.project.id()?, &query))?;
         if let Some(asked) = answer.truncated {
-            eprintln!("warning: {asked} combinations were asked for; only the first are shown.");
+            eprintln!("warning: {asked} combinations were requested; only the first ones are shown.");
         }
         if session.json {
             return print(&format!("{}\n", output::pretty(answer.json()?)));

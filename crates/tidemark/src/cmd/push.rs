@@ -98,14 +98,12 @@ impl Push {
         }
         let slugs: Vec<_> = known.iter().map(|project| plain(project.slug.as_str())).collect();
         let found = if slugs.is_empty() {
-            "there is none yet".to_owned()
+            "there are no projects on this machine".to_owned()
         } else {
-            format!("there are: {}", slugs.join(" "))
+            format!("the projects are: {}", slugs.join(" "))
         };
         if self.project.is_empty() {
-            return Err(Failure::usage(format!(
-                "Which project on this machine is to be pushed? Give --project, or --all; {found}."
-            )));
+            return Err(Failure::usage(format!("No project is named: give --project or --all; {found}.")));
         }
         for Mapping { here, .. } in &self.project {
             let is_here = |project: &Project| match here {

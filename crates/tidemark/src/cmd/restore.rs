@@ -37,9 +37,7 @@ impl Restore {
         let flags = Flags { data_dir: self.data_dir, ..Flags::default() };
         let config = settings::load(self.config, &flags)?;
         if config.database.url.is_some() {
-            return Err(Failure::new(
-                "This server keeps its data in PostgreSQL; bring a backup back with pg_restore.",
-            ));
+            return Err(Failure::new("This server uses PostgreSQL; restore a backup with pg_restore."));
         }
         config.create_folders()?;
         bring_back(&self.backup, &config.database.file, self.force)?;
@@ -55,7 +53,7 @@ fn bring_back(backup: &Path, database: &Path, force: bool) -> Result {
     if database.exists() {
         if !force {
             return Err(Failure::new(format!(
-                "There is a database at {} already; add --force to replace it and keep it as {}.",
+                "A database already exists at {}; use --force to replace it and keep it as {}.",
                 database.display(),
                 aside.display()
             )));
@@ -116,7 +114,9 @@ fn unpack(backup: &Path, target: &Path) -> io::Result<()> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(source)?),
         b"SQLite format 3\0" => Box::new(source),
         _ => {
-            return Err(io::Error::other("it is neither a SQLite database nor one packed with gzip or zstd"));
+            return Err(io::Error::other(
+                "it is neither a SQLite database nor one compressed with gzip or zstd",
+            ));
         }
     };
     let mut target = file_mode::create_file(target)?;

@@ -211,18 +211,14 @@ impl Run {
     /// Rejects invalid combinations, and returns the job if the run is a job.
     fn check(&self) -> Result<Option<NewJob>> {
         if self.kept.resend.is_some() && (self.benchmark.is_given() || self.synthetic.is_wanted()) {
-            return Err(Failure::usage("--resend sends what was measured before; leave the command out."));
+            return Err(Failure::usage("--resend sends saved results; omit the command."));
         }
         let runs_something = self.benchmark.is_given() || self.job.image.is_some();
         if self.iterations() > 1 && !runs_something {
-            return Err(Failure::usage(
-                "--iter repeats a command, and there is none; give the command to run.",
-            ));
+            return Err(Failure::usage("--iter requires a command; give the command to run."));
         }
         if self.allow_failure && !runs_something {
-            return Err(Failure::usage(
-                "--allow-failure is about a command, and there is none; give the command to run.",
-            ));
+            return Err(Failure::usage("--allow-failure requires a command; give the command to run."));
         }
         if self.file.len() > FILES_MAX {
             return Err(Failure::usage(format!("--file is given more than {FILES_MAX} times.")));
@@ -359,8 +355,8 @@ impl Run {
         // The results would be lost with the machine, and every run would count as the first.
         if on_ci && !self.connection.is_surely_local() && self.connection.target()?.host.is_none() {
             return Err(Failure::usage(
-                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local keeps the \
-                 results on this machine, if it lasts.",
+                "On CI the server must be named: give its address with --host or in TIDEMARK_HOST; --local \
+                 keeps the results on this machine anyway.",
             ));
         }
         if on_ci && self.project.is_none() && !self.ci_on_the_fly && !self.connection.is_of_project() {
@@ -375,7 +371,7 @@ impl Run {
     fn check_branch(&self, context: &Context) -> Result {
         if self.branch.is_none() && context.branch.is_none() && context.hash.is_some() {
             return Err(Failure::usage(
-                "What is checked out is a commit, not a branch; name the branch with --branch.",
+                "The checkout is a commit without a branch; name the branch with --branch.",
             ));
         }
         Ok(())
@@ -459,12 +455,13 @@ impl Run {
         let history = if self.quiet { History::default() } else { History::of(&target.client, report, rows) };
         let claim = links
             .claim(report)
-            .map_or_else(String::new, |link| format!("\nNobody owns this project yet; claim it at {link}\n"));
+            .map_or_else(String::new, |link| format!("\nThis project is unclaimed; claim it at {link}\n"));
         let table = verdict::show(report, rows, verdict, &history, output::has_colors());
         let end = match links.report() {
             Some(link) => link,
             None => format!(
-                "Kept on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` brings it to a server.",
+                "Stored on this machine as {}, in {}.\n{}`tidemark serve` shows it, `tidemark push` copies \
+                 it to a server.",
                 report.project.slug,
                 local::place()?,
                 if verdict.is_some_and(|verdict| verdict.comparisons.iter().all(|one| one.base_runs == 0)) {

@@ -111,11 +111,11 @@ async fn serve(config: Config) -> Result {
     }
 
     let signal = signals.next().await;
-    tracing::info!(signal, "stopping: requests are being finished; a second signal stops at once");
+    tracing::info!(signal, "shutting down after the open requests; a second signal stops immediately");
     handle.graceful_shutdown(Some(GRACE));
     tokio::spawn(async move {
         let signal = signals.next().await;
-        tracing::warn!(signal, "stopped at once");
+        tracing::warn!(signal, "stopped immediately");
         process::exit(1);
     });
     for server in servers {
@@ -133,9 +133,9 @@ async fn listen(setting: &str, address: SocketAddr) -> Result<std::net::TcpListe
     let bound = async { TcpListener::bind(address).await?.into_std() };
     bound.await.map_err(|error| {
         let reason = match error.kind() {
-            io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
-            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            io::ErrorKind::PermissionDenied => "this account may not listen there".to_owned(),
+            io::ErrorKind::AddrInUse => "another program uses this port".to_owned(),
+            io::ErrorKind::AddrNotAvailable => "this machine does not have this address".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied for this account".to_owned(),
             _ => error.to_string(),
         };
         let remedy = if setting == "server.bind_address" {
@@ -242,9 +242,9 @@ fn greet(config: &Config, address: SocketAddr) {
     }
     let version = env!("CARGO_PKG_VERSION");
     let link = match smtp {
-        Some(_) => "The link with the token to confirm it arrives by mail.".to_owned(),
+        Some(_) => "The server mails the link with the token to confirm it.".to_owned(),
         None => format!(
-            "No mail server is set: the link with the token to confirm it is shown here and kept in {}",
+            "No mail server is configured: the link with the token is printed here and written to {}",
             outbox.display()
         ),
     };

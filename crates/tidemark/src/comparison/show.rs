@@ -154,20 +154,20 @@ impl Outcome {
         }
         let _ = write!(text, "{}.", parts.join(", "));
         if self.rows.iter().any(|row| row.comparison.interval.is_some()) {
-            let _ = write!(text, " Intervals hold with {}%.", self.confidence * 100.0);
+            let _ = write!(text, " The confidence level of the intervals is {}%.", self.confidence * 100.0);
         }
         text.push('\n');
         if self.rows.iter().any(|row| row.is_one_of_many(1.0 - self.confidence)) {
             text.push_str(
-                "An interval that leaves out 0 is no change yet where there are many: by chance, some will.\n",
+                "With many comparisons, some intervals exclude 0 by chance; this alone is not a change.\n",
             );
         }
         if self.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
             text.push_str(if self.paired {
-                "More rounds tell more: raise --iter.\n"
+                "For more precise results, increase --iter.\n"
             } else {
-                "More runs tell more, at least 4 of each side; best is to run both sides in turn with \
-                 `tidemark run --ab`.\n"
+                "For more precise results, use at least 4 runs per side, or measure both sides alternately \
+                 with `tidemark run --ab`.\n"
             });
         }
         text

@@ -19,8 +19,8 @@ impl<'de> Deserialize<'de> for Address {
         let authority = host.as_str().split("://").nth(1).and_then(|rest| rest.split('/').next());
         if authority.is_some_and(|authority| authority.contains('@')) {
             return Err(de::Error::custom(
-                "the address of the server must not have a name or password in it, since everybody who has the \
-                 repository can read it",
+                "the address of the server must not contain a name or password, because everyone with \
+                 access to the repository can read it",
             ));
         }
         Ok(Self(host))
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Line {
 
             fn visit_str<E: de::Error>(self, line: &str) -> Result<Line, E> {
                 if line.trim().is_empty() {
-                    return Err(E::custom("the command is empty; leave it out, or say what to run"));
+                    return Err(E::custom("the command is empty; omit it, or give the command to run"));
                 }
                 Ok(Line { words: vec![line.to_owned()], is_line: true })
             }
@@ -58,7 +58,9 @@ impl<'de> Deserialize<'de> for Line {
                     words.push(word);
                 }
                 if words.is_empty() {
-                    return Err(de::Error::custom("the command is empty; leave it out, or say what to run"));
+                    return Err(de::Error::custom(
+                        "the command is empty; omit it, or give the command to run",
+                    ));
                 }
                 Ok(Line { words, is_line: false })
             }

@@ -348,7 +348,7 @@ fn an_empty_token_is_refused() {
     for flag in ["--github-actions", "--gitlab"] {
         let output = actions.push(&[flag, " ", "touch ran"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let expected = format!("error: The token of {flag} is empty; give one, or leave the flag out.");
+        let expected = format!("error: The token of {flag} is empty; set it, or omit the flag.");
         assert!(text(&output.stderr).starts_with(&expected), "{output:?}");
     }
     let job = ["--image", "alpine", "--detach"];

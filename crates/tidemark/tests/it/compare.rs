@@ -152,7 +152,7 @@ fn one_run_of_each_side_cannot_tell() {
     too few data to tell  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
 
     1 with too few data to tell.
-    More runs tell more, at least 4 of each side; best is to run both sides in turn with `tidemark run --ab`.
+    For more precise results, use at least 4 runs per side, or measure both sides alternately with `tidemark run --ab`.
     ");
 }
 
@@ -256,7 +256,7 @@ fn nothing_is_left_behind_when_it_fails() {
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let output = desk.bench(&["run", "--ab", "nowhere", "sh bench.sh"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("git knows no commit `nowhere`"), "{output:?}");
+    assert!(text(&output.stderr).contains("git has no commit `nowhere`"), "{output:?}");
     assert!(desk.is_tidy());
 }
 

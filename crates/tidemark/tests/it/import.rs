@@ -140,7 +140,7 @@ fn the_data_of_github_action_benchmark() {
     fs::write(lab.folder.path().join("data.js"), format!("window.BENCHMARK_DATA = {data:#};\n")).unwrap();
     assert_eq!(lab.said(&["data.js", "--dry-run"]), "3 of 3 reports would be sent.\n");
     assert_eq!(lab.said(&["data.js"]), "3 of 3 reports were sent; the project has them all now.\n");
-    assert_eq!(lab.said(&["data.js"]), "There is nothing to send: the project has all of 3 reports.\n");
+    assert_eq!(lab.said(&["data.js"]), "Nothing to send: the project already has all of 3 reports.\n");
     insta::assert_snapshot!(lines(&lab.reports()));
 }
 
@@ -173,7 +173,7 @@ fn a_folder_of_asv() {
     write("ada/bbbbbbbb-py3.json", &result('b', 1_700_000_100_000, "0.5"));
     write("ada/aaaaaaaa-py3.json", &result('a', 1_700_000_000_000, "0.125"));
     assert_eq!(lab.said(&["results"]), "2 of 2 reports were sent; the project has them all now.\n");
-    assert_eq!(lab.said(&["results"]), "There is nothing to send: the project has all of 2 reports.\n");
+    assert_eq!(lab.said(&["results"]), "Nothing to send: the project already has all of 2 reports.\n");
     insta::assert_snapshot!(lines(&lab.reports()));
 }
 
@@ -190,17 +190,14 @@ fn series_of_files() {
     assert_eq!(lab.said(&["series"]), "2 of 2 reports were sent; the project has them all now.\n");
     assert_eq!(
         lab.said(&["series", "--quiet"]),
-        "There is nothing to send: the project has all of 2 reports.\n"
+        "Nothing to send: the project already has all of 2 reports.\n"
     );
     insta::assert_snapshot!(lines(&lab.reports()));
     fs::write(lab.folder.path().join("plain.json"), r#"{"a": {"latency": {"value": 1}}}"#).unwrap();
     let output = lab.import(&["plain.json", "--branch", "old", "--testbed", "attic"]);
     assert!(output.status.success(), "{output:?}");
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        told.contains("plain.json does not say when it was made; the date of the file is taken"),
-        "{told}"
-    );
+    assert!(told.contains("plain.json contains no date; the command uses the date of the file"), "{told}");
     let listed = lab.get("/reports?branch=old&testbed=attic");
     assert_eq!(listed.as_array().unwrap().len(), 1);
     for (arguments, code, sentence) in [

@@ -35,10 +35,13 @@ fn a_repository_tells_how_it_is_measured() {
     put("Cargo.toml", "[workspace]");
     let kept = machine.command(&["init", "--yes"]).output().unwrap();
     assert_eq!(kept.status.code(), Some(2), "{kept:?}");
-    assert!(String::from_utf8_lossy(&kept.stderr).contains("--force replaces it"), "{kept:?}");
+    assert!(String::from_utf8_lossy(&kept.stderr).contains("use --force to overwrite it"), "{kept:?}");
     let silent = machine.command(&["init", "--force"]).output().unwrap();
     assert_eq!(silent.status.code(), Some(2), "{silent:?}");
-    assert!(String::from_utf8_lossy(&silent.stderr).contains("There is nobody to ask; --yes"), "{silent:?}");
+    assert!(
+        String::from_utf8_lossy(&silent.stderr).contains("Standard input is not a terminal; use --yes"),
+        "{silent:?}"
+    );
 
     // A run uses the file.
     let file = written(&machine, &["--force"]).replace("cargo bench", "cat results.txt");

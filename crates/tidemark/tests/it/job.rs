@@ -185,11 +185,11 @@ fn what_a_job_cannot_have_is_refused() {
     for (arguments, sentence) in [
         (&["--image", "a", "--env", "s3cret"] as &[&str], "is not of the form NAME=VALUE"),
         (&["--image", " "], "--image is empty"),
-        (&["--image", "a", "--shell", "bash", "x"], "leave --shell"),
+        (&["--image", "a", "--shell", "bash", "x"], "omit --shell"),
         (&["--spec", "a"], "--image"),
         (&["--image", "a", "--detach", "--poll-interval", "1"], "cannot be used with"),
         (&["--spec-reset", "x"], "--testbed"),
-        (&["--build-time"], "--build-time measures a command"),
+        (&["--build-time"], "--build-time requires a command"),
         (&["--build-time", "--file", "a", "x"], "cannot be used with"),
         (&["--file-size", "a", "--file-size", "a"], "names a twice"),
     ] {

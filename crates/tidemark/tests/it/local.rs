@@ -76,7 +76,7 @@ fn a_fresh_machine_judges_without_a_threshold() {
     assert!(first.contains("inconclusive  sort       Latency   1 µs\n"), "{first}");
     assert!(first.contains("\n1 inconclusive.\nThere is no earlier run to compare with. "), "{first}");
     let end = ", in ~/.local/share/tidemark/tidemark.db.\nThe next run is compared with it. `tidemark serve` shows it, ";
-    assert!(first.contains("\nKept on this machine as widget-") && first.contains(end), "{first}");
+    assert!(first.contains("\nStored on this machine as widget-") && first.contains(end), "{first}");
     assert!(machine.data().join("tidemark.db").exists());
 
     // 10 % more than the only earlier run is not a failure; four times the value of all earlier runs is.
@@ -90,7 +90,7 @@ fn a_fresh_machine_judges_without_a_threshold() {
         let slow = machine.run(&["--error-on-alert"], 4_000);
         assert_eq!(slow.status.code(), Some(3), "{slow:?}");
         let said = String::from_utf8(slow.stderr).unwrap();
-        assert!(said.contains("There is 1 regression against the runs before."), "{said}");
+        assert!(said.contains("There is 1 regression against the baseline."), "{said}");
         let shown = String::from_utf8(slow.stdout).unwrap();
         assert!(shown.contains("regressed  sort       Latency   4 µs  +2"), "{shown}");
     }
@@ -159,7 +159,7 @@ fn what_was_meant_for_a_server_does_not_stay_here() {
     };
     refused(machine.command(&["run"]).env("CI", "true"), "On CI the server must be named");
     let key = format!("svc_user_{}", "x".repeat(30));
-    refused(machine.command(&["run"]).env("TIDEMARK_API_KEY", &key), "no server that it is for");
+    refused(machine.command(&["run"]).env("TIDEMARK_API_KEY", &key), "but no server: give its address");
     assert!(!machine.widget().join("ran").exists() && !machine.data().exists());
 
     let line = "echo 'test sort ... bench: 5 ns/iter (+/- 3)'";
@@ -169,5 +169,5 @@ fn what_was_meant_for_a_server_does_not_stay_here() {
         .env("TIDEMARK_HOST", "http://localhost:9")
         .output()
         .unwrap();
-    assert!(printed(local).contains("Kept on this machine as mine, "));
+    assert!(printed(local).contains("Stored on this machine as mine, "));
 }

@@ -47,7 +47,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     let nobody = printed(&desk.command("whoami").output().unwrap());
     assert_eq!(
         nobody,
-        "Who     nobody: there is no credential\nServer  none: results stay on this machine\n"
+        "Who     anonymous: there is no credential\nServer  none: results stay on this machine\n"
     );
 
     // A key that does not work is not stored.
@@ -99,11 +99,11 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     let out = printed(&desk.command("logout").output().unwrap());
     assert!(out.starts_with(&format!("Logged out of {}/.", desk.host())), "{out}");
     assert!(!fs::read_to_string(file(&desk)).unwrap().contains(&key));
-    assert!(said(&desk.command("logout").output().unwrap(), 1).contains("Nobody is logged in"));
+    assert!(said(&desk.command("logout").output().unwrap(), 1).contains("There is no stored login"));
     // From here on, the command uses the store on this machine, which has no accounts.
     assert!(said(&desk.command("user list").output().unwrap(), 7).contains("No server is named"));
 
     fs::write(file(&desk), "svc_user_secret").unwrap();
     let broken = said(&desk.command("whoami").output().unwrap(), 1);
-    assert!(broken.contains("is not a file of logins") && !broken.contains("svc_user"), "{broken}");
+    assert!(broken.contains("is not a valid credentials file") && !broken.contains("svc_user"), "{broken}");
 }

@@ -99,9 +99,9 @@ fn what_is_wrong_is_said_with_its_line() {
     for (file, sentence) in [
         (
             "\nprojct = 'x'",
-            "tidemark.toml, line 2: There is no setting `projct` here; there are `project`, `host`, ",
+            "tidemark.toml, line 2: There is no setting `projct`; the settings are `project`, `host`, ",
         ),
-        ("[ci]\nonly = true", "line 2: There is no setting `only` here; there are `only_on_alert`, "),
+        ("[ci]\nonly = true", "line 2: There is no setting `only`; the settings are `only_on_alert`, "),
         ("[thresholds.latency]\ntest = 'guess'", "line 2: Expected one of: static percentage "),
         (
             "\n[thresholds.latency]\ntest = 'percentage'",
@@ -110,8 +110,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("adapter = 'x'", "line 1: Unknown variant `x`, expected one of `magic`"),
         ("command = 5", "line 1: Invalid type: integer `5`, expected a text for the shell, or a list"),
         ("project = ", "line 1: "),
-        ("iter = 1\nkey = 'svc_user_'", "line 2: `key` does not belong here, since everybody"),
-        ("host = 'https://ada:secret@example.org'", "must not have a name or password in it"),
+        ("iter = 1\nkey = 'svc_user_'", "line 2: `key` is not allowed here, because everyone"),
+        ("host = 'https://ada:secret@example.org'", "must not contain a name or password"),
         ("[database]\nfile = 'x'", "`database` is a setting of `tidemark serve`"),
     ] {
         fs::write(machine.widget().join("tidemark.toml"), file).unwrap();

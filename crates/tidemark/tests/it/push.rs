@@ -103,10 +103,10 @@ fn a_server_gets_what_was_measured_without_one() {
         command
     };
     for (arguments, sentence) in [
-        (&[] as &[&str], "there are: other widget."),
+        (&[] as &[&str], "the projects are: other widget."),
         (
             &["--project", "nothing"],
-            "There is no project `nothing` on this machine; there are: other widget.",
+            "There is no project `nothing` on this machine; the projects are: other widget.",
         ),
         (&["--local", "--all"], "There is no server to push to"),
     ] {

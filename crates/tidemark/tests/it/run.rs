@@ -133,7 +133,7 @@ fn the_verdict_comes_with_the_second_run() {
 
     let third = run(&results(4_100.0, 900_000.0));
     assert_eq!(third.status.code(), Some(3), "{third:?}");
-    assert_eq!(text(&third.stderr).lines().last().unwrap(), "error: There is cause for 1 alert.");
+    assert_eq!(text(&third.stderr).lines().last().unwrap(), "error: There is 1 alert.");
     let shown = text(&third.stdout);
     let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split("  ").collect()).collect();
     let cells = |line: usize| -> Vec<&str> {
@@ -177,19 +177,19 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
         (&["--quiet", "echo broken >&2; false"], 4, "broken\n"),
         (&["kill -9 $$"], 4, "killed by signal 9 (SIGKILL"),
         (&["--exec", "no-such-program"], 4, "cannot be started"),
-        (&["echo 1", "--json"], 4, "Flags of tidemark stand before the command."),
+        (&["echo 1", "--json"], 4, "Put the flags of tidemark before the command."),
         (&["echo hello"], 5, "The benchmark command: No tool was recognized"),
         (&["echo '{\"a\": {\"latency\": {\"value\": true}}}'"], 5, "at `a.latency.value`"),
         (&["echo '{}'"], 6, "no metric"),
         (&["--allow-failure", "--iter", "2", "false"], 6, "Every run of the benchmark command failed"),
         (&["--project", "00000000-0000-4000-8000-000000000000", &good], 7, "The server refused (404): "),
         (&["--host", &nobody, "--attempts", "2", &good], 8, "attempt 2 of 2 follows in 1 s"),
-        (&["--host", &nobody, "--attempts", "1", "echo ran > ran"], 8, "nothing listens there"),
-        (&["--iter", "2"], 2, "--iter repeats a command"),
+        (&["--host", &nobody, "--attempts", "1", "echo ran > ran"], 8, "connection refused"),
+        (&["--iter", "2"], 2, "--iter requires a command"),
         (&["--ietr", "2", &good], 2, "a similar argument exists: '--iter'"),
         (&[" "], 2, "The benchmark command is empty"),
-        (&["true"], 6, "The benchmark command: There is nothing in it"),
-        (&["echo 'Name (time in us)   Min'"], 5, "run it with `--benchmark-json results.json`"),
+        (&["true"], 6, "The benchmark command: It is empty"),
+        (&["echo 'Name (time in us)   Min'"], 5, "run pytest-benchmark with `--benchmark-json results.json`"),
         (&["--backdate", "253402300800", &good], 2, "--backdate"),
         (&["--token", "nonsense", &good], 2, "The token cannot be used"),
         (&["--key", "svc_user_x", "--token", "e30.e30.c2ln", &good], 2, "cannot be used with"),
@@ -225,7 +225,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
     assert!(!lab.work().join("ran").exists(), "who is not there is noticed before the benchmarks run");
     let output = lab.command(&[&good]).env("TIDEMARK_HOST", "").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("no server that it is for"), "{output:?}");
+    assert!(text(&output.stderr).contains("but no server: give its address"), "{output:?}");
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn what_a_server_does_not_take_is_kept_and_sent_later() {
         fs::read_dir(data.join("unsent")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let [file] = kept.as_slice() else { panic!("{kept:?}") };
     let said =
-        format!("What was measured is kept in {0}; `tidemark run --resend {0}` sends it.", file.display());
+        format!("The results are saved in {0}; send them with `tidemark run --resend {0}`.", file.display());
     assert!(text(&refused.stderr).contains(&said), "{refused:?}");
 
     let resend = ["--json", "--resend", file.to_str().unwrap()];

@@ -144,7 +144,7 @@ fn a_job_is_run_and_judged() {
     let second = run(&["--err", "--quiet"]);
     assert_eq!(second.status.code(), Some(3), "{second:?}");
     assert!(text(&second.stdout).contains("1 value outside the configured threshold"), "{second:?}");
-    assert_eq!(text(&second.stderr), "error: There is cause for 1 alert.\n");
+    assert_eq!(text(&second.stderr), "error: There is 1 alert.\n");
 
     let third = run(&["--quiet"]);
     assert_eq!(third.status.code(), Some(4), "{third:?}");

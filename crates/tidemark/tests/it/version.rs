@@ -132,10 +132,7 @@ fn a_server_without_the_header_is_asked_once() {
     let output = server.list(&["--json"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"[]\n".as_slice()), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.starts_with("warning: The server speaks the contract version 0.5.4, which is older"),
-        "{said}"
-    );
+    assert!(said.starts_with("warning: The server has the API version 0.5.4, which is older"), "{said}");
     assert_eq!(server.asked(), [LIST, "/v0/server/version"]);
     // Only the patch version differs.
     let output = Versioned::open("", "0.6.1").list(&["--json"]);

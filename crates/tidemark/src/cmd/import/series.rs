@@ -29,12 +29,13 @@ pub(super) fn read(path: &Path, output: Output) -> Result<Past> {
     let facts = Facts(&document);
     let dated = || {
         let time = modified(path)?;
-        eprintln!("warning: {name} does not say when it was made; the date of the file is taken, {time}.");
+        eprintln!("warning: {name} contains no date; the command uses the date of the file, {time}.");
         Some(time)
     };
-    let time = facts.time().or_else(dated).ok_or_else(|| {
-        Failure::with(Exit::Unreadable, format!("{name}: It does not say when it was made."))
-    })?;
+    let time = facts
+        .time()
+        .or_else(dated)
+        .ok_or_else(|| Failure::with(Exit::Unreadable, format!("{name}: It contains no date.")))?;
     Ok(Past {
         hash: facts.hash().or_else(|| hash_in(path.file_name()?.to_str()?)),
         testbed: facts.first(&["host_name", "hostname"]).map(str::to_owned),

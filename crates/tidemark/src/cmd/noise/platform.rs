@@ -104,13 +104,13 @@ impl Platform {
         let mut advice = Vec::new();
         if let Some(governor) = self.governor.as_deref().filter(|governor| *governor != "performance") {
             advice.push(format!(
-                "The clock of the processor is governed by `{governor}`; keep it up with \
+                "The clock governor is `{governor}`; change it with \
                  `sudo cpupower frequency-set --governor performance`."
             ));
         }
         if self.turbo == Some(true) {
             advice.push(
-                "The processor goes beyond its nominal clock while it is cool; for steady numbers switch that off: \
+                "Turbo is enabled, so that the clock depends on the temperature; disable it with \
                  `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or \
                  `echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`."
                     .to_owned(),
@@ -119,7 +119,7 @@ impl Platform {
         if self.threads_share_cores == Some(true) {
             advice.push(
                 "Two threads share each core; pin benchmarks to one of each pair with `taskset --cpu-list 0`, or \
-                 switch the second ones off with `echo off | sudo tee /sys/devices/system/cpu/smt/control`."
+                 disable the second threads with `echo off | sudo tee /sys/devices/system/cpu/smt/control`."
                     .to_owned(),
             );
         }
@@ -136,27 +136,28 @@ impl Platform {
         }
         if let Some(load) = self.load.filter(|load| *load > self.cores as f64) {
             advice.push(format!(
-                "{load:.1} processes want to run on {} cores; wait until the machine is idle.",
+                "The load average is {load:.1} on {} cores; wait until the machine is idle.",
                 self.cores
             ));
         }
         if let Some(rate) = self.switches.filter(|rate| *rate > SWITCHES * self.cores as f64) {
             advice.push(format!(
-                "The system goes from one process to another {rate:.0} times a second; find out who wakes up so often \
-                 with `pidstat -w 1`."
+                "There are {rate:.0} context switches per second; find the processes that cause them with \
+                 `pidstat -w 1`."
             ));
         }
         if found.steal.is_some_and(|steal| steal > 0.5) {
             advice.push(
-                "Other guests of the host take time from this one; use a dedicated machine, or a type of instance with \
-                 cores of its own."
+                "The host gives CPU time to other guests; use a dedicated machine, or an instance type with \
+                 dedicated cores."
                     .to_owned(),
             );
         }
         if let Some(host) = &self.guest_of {
             advice.push(format!(
-                "This machine is a guest ({host}), whose neighbors come and go; compare commits in turn with \
-                 `tidemark run --ab` rather than with yesterday's numbers, or count instructions instead of time."
+                "This machine is a guest ({host}), whose speed depends on other guests; compare commits \
+                 with `tidemark run --ab` instead of with earlier results, or count instructions instead of \
+                 time."
             ));
         }
         if self.on_battery == Some(true) {
@@ -164,13 +165,13 @@ impl Platform {
         }
         if found.disk.is_some_and(|disk| disk > 50.0) {
             advice.push(
-                "Writing to disk varies a lot; let benchmarks write to memory, such as a folder in /dev/shm."
+                "Disk writes vary a lot; let benchmarks write to memory, for example to a folder in /dev/shm."
                     .to_owned(),
             );
         }
         if advice.is_empty() && found.score() > 40.0 {
             advice.push(
-                "Nothing about the system explains it; repeat benchmarks more often (`--iter`), and compare in turn with \
+                "No cause was found; repeat benchmarks more often (`--iter`), and compare with \
                  `tidemark run --ab`."
                     .to_owned(),
             );
@@ -278,12 +279,12 @@ mod tests {
         let advice = bad.advice(&found(3.0, Platform::default()));
         let expected = [
             "`powersave`",
-            "nominal clock",
+            "Turbo is enabled",
             "share each core",
             "cargo (150 % of a core)",
-            "9.0 processes want to run on 4 cores",
-            "1000000 times a second",
-            "take time from this one",
+            "load average is 9.0 on 4 cores",
+            "1000000 context switches per second",
+            "CPU time to other guests",
             "a guest (virtual, QEMU)",
             "battery",
         ];

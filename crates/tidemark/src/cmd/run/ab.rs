@@ -25,7 +25,7 @@ impl Run {
     /// Measures both sides and prints the comparison.
     pub(super) fn compare_with(&self, base: &str) -> Result {
         if !self.benchmark.is_given() {
-            return Err(Failure::usage("--ab runs a command, and there is none; give the command to run."));
+            return Err(Failure::usage("--ab requires a command; give the command to run."));
         }
         let interleave = Interleave {
             base: Place::Commit(base.to_owned()),

@@ -115,7 +115,7 @@ impl Benchmark {
             // If words follow a shell command, it is parsed as the name of a program.
             match self.command.as_slice() {
                 [line, _, ..] if line.contains(char::is_whitespace) => {
-                    failure.and("Flags of tidemark stand before the command.")
+                    failure.and("Put the flags of tidemark before the command.")
                 }
                 _ => failure,
             }
@@ -151,7 +151,7 @@ impl Benchmark {
         let (default_shell, default_flag) = if cfg!(windows) { ("cmd", "/C") } else { ("/bin/sh", "-c") };
         match self.command.as_slice() {
             [word, ..] if word.trim().is_empty() => {
-                Err(Failure::usage("The benchmark command is empty; say what to run."))
+                Err(Failure::usage("The benchmark command is empty; give the command to run."))
             }
             [line] if !self.exec => {
                 let mut command = Command::new(self.shell.as_deref().unwrap_or(default_shell));
@@ -159,7 +159,8 @@ impl Benchmark {
                 Ok(command)
             }
             [_, _, ..] if self.shell.is_some() || self.flag.is_some() => Err(Failure::usage(
-                "A shell takes its command as one word; put the command in quotes, or leave --shell and --flag out.",
+                "--shell and --flag require a command of one word; quote the command, or omit --shell and \
+                 --flag.",
             )),
             [program, arguments @ ..] => {
                 let mut command = Command::new(program);
@@ -215,7 +216,7 @@ fn signal_name(signal: i32) -> &'static str {
         2 => " (SIGINT)",
         6 => " (SIGABRT)",
         8 => " (SIGFPE)",
-        9 => " (SIGKILL, often for want of memory)",
+        9 => " (SIGKILL, often because of insufficient memory)",
         11 => " (SIGSEGV)",
         13 => " (SIGPIPE)",
         15 => " (SIGTERM)",

@@ -32,11 +32,11 @@ impl Gate {
         let by_verdict = self.on_change || (self.on_alert && is_unwatched);
         let worse = verdict.filter(|_| by_verdict).map_or(0, verdict::regressions);
         match (report.counts.alerts.total, worse) {
-            (1, _) if self.on_alert => Some("There is cause for 1 alert.".to_owned()),
-            (alerts @ 2.., _) if self.on_alert => Some(format!("There is cause for {alerts} alerts.")),
+            (1, _) if self.on_alert => Some("There is 1 alert.".to_owned()),
+            (alerts @ 2.., _) if self.on_alert => Some(format!("There are {alerts} alerts.")),
             (_, 0) => None,
-            (_, 1) => Some("There is 1 regression against the runs before.".to_owned()),
-            (_, _) => Some(format!("There are {worse} regressions against the runs before.")),
+            (_, 1) => Some("There is 1 regression against the baseline.".to_owned()),
+            (_, _) => Some(format!("There are {worse} regressions against the baseline.")),
         }
     }
 }

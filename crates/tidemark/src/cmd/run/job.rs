@@ -61,9 +61,7 @@ impl JobFlags {
             return Err(Failure::usage("--image is empty; name the image to run."));
         }
         if run.benchmark.names_shell() {
-            return Err(Failure::usage(
-                "A job starts its command without a shell of this machine; leave --shell and --flag out.",
-            ));
+            return Err(Failure::usage("A job starts its command without a shell; omit --shell and --flag."));
         }
         let command = run.benchmark.words();
         if command.len() > JOB_WORDS_MAX {
@@ -188,7 +186,7 @@ pub(crate) fn failure(job: &Job) -> Failure {
 
 fn too_long(job: JobUuid, patience: Duration) -> Failure {
     Failure::new(format!(
-        "The job {job} has not ended after {} s; it goes on without us. --job-timeout says how long it may take.",
+        "The job {job} has not ended after {} s; it continues. --job-timeout sets its time limit.",
         patience.as_secs()
     ))
 }

@@ -31,7 +31,7 @@ pub(super) fn read(file: &Path) -> Result<NewRun> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::new(format!("{} cannot be read ({error}).", file.display())))?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("{} is not a run that was kept by `tidemark run` ({error}).", file.display()))
+        Failure::usage(format!("{} is not a run that `tidemark run` saved ({error}).", file.display()))
     })
 }
 
@@ -44,10 +44,10 @@ pub(super) fn send(client: &Client, mut new: NewRun) -> Result<Report> {
             Ok(file) => {
                 let file = file.display();
                 failure.and(&format!(
-                    "What was measured is kept in {file}; `tidemark run --resend {file}` sends it."
+                    "The results are saved in {file}; send them with `tidemark run --resend {file}`."
                 ))
             }
-            Err(second) => failure.and(&format!("What was measured cannot be kept either: {second}")),
+            Err(second) => failure.and(&format!("The results could not be saved either: {second}")),
         }
     })
 }

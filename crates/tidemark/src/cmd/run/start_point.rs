@@ -39,7 +39,7 @@ impl StartPoint {
         let from = given
             .map(str::parse::<NameId>)
             .transpose()
-            .map_err(|error| Failure::usage(format!("The branch of --start-point is wrong: {error}.")))?;
+            .map_err(|error| Failure::usage(format!("The branch of --start-point is invalid: {error}.")))?;
         if from.is_some() || self.start_point_reset {
             let from_branch = from.is_some();
             return Ok(Some(StartPointPatch {

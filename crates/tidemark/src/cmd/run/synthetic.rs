@@ -38,9 +38,7 @@ impl Synthetic {
     /// Reports errors before the benchmarks run.
     pub(crate) fn check(&self, runs_something: bool) -> Result {
         if self.build_time && !runs_something {
-            return Err(Failure::usage(
-                "--build-time measures a command, and there is none; give the command to run.",
-            ));
+            return Err(Failure::usage("--build-time requires a command; give the command to run."));
         }
         if self.file_size.len() > JOB_ENTRIES_MAX {
             return Err(Failure::usage(format!("--file-size is given more than {JOB_ENTRIES_MAX} times.")));
@@ -65,7 +63,7 @@ impl Synthetic {
             let size = fs::metadata(file)
                 .map_err(|error| {
                     Failure::new(format!(
-                        "{} cannot be looked at ({error}); check the path of --file-size.",
+                        "{} cannot be read ({error}); check the path of --file-size.",
                         file.display()
                     ))
                 })?

@@ -62,7 +62,7 @@ impl Thresholds {
         }
         for (index, measure) in self.threshold_measure.iter().enumerate() {
             let id: NameId = measure.parse().map_err(|error| {
-                Failure::usage(format!("The measure `{measure}` of --threshold-measure is wrong: {error}."))
+                Failure::usage(format!("The measure `{measure}` of --threshold-measure is invalid: {error}."))
             })?;
             if models.insert(id, self.model(index, measure)?).is_some() {
                 return Err(Failure::usage(format!(
@@ -139,10 +139,10 @@ impl Thresholds {
 fn number<T: std::str::FromStr>(flag: &str, values: &[String], index: usize) -> Result<Option<T>> {
     let Some(text) = values.get(index).filter(|text| *text != SKIP) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| {
-        Failure::usage(format!("`{text}` of --{flag} is not such a number; use `{SKIP}` for none."))
+        Failure::usage(format!("`{text}` of --{flag} is not a valid number; use `{SKIP}` for no value."))
     })
 }
 
 fn wrong(flag: &str, error: tidemark_api::Invalid) -> Failure {
-    Failure::usage(format!("The value of --{flag} is wrong: {error}."))
+    Failure::usage(format!("The value of --{flag} is invalid: {error}."))
 }

@@ -161,7 +161,7 @@ impl Check {
         match found {
             Err(_) => Err(Failure::new("This machine cannot run jobs; see above.")),
             Ok(_) if is_missing => {
-                Err(Failure::new("A limit of jobs does not hold on this machine; see what is missing above."))
+                Err(Failure::new("A limit of jobs cannot be enforced on this machine; see above."))
             }
             Ok(_) => Ok(()),
         }
@@ -257,7 +257,7 @@ impl RunImage {
             };
             for (path, text) in result.output.iter().flatten() {
                 write(path, text).map_err(|error| {
-                    Failure::new(format!("The file `{}` cannot be kept ({error}).", output::plain(path)))
+                    Failure::new(format!("The file `{}` cannot be written ({error}).", output::plain(path)))
                 })?;
             }
         }

@@ -127,7 +127,7 @@ impl TuningFlags {
             return None;
         }
         if !is_root {
-            tracing::warn!("the host is not tuned, which needs root");
+            tracing::warn!("host not tuned; tuning requires root");
             return None;
         }
         let knobs = tune::knobs(&self.wishes(), &host::Cores::find());
@@ -165,7 +165,7 @@ impl Up {
             runtime = found.sandbox.runtime.name,
             version = found.sandbox.runtime.version,
             cores = found.cores.jobs.len(),
-            "this machine runs jobs"
+            "runner started"
         );
         for gap in &found.gaps {
             tracing::warn!("{gap}");
@@ -198,7 +198,7 @@ impl Up {
             let (stop, stopping) = watch::channel(false);
             tokio::spawn(async move {
                 terminated().await;
-                tracing::info!("told to stop");
+                tracing::info!("stop requested");
                 stop.send_replace(true);
                 // If this end is dropped, the other end also treats it as a request to stop.
                 std::future::pending::<()>().await;
