@@ -126,7 +126,7 @@ impl Interleave<'_> {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Failure::with(
                 Exit::Benchmark,
-                format!("The command that prepares {} ({}) ended with {status}.", side.word, side.name),
+                format!("The command that prepares {} ({}) failed ({status}).", side.word, side.name),
             )),
             Err(error) => {
                 Err(Failure::with(Exit::Benchmark, format!("The shell {shell} cannot be started ({error}).")))

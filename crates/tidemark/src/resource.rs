@@ -354,7 +354,7 @@ impl Session {
             print(&table(&items))?;
             let total = answer.total.unwrap_or(items.len() as u64);
             match items.len() {
-                0 if total == 0 => eprintln!("There are none."),
+                0 if total == 0 => eprintln!("No entries."),
                 count if (count as u64) < total => {
                     eprintln!("{count} of {total} shown; --all shows the rest.");
                 }
@@ -376,7 +376,7 @@ impl Session {
             return print_json(&format!("[{}]", texts.join(",")));
         }
         if items.is_empty() {
-            eprintln!("There are none.");
+            eprintln!("No entries.");
         }
         print(&table(&items))
     }

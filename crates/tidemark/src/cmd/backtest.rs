@@ -57,8 +57,8 @@ impl Shown for Answer {
     fn fields(&self) -> Fields {
         Fields::default()
             .number("Alarms", self.raised)
-            .number("A month", format_args!("{:.1}", self.per_month))
-            .number("Runs with any", self.runs)
+            .number("Per month", format_args!("{:.1}", self.per_month))
+            .number("Runs with alarms", self.runs)
             .number("Real changes found", self.found)
             .number("Real changes missed", self.missed)
             .number("False alarms", self.false_alarms)

@@ -55,13 +55,13 @@ impl Shown for Detection {
     fn fields(&self) -> Fields {
         let observed = &self.observed;
         Fields::default()
-            .column("Told of", self.notifies)
+            .column("Notifies of", self.notifies)
             .number("False-alarm budget per month", self.false_alarms_per_month)
             .number("Observed", format_args!("{:.1}", observed.false_alarms_per_month))
             .number("Runs per month", self.runs_per_month)
             .detail("Notifies of host changes", if self.notifies_host { "yes" } else { "no" })
             .detail("Counted since", output::time(observed.since))
             .detail("Alarms", observed.raised)
-            .detail("False ones", observed.false_alarms)
+            .detail("False alarms", observed.false_alarms)
     }
 }

@@ -102,7 +102,7 @@ impl Shown for Job {
             .column("Status", self.status)
             .column("Spec", &self.spec.name)
             .column("Image", optional(self.image.as_ref()))
-            .detail("Place in the queue", optional(self.position))
+            .detail("Queue position", optional(self.position))
             .detail("Runner", optional(self.runner))
             .detail("Report", self.report)
             .detail("Time limit", format!("{} s", self.timeout))

@@ -224,7 +224,7 @@ impl Shown for ProjectKey {
             .column("Name", &self.name)
             .column("UUID", self.uuid)
             .detail("Project", self.project)
-            .detail("Made by", optional(self.creator))
+            .detail("Created by", optional(self.creator))
             .column("Created", output::time(self.creation))
             .column("Ends", output::time(self.expiration))
             .column("Revoked", optional(self.revoked.map(output::time)))

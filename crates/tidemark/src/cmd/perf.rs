@@ -65,7 +65,7 @@ impl Query {
         }
         let perf = answer.read()?;
         if perf.results.is_empty() {
-            eprintln!("There are none.");
+            eprintln!("No entries.");
         }
         print(&table(&perf))
     }

@@ -121,7 +121,7 @@ impl Shown for Plan {
             .detail("Status", self.status)
             .detail("From", output::time(self.current_period_start))
             .detail("Until", output::time(self.current_period_end))
-            .detail("Ends then", flag(self.cancel_at_period_end))
+            .detail("Canceled at end", flag(self.cancel_at_period_end))
             .detail("Paid by", format_args!("{} <{}>", self.customer.name, self.customer.email))
             .detail("Card", format_args!("{} …{}", self.card.brand, self.card.last_four));
         match &self.license {

@@ -149,7 +149,7 @@ impl Shown for Runner {
             .column("State", self.state)
             .column("Job", optional(self.job))
             .column("Release", optional(self.version.as_ref()))
-            .column("Heard of", optional(self.last_heartbeat.map(output::time)))
+            .column("Last heartbeat", optional(self.last_heartbeat.map(output::time)))
             .number("Specs", self.specs.len())
             .detail("UUID", self.uuid)
             .detail("Created", output::time(self.created))

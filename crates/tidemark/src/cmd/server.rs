@@ -82,7 +82,7 @@ fn show_versions(session: &Session) -> Result {
         return print_json(answer.json()?);
     }
     let mut table = Table::record();
-    table.push(["Contract version".to_owned(), output::plain(&answer.read()?.version)]);
+    table.push(["API version".to_owned(), output::plain(&answer.read()?.version)]);
     if let Some(version) = &answer.server_version {
         table.push(["Tidemark version".to_owned(), output::plain(version)]);
     }
@@ -133,7 +133,7 @@ impl Shown for ServerStats {
         let admins: Vec<_> = self.admins.iter().flatten().map(|user| user.name.as_str()).collect();
         Fields::default()
             .detail("Server", self.server.uuid)
-            .detail("Contract version", optional(self.server.version.as_ref()))
+            .detail("API version", optional(self.server.version.as_ref()))
             .detail("Tidemark version", optional(self.server.tidemark_version.as_ref()))
             .detail("Since", output::time(self.server.created))
             .detail("Counted", output::time(self.timestamp))

@@ -14,7 +14,7 @@ const WORDS: [(Verdict, &str, &str, &str); 5] = [
     (Verdict::Regression, "regression", "regressions", "regression"),
     (Verdict::Difference, "difference", "differences", "difference"),
     (Verdict::Improvement, "improvement", "improvements", "improvement"),
-    (Verdict::Inconclusive, "too few data to tell", "with too few data to tell", "too_few_data"),
+    (Verdict::Inconclusive, "inconclusive", "inconclusive", "too_few_data"),
     (Verdict::Unchanged, "no difference", "without a difference", "no_difference"),
 ];
 

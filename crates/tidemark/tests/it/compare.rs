@@ -148,10 +148,10 @@ fn one_run_of_each_side_cannot_tell() {
     insta::assert_snapshot!(text(&output.stdout), @r"
     a (base) and b (new)
 
-    Verdict               Benchmark  Measure    Base     New   Change   Runs  Note
-    too few data to tell  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
+    Verdict       Benchmark  Measure    Base     New   Change   Runs  Note
+    inconclusive  sort       latency  100 ns  110 ns  +10.00%  1 + 1  ranges apart
 
-    1 with too few data to tell.
+    1 inconclusive.
     For more precise results, use at least 4 runs per side, or measure both sides alternately with `tidemark run --ab`.
     ");
 }
@@ -247,7 +247,8 @@ fn nothing_is_left_behind_when_it_fails() {
     let output = desk.bench(&["run", "--ab", "HEAD", "sh bench.sh"]);
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(
-        text(&output.stderr).contains("Round 1 of 6 for new (work tree): the benchmark command ended with 7")
+        text(&output.stderr)
+            .contains("Round 1 of 6 for new (work tree): the benchmark command exited with status 7")
     );
     assert!(output.stdout.is_empty() && desk.is_tidy());
     let output = desk.bench(&["run", "--ab", "HEAD", "--allow-failure", "sh bench.sh"]);

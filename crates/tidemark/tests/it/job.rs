@@ -151,7 +151,7 @@ fn a_job_that_fails_is_told_with_its_output() {
             failed,
             4,
             format!(
-                "Killed\nerror: The job {JOB} failed after its command ended with 137: It ran out of memory.\n"
+                "Killed\nerror: The job {JOB} failed after its command exited with status 137: It ran out of memory.\n"
             ),
         ),
         (state("canceled"), 1, format!("error: The job {JOB} was canceled; nothing was measured.\n")),

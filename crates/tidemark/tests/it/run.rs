@@ -173,7 +173,7 @@ fn what_went_wrong_has_its_number_and_sends_nothing() {
     let nobody = format!("http://{}", free.address);
     let good = latency(1.0);
     for (arguments, code, sentence) in [
-        (&["exit 7"] as &[&str], 4, "The benchmark command ended with 7"),
+        (&["exit 7"] as &[&str], 4, "The benchmark command exited with status 7"),
         (&["--quiet", "echo broken >&2; false"], 4, "broken\n"),
         (&["kill -9 $$"], 4, "killed by signal 9 (SIGKILL"),
         (&["--exec", "no-such-program"], 4, "cannot be started"),

@@ -145,7 +145,7 @@ fn the_own_version_needs_no_warning_and_each_version_says_which_it_is() {
     let output = desk.try_out("server version");
     assert_eq!(output.stderr, b"", "{output:?}");
     let (contract, own) = (tidemark_api::CONTRACT_VERSION, env!("CARGO_PKG_VERSION"));
-    let lines = [format!("Contract version  {contract}"), format!("Tidemark version  {own}")];
+    let lines = [format!("API version       {contract}"), format!("Tidemark version  {own}")];
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(said.lines().map(str::trim_end).collect::<Vec<_>>(), lines);
     let stats = desk.run("server stats");

@@ -206,7 +206,7 @@ fn failure(status: ExitStatus) -> Option<String> {
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Some(format!("was killed by signal {signal}{}", signal_name(signal)));
     }
-    Some(status.code().map_or_else(|| "failed".to_owned(), |code| format!("ended with {code}")))
+    Some(status.code().map_or_else(|| "failed".to_owned(), |code| format!("exited with status {code}")))
 }
 
 /// Returns the name of a signal that has the same number on all platforms.

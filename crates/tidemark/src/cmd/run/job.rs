@@ -173,7 +173,7 @@ pub(crate) fn failure(job: &Job) -> Failure {
     let output = job.output.clone().unwrap_or_default();
     let reason = output.error.map_or_else(String::new, |error| format!(": {}", error.trim_end_matches('.')));
     let code = output.results.iter().map(|iteration| iteration.exit_code).find(|code| *code != 0);
-    let ended = code.map_or_else(String::new, |code| format!(" after its command ended with {code}"));
+    let ended = code.map_or_else(String::new, |code| format!(" after its command exited with status {code}"));
     let uuid = job.uuid;
     match job.status {
         JobStatus::Canceled => Failure::new(format!("The job {uuid} was canceled; nothing was measured.")),
