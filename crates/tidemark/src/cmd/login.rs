@@ -142,6 +142,6 @@ fn title(caller: &Caller) -> String {
         (None, Some(project)) => {
             format!("the project {} ({})", output::plain(project.name.as_str()), project.slug)
         }
-        (None, None) => "nobody".to_owned(),
+        (None, None) => "anonymous".to_owned(),
     }
 }
