@@ -54,7 +54,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     let wrong = piped(&mut desk.command(&login), &key.replace("svc_user_", "svc_user_0"));
     assert!(said(&wrong, 7).contains("(401)"), "{wrong:?}");
     let wrong = piped(&mut desk.command(&login), "hunter2 hunter2");
-    assert!(said(&wrong, 2).contains("no key") && !said(&wrong, 2).contains("hunter2"), "{wrong:?}");
+    assert!(said(&wrong, 2).contains("not a key") && !said(&wrong, 2).contains("hunter2"), "{wrong:?}");
     assert!(said(&piped(&mut desk.command(&login), ""), 2).contains("No key was given"));
     assert!(!file(&desk).exists());
 
@@ -88,7 +88,7 @@ fn a_key_is_kept_for_its_server_and_forgotten() {
     assert!(who.contains("Credential from  flag"), "{who}");
     let other = Desk::open();
     let who = printed(&desk.command(&format!("whoami --host {}", other.host())).output().unwrap());
-    assert!(who.contains("nobody") && who.contains("Server from  flag"), "{who}");
+    assert!(who.contains("anonymous") && who.contains("Server from  flag"), "{who}");
 
     // The key of a project shows its project.
     let of_project = desk.quietly("project key create lab --name ci", "/key");

@@ -395,5 +395,5 @@ fn what_a_server_does_not_take_is_kept_and_sent_later() {
     assert_eq!(gone.status.code(), Some(1), "{gone:?}");
     let both = lab.run(&["--resend", "anything", "echo 1"]);
     assert_eq!(both.status.code(), Some(2), "{both:?}");
-    assert!(text(&both.stderr).contains("leave the command out"), "{both:?}");
+    assert!(text(&both.stderr).contains("omit the command"), "{both:?}");
 }

@@ -134,7 +134,7 @@ fn a_second_signal_stops_at_once() {
     let mut server = Server::start(folder.path());
     let _busy = begin_login(&server);
     server.signal("TERM");
-    server.find("stopping");
+    server.find("shutting down");
     server.signal("TERM");
     assert_eq!(server.wait().0.code(), Some(1));
 }
